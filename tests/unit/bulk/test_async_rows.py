@@ -75,10 +75,14 @@ async def test_async_generators_may_use_a_dict_again(node: FakeNode) -> None:
 
 
 async def test_a_cancelled_load_of_an_async_generator_closes_it(node: FakeNode) -> None:
+    """If the task of the load is cancelled while the generator waits, the generator's `finally`
+    runs.
+    """
     is_waiting = asyncio.Event()
     is_closed = False
 
     async def generate() -> Any:
+        """Yield one row, and then wait."""
         nonlocal is_closed
         try:
             yield 1, "a"
@@ -122,6 +126,8 @@ async def test_rows_are_not_read_in_the_thread_of_the_event_loop() -> None:
 
 
 async def test_concurrent_execution_refuses_async_iterables(node: FakeNode) -> None:
+    """`execute_concurrent` takes an ordinary iterable. The error says what to call instead."""
+
     async def generate() -> Any:
         yield INSERT, None
 

@@ -41,6 +41,7 @@ def test_a_checkpoint_without_a_file_keeps_nothing() -> None:
 
 
 def test_a_read_only_checkpoint_does_not_change_its_file(tmp_path: Path) -> None:
+    """Saving and removing it have no effect."""
     path = tmp_path / "point"
     Checkpoint(path, SUBJECT).save(row=10)
     content_before = path.read_bytes()

@@ -35,6 +35,7 @@ def test_the_location_of_a_row_of_a_chunk() -> None:
 
 
 def test_columns_are_read_from_fields_of_the_same_or_a_mapped_name() -> None:
+    """`mapping` has the names of fields by the names of columns."""
     reading = Reading(
         format=None,
         columns=(),

@@ -40,6 +40,7 @@ class Calls:
         pass
 
     def connect(self) -> Calls:
+        """Return the object itself, which stands for the session, too."""
         return self
 
     def unload(self, table: str, folder: str, **options: Any) -> UnloadReport:
@@ -59,6 +60,7 @@ class Calls:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    """Replace `Cluster` in the program by an object that notes its calls."""
     recorder = Calls()
     monkeypatch.setattr(cli, "Cluster", recorder)
     return recorder
@@ -73,7 +75,8 @@ def test_a_load_with_default_options(calls: Calls, capsys: pytest.CaptureFixture
         "compression": False,
     }
     ((table, files, options),) = calls.method_calls
-    assert (table, files) == ("ks.t", ["a.csv", "b.csv"])
+    assert table == "ks.t"
+    assert files == ["a.csv", "b.csv"]
     assert options == {"header": True, "counters": False, "dry_run": False}
     assert "3 rows written to ks.t" in capsys.readouterr().out
 
@@ -127,14 +130,17 @@ def test_a_file_of_options(
     path = tmp_path / "load.toml"
     path.write_text('hosts = ["10.0.0.1"]\nport = 9999\nmax_errors = 5\ncolumns = ["id", "n"]\n')
     assert cli.main(["load", "ks.t", "a.csv", "--config", str(path), "--port=9043"]) == 0
-    assert (calls.settings["contact_points"], calls.settings["port"]) == (["10.0.0.1"], 9043)
+    assert calls.settings["contact_points"] == ["10.0.0.1"]
+    assert calls.settings["port"] == 9043
     assert calls.method_calls[0][2]["columns"] == ["id", "n"]
     # Options on the command line override the file, in whatever form they are written.
     path.write_text("header = true\nprogress = true\nmax_errors = 5\nport = 9999\n")
     command = ["load", "ks.t", "a.csv", "--config", str(path)]
     assert cli.main([*command, "--no-header", "--no-progress", "--max-err", "7"]) == 0
     options = calls.method_calls[1][2]
-    assert (options["header"], options["progress"], options["max_errors"]) == (False, False, 7)
+    assert options["header"] is False
+    assert options["progress"] is False
+    assert options["max_errors"] == 7
     assert calls.settings["port"] == 9999
     for text, message in (
         ('password = "x"', "has an unknown option 'password'"),
@@ -200,6 +206,9 @@ def test_the_unload_command(calls: Calls, capsys: pytest.CaptureFixture[str]) ->
 def test_an_error_says_which_of_its_options_are_in_the_file(
     calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The error of a load names its argument `null`. The program shows it as the option, and says
+    that a file has set it.
+    """
     path = tmp_path / "load.toml"
     path.write_text('null = ["NULL"]\nmax_errors = 5\n')
     calls.outcome = ValueError("null= is an option for CSV")
@@ -281,10 +290,8 @@ def test_copies_into_another_cluster(
     ((_, _, settings, _),) = copies
     assert settings["contact_points"] == ["10.1.0.1"]
     assert settings["port"] == 9142
-    assert (settings["auth_provider"].username, settings["auth_provider"].password) == (
-        "you",
-        "secret",
-    )
+    assert settings["auth_provider"].username == "you"
+    assert settings["auth_provider"].password == "secret"
     output = capsys.readouterr().out
     assert json.loads(output)["written"] == 1234
     assert "secret" not in output
@@ -304,6 +311,9 @@ def test_the_count_command(calls: Calls, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_exit_codes_and_reports(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit code is 1 if a row or the load has failed. The report goes to stdout, and an error
+    to stderr in one line.
+    """
     command = ["load", "ks.t", "a.csv", "--checkpoint", "point"]
     report = LoadReport("ks.t", read=3, written=2, seconds=1.0)
     report.note_failure(RowFailure("a.csv, line 3", ValueError("wrong")))
@@ -359,7 +369,7 @@ def test_the_limit_is_passed_on_and_progress_is_shown_on_terminals(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "advice"),
     [
         (["load", "a", "b", "-k", "ks", "-url", "a.csv"], "the table is the first argument, as k"),
         (["load", "a.b", "a.csv", "--null-value", "x"], "x; write --null TEXT"),
@@ -367,11 +377,12 @@ def test_the_limit_is_passed_on_and_progress_is_shown_on_terminals(
     ],
 )
 def test_unknown_options_get_their_counterparts(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], advice: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The error for an option of cqlsh or DSBulk says how to write it here."""
     with pytest.raises(SystemExit):
         cli.main(arguments)
-    assert words in capsys.readouterr().err
+    assert advice in capsys.readouterr().err
 
 
 def test_hosts_may_be_separated_by_commas(calls: Calls) -> None:
@@ -383,11 +394,15 @@ def test_hosts_may_be_separated_by_commas(calls: Calls) -> None:
 def test_options_with_no_may_be_in_a_file(
     calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """In a file of options, `no_header = true` has the effect of `--no-header`. Only true and false
+    are accepted.
+    """
     path = tmp_path / "load.toml"
     path.write_text("no_progress = true\nno_header = true\n")
     assert cli.main(["load", "ks.t", "a.csv", "--config", str(path)]) == 0
     (call,) = calls.method_calls
-    assert (call[2]["progress"], call[2]["header"]) == (False, False)
+    assert call[2]["progress"] is False
+    assert call[2]["header"] is False
     path.write_text("no_progress = 1\n")
     with pytest.raises(SystemExit):
         cli.main(["load", "ks.t", "a.csv", "--config", str(path)])

@@ -156,6 +156,7 @@ def test_fields_are_in_the_order_of_the_source() -> None:
 
 
 def test_a_field_has_the_time_to_live_of_each_row() -> None:
+    """`ttl_column` names a field of the source that is not a column of the table."""
     columns = columns_of_table("p", "c", "[ttl]", ttl_column="life", header=False)
     assert columns.reading.mapping == {"[ttl]": "life"}
     # Rows without names have the time to live behind the table's columns.
@@ -176,6 +177,7 @@ def test_a_field_has_the_time_to_live_of_each_row() -> None:
 def test_ignored_fields_keep_their_positions_in_a_file_without_a_header(
     options: dict[str, Any], header: list[str]
 ) -> None:
+    """In such a file, a field is known by its position. So ignored fields are counted, too."""
     columns = columns_of_table(
         *("p", "c", "r", "[ttl]"), ignore=["s", "x"], header=False, ttl_column="life", **options
     )
@@ -185,6 +187,9 @@ def test_ignored_fields_keep_their_positions_in_a_file_without_a_header(
 
 
 def test_columns_of_the_key_are_needed() -> None:
+    """Each file needs the columns of the primary key. If `columns=` is given, it needs all of
+    these.
+    """
     columns = columns_of_table("p", "c", "r")
     assert [(column.is_key, column.is_needed) for column in columns.columns] == [
         (True, True),

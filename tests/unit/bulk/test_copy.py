@@ -49,6 +49,9 @@ def test_copies_between_incompatible_tables_are_refused_before_any_request(
 
 
 def test_fields_missing_in_the_target_s_user_type_are_refused() -> None:
+    """Each field of a user-defined type in the source must be in the target with the same type, in
+    nested types, too.
+    """
     source_types = {
         "A b": UserType("a", "A b", ["x", "y"], ["int", "frozen<inner>"]),
         "inner": UserType("a", "inner", ["z"], ["text"]),
@@ -78,6 +81,10 @@ COLUMNS = [("id", "int"), ("c", "text"), ("v", "text")]
 
 
 def by_copy(node: FakeNode, prepare: Callable[[Any], None]) -> Any:
+    """Copy ks.t to ks.u, and return the report.
+
+    :param prepare: called with the session before the copy.
+    """
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         prepare(session)
@@ -85,6 +92,8 @@ def by_copy(node: FakeNode, prepare: Callable[[Any], None]) -> Any:
 
 
 def by_acopy(node: FakeNode, prepare: Callable[[Any], None]) -> Any:
+    """Do the same with asyncio."""
+
     async def main() -> Any:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
@@ -252,5 +261,7 @@ async def test_times_to_live_of_pages_that_wait_get_shorter(
             and (values := cast("Any", request.values))[0] == b"\0\0\0\2"
         ]
     assert rows_written == written
-    assert (report.read, report.written, report.expired) == (2, 2 - expired, expired)
+    assert report.read == 2
+    assert report.written == 2 - expired
+    assert report.expired == expired
     assert ("expired meanwhile" in str(report)) == bool(expired)

@@ -42,6 +42,10 @@ class Files:
         self.chunks: list[Chunk] = []
 
     def reading(self, columns: Any = COLUMNS, **changes: Any) -> Reading:
+        """Return how to read a file: by default, as a plain CSV file with a header.
+
+        :param changes: attributes of `Reading` that differ.
+        """
         plain = Reading(
             format=None,
             columns=columns,
@@ -58,6 +62,7 @@ class Files:
         return plain._replace(**changes)
 
     def write(self, content: str | bytes, name: str = "a.csv") -> str:
+        """Write a file into the folder, and return its path."""
         path = self.folder / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return str(path)
@@ -87,10 +92,12 @@ class Files:
 
     @property
     def lines(self) -> list[int]:
+        """Return the number of the line of each row that was read."""
         return [line for chunk in self.chunks for line in chunk.lines or ()]
 
     @property
     def raw(self) -> list[Any]:
+        """Return the fields of each row that was read, as they are in the file."""
         return [row for chunk in self.chunks for row in chunk.raw or ()]
 
 
@@ -101,6 +108,7 @@ def files(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Files:
+    """Return a folder of CSV files whose rows are read as texts, or as encoded values."""
     monkeypatch.setattr(csv_files, "csv_rows", implementation.csv_rows)
     return Files(tmp_path, implementation if request.param == "bound" else None)
 
@@ -116,7 +124,9 @@ def test_fields_are_matched_by_the_names_of_the_header(files: Files) -> None:
     assert files.lines == [2, 4]
     assert files.raw == [['Smith, "J"', "x", "1"], ["", "y", "2"]]
     (chunk,) = files.chunks
-    assert (chunk.names, chunk.first, chunk.position) == (["name", "ignored", "id"], 1, (0, 0))
+    assert chunk.names == ["name", "ignored", "id"]
+    assert chunk.first == 1
+    assert chunk.position == (0, 0)
     assert str(chunk.location(1)).endswith("a.csv, line 4")
 
 
@@ -192,7 +202,8 @@ def test_files_without_rows(files: Files) -> None:
 
 def test_unreadable_rows_become_errors_in_their_place(files: Files) -> None:
     rows = files.read("id,name\n1,a\nmany,b\n3\n4,d,e\n5,f\n")
-    assert (rows[0], rows[4]) == ((1, "a"), (5, "f"))
+    assert rows[0] == (1, "a")
+    assert rows[4] == (5, "f")
     assert [str(row) for row in rows[1:4]] == [
         "column 'id': 'many' is not an integer",
         "1 fields, but the header has 2",
@@ -203,9 +214,11 @@ def test_unreadable_rows_become_errors_in_their_place(files: Files) -> None:
 
 
 def test_rows_with_bytes_that_are_not_utf_8_become_errors(files: Files) -> None:
+    """The rows before and after them are read, and all rows have the numbers of their lines."""
     content = b'id,name\n1,a\n2,b\xff\n3,"c\nd\xfe"\n4,e\n'
     rows = files.read(content)
-    assert (rows[0], rows[3]) == ((1, "a"), (4, "e"))
+    assert rows[0] == (1, "a")
+    assert rows[3] == (4, "e")
     assert "byte 0xff is not UTF-8" in str(rows[1])
     assert str(rows[2]).startswith("byte 0xfe is not UTF-8: write encoding=")
     assert files.lines == [2, 3, 4, 6]
@@ -214,7 +227,8 @@ def test_rows_with_bytes_that_are_not_utf_8_become_errors(files: Files) -> None:
 
 def test_a_row_that_the_csv_module_refuses_is_one_row(files: Files) -> None:
     rows = files.read('id,name\n1,a\n2,"b"x\n3,c\n')
-    assert (rows[0], rows[2]) == ((1, "a"), (3, "c"))
+    assert rows[0] == (1, "a")
+    assert rows[2] == (3, "c")
     assert "expected after" in str(rows[1])
     assert files.lines == [2, 3, 4]
     assert files.raw[1] == '2,"b"x\n'
@@ -225,6 +239,7 @@ def test_a_row_that_the_csv_module_refuses_is_one_row(files: Files) -> None:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limit chunks to few rows and bytes, so that a short file has several chunks."""
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 200)
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 20)
     monkeypatch.setattr(chunks, "TEXT_ROWS", 15)
@@ -360,6 +375,7 @@ def test_a_quote_that_is_never_closed_ends_the_file(files: Files, row: bytes, li
 def test_a_quote_that_is_not_closed_within_the_limit_of_a_field(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The error names the line in which the quote begins. The rows before it were read."""
     limit_before = csv.field_size_limit()
     monkeypatch.setattr(chunks, "LONGEST_LINE", 1000)
     try:
@@ -374,6 +390,7 @@ def test_a_quote_that_is_not_closed_within_the_limit_of_a_field(
 
 @pytest.mark.usefixtures("small_chunks")
 def test_rows_before_the_damage_are_read(files: Files) -> None:
+    """If a compressed file was cut, the rows before the cut are read before the error is raised."""
     rng = random.Random(5)
     # random digits, so that the compressed file is long
     lines = [f"{n},{rng.random()}" for n in range(5000)]
@@ -409,6 +426,7 @@ def test_names_of_fields(files: Files) -> None:
 
 
 def test_the_csv_module_s_field_size_limit_is_raised_and_never_lowered(files: Files) -> None:
+    """The limit belongs to the process, so an application may have set it, too."""
     limit_before = csv.field_size_limit()
     try:
         for limit in (1000, chunks.LONGEST_LINE + 5):
@@ -420,6 +438,9 @@ def test_the_csv_module_s_field_size_limit_is_raised_and_never_lowered(files: Fi
 
 
 def test_the_field_reader_converts_nulls(files: Files) -> None:
+    """A field reader converts the text of a field, or of many fields at once. The texts for null
+    become None.
+    """
     reader_of: Callable[..., Any] = csv_files._FieldReader
     upper_case_reader = reader_of(str.upper, nulls=("", "NULL"), ignores_blanks=False)
     assert [upper_case_reader("a"), upper_case_reader(""), upper_case_reader("NULL")] == [
@@ -435,7 +456,7 @@ def test_the_field_reader_converts_nulls(files: Files) -> None:
 
 
 NULL_CELLS = [
-    # (type, fields, values)
+    # (type of the column, fields in the file, values that are read)
     ("int", ["NULL", " NULL", "NULL\t", "  ", "-1", " -1", "5"], [None] * 6 + [5]),
     ("double", ["NULL ", " -1", " 1.5 "], [None, None, 1.5]),
     ("boolean", [" NULL ", "true "], [None, True]),
@@ -451,11 +472,12 @@ NULL_CELLS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "fields", "values"), NULL_CELLS)
+@pytest.mark.parametrize(("type_name", "fields", "values"), NULL_CELLS)
 def test_blanks_around_a_null_are_ignored_except_in_texts(
-    files: Files, kind: str, fields: list[str], values: list[Any]
+    files: Files, type_name: str, fields: list[str], values: list[Any]
 ) -> None:
-    columns = (COLUMNS[0], Column("c", lookup_cqltype(kind)))
+    """In a column of another type than text, " NULL " is read as null, like "NULL"."""
+    columns = (COLUMNS[0], Column("c", lookup_cqltype(type_name)))
     formats = Formats(null=("NULL", "", "-1"))
     for field, value in zip(fields, values, strict=True):
         ((_, read),) = files.read(f"id,c\n1,{field}\n", columns=columns, formats=formats)
@@ -481,6 +503,9 @@ def test_a_null_between_blanks_is_no_null_if_the_column_is_encrypted_text(files:
 
 
 def test_a_row_that_was_not_split_suggests_the_delimiter(files: Files) -> None:
+    """If a row has one field, and another delimiter would split it into the right number, the error
+    says so.
+    """
     (error,) = files.read("1;x\n", header=["id", "name"])
     hint = "(is the file written with delimiter=';'?)"
     assert str(error) == f"1 fields, but the number of names is 2 {hint}"

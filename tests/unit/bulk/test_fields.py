@@ -268,6 +268,7 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of() -> None:
 
 
 def test_a_lost_time_of_day_is_warned_of_once_for_each_column_of_a_load() -> None:
+    """If datetimes are loaded into a column of dates, the time of day is lost."""
     pandas = pytest.importorskip("pandas")
     columns = (Column("d", SimpleDateType), Column("e", SimpleDateType))
     reading_dates = reading(columns=columns, lost_times=LostTimes())

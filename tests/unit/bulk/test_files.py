@@ -57,7 +57,9 @@ def test_rows_of_json_lines_have_line_numbers(tmp_path: Path) -> None:
     )
     (chunk,) = read(path)
     assert chunk.rows == [(1, "a"), (2, None), (3, UNSET_VALUE)]
-    assert (chunk.lines, chunk.first, chunk.source) == ([1, 3, 4], 1, str(path))
+    assert chunk.lines == [1, 3, 4]
+    assert chunk.first == 1
+    assert chunk.source == str(path)
     assert chunk.raw is not None
     assert chunk.raw[2] == '{"id": 3}\n'
     # A mapping renames fields.
@@ -78,7 +80,8 @@ FAILING: list[tuple[Any, str]] = [
 def test_unreadable_lines_become_errors(tmp_path: Path, line: Any, message: str) -> None:
     """An unreadable line becomes an error in the place of its row; the other rows are read."""
     (chunk,) = read(json_lines(tmp_path, '{"id": 1}', line, '{"id": 2}'))
-    assert (chunk.rows[0][0], chunk.rows[2][0]) == (1, 2)
+    assert chunk.rows[0][0] == 1
+    assert chunk.rows[2][0] == 2
     assert message in str(chunk.rows[1])
 
 
@@ -115,10 +118,13 @@ def test_chunks_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     # After a resumed load, a chunk may begin at the second row of its part.
     part = next(iter(READERS["jsonl"](str(path), reading())))
     chunk = part.make_chunk(1, 10)
-    assert (chunk.size, chunk.first, chunk.lines) == (2, 11, [2, 3])
+    assert chunk.size == 2
+    assert chunk.first == 11
+    assert chunk.lines == [2, 3]
 
 
 def test_rows_before_the_damage_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a line of the file is too long, the rows before it are read before the error is raised."""
     monkeypatch.setattr(chunks, "LONGEST_LINE", 1000)
     # The file is longer than the reader's buffer, so the rows before the error are returned before
     # the error is found.
@@ -153,7 +159,9 @@ def test_rows_of_a_parquet_file(parquet: Any) -> None:
     path = parquet()
     (chunk,) = read(path)
     assert chunk.rows.to_pylist() == [{"id": n, "name": str(n)} for n in range(3)]
-    assert (chunk.lines, chunk.raw, chunk.source) == (None, None, str(path))
+    assert chunk.lines is None
+    assert chunk.raw is None
+    assert chunk.source == str(path)
     assert str(chunk.location(1)) == f"{path}, row 2"
     (part,) = READERS["parquet"](str(path), reading())
     # Begin at the third row of the part, whose first row is row 10 of the source.

@@ -46,6 +46,9 @@ def test_floats_whose_printed_digits_are_not_exact() -> None:
 
 
 def test_floats_of_numpy() -> None:
+    """`inexact_decimal` returns the exact value of a float that differs from what is printed;
+    otherwise None.
+    """
     numpy = pytest.importorskip("numpy")
     assert inexact_decimal(numpy.float64(30.13)) == Decimal(EXACT)
     # A float of 32 bits is printed with fewer digits, and is further away from them.
@@ -56,6 +59,9 @@ def test_floats_of_numpy() -> None:
 
 @pytest.mark.parametrize("as_mappings", [False, True])
 def test_rows_warn_once_for_a_column(node: FakeNode, as_mappings: bool) -> None:
+    """A float is stored as its exact binary value. The warning shows how to store the digits that
+    one sees.
+    """
     rows: list[Any] = [(0, None), (1, 0.5), (2, 30.13), (3, 30.14)]
     if as_mappings:
         rows = [{"id": id, "price": price} for id, price in rows]
@@ -81,6 +87,7 @@ def test_frames_warn_with_what_to_write(node: FakeNode) -> None:
 
 
 def test_arrow_parquet_and_structured_arrays_warn(node: FakeNode, tmp_path: Path) -> None:
+    """All sources of floats for a decimal column warn. A column of decimals does not."""
     numpy = pytest.importorskip("numpy")
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet

@@ -216,6 +216,9 @@ def test_both_implementations_make_the_same_requests(
 
 
 def test_rows_can_be_taken_from_and_appended_to_a_block(implementation: Implementation) -> None:
+    """`take` returns a block with the chosen rows in the given order. Numbers outside of the block
+    are refused.
+    """
     rows = block_of(implementation, [(1, 2, 3), (4, 5, 6), (7, 8, 9)])
     taken_rows = rows.take([2, 0])
     assert [row.data for row in taken_rows.rows()] == [rows.row(2).data, rows.row(0).data]
@@ -228,8 +231,8 @@ def test_rows_can_be_taken_from_and_appended_to_a_block(implementation: Implemen
 
 
 def test_positions_of_keys_are_checked(implementation: Implementation) -> None:
-    rows = block_of(implementation, [(1, 2, 3)])
     """A position in `Keys` must be that of one of the three values of a row."""
+    rows = block_of(implementation, [(1, 2, 3)])
     for keys in (
         Keys(partition=(3,), clustering=()),
         Keys(partition=(0,), clustering=(-1,)),
@@ -266,9 +269,15 @@ def test_null_and_empty_values_are_different_keys(implementation: Implementation
 
 
 def test_a_group_can_be_split_into_single_rows(implementation: Implementation) -> None:
+    """A group is some rows of a block, which are sent in one request. Each of its rows can become a
+    group of its own.
+    """
     rows = block_of(implementation, [(1, n, n * 10) for n in range(5)])
     group = implementation.grouping.Group(rows, [4, 1, 3])
-    assert (len(group), group.rows, group.size, group.tries) == (3, [4, 1, 3], 72, 0)
+    assert len(group) == 3
+    assert group.rows == [4, 1, 3]
+    assert group.size == 72
+    assert group.tries == 0
     single_groups = group.single_rows()
     assert [single.rows for single in single_groups] == [[4], [1], [3]]
     assert [single.block.row(0).data for single in single_groups] == [

@@ -95,10 +95,14 @@ def executed(node: FakeNode) -> int:
 def test_each_row_is_written_once(node: FakeNode, load: Load) -> None:
     rows = [(n, f"name {n}") for n in range(250)]
     report = load(node, iter(rows))
-    assert (report.read, report.written, report.failed) == (250, 250, 0)
+    assert report.read == 250
+    assert report.written == 250
+    assert report.failed == 0
     # The driver does not know this statement's table, so it cannot batch the rows: each row is sent
     # in its own request.
-    assert (executed(node), report.requests, report.retries) == (250, 250, 0)
+    assert executed(node) == 250
+    assert report.requests == 250
+    assert report.retries == 0
     assert report.target == INSERT
     assert report.rows_per_second > 0
     assert "250 rows written to INSERT" in str(report)
@@ -135,7 +139,9 @@ def test_a_wrong_row_ends_the_load_unless_max_errors_allows_it(
         load(node, path)
     failed_path = tmp_path / "failed.jsonl"
     report = load(node, path, max_errors=2, failed_rows=failed_path)
-    assert (report.read, report.written, report.failed) == (4, 2, 2)
+    assert report.read == 4
+    assert report.written == 2
+    assert report.failed == 2
     assert [str(failure).removeprefix(f"{path}, ") for failure in report.failures] == [
         "line 3: column 'id': 'many' is not an integer",
         "line 5: 1 fields, but the header has 2",
@@ -174,7 +180,8 @@ def test_wrong_rows_of_the_application_are_found_among_many(node: FakeNode, load
     rows[137] = ("not an integer", "x")
     rows[941] = (1 << 40, "x")  # too large for an int
     report = load(node, rows, max_errors=None)
-    assert (report.written, report.failed) == (998, 2)
+    assert report.written == 998
+    assert report.failed == 2
     assert [failure.place for failure in report.failures] == ["row 137", "row 941"]
     assert "'not an integer' (str) is not an integer" in str(report.failures[0])
 
@@ -184,7 +191,8 @@ def test_rows_are_retried_while_servers_are_overloaded(node: FakeNode, load: Loa
     """Three writes get the error OVERLOADED; the load sends them again, and no row fails."""
     node.prime(Opcode.EXECUTE, error(ErrorCode.OVERLOADED), times=3)
     report = load(node, [(n, "x") for n in range(20)])
-    assert (report.written, report.failed) == (20, 0)
+    assert report.written == 20
+    assert report.failed == 0
     assert report.requests == 20 + report.retries
     assert report.retries > 0
 
@@ -194,7 +202,9 @@ def test_writes_that_are_not_idempotent_fail_without_a_retry(node: FakeNode, loa
     """After an error, a write may have been applied. It is repeated only if it is idempotent."""
     node.prime(Opcode.EXECUTE, error(ErrorCode.IS_BOOTSTRAPPING), times=1)
     report = load(node, [(1, "x"), (2, "y")], is_idempotent=False, max_errors=None)
-    assert (report.written, report.failed, report.retries) == (1, 1, 0)
+    assert report.written == 1
+    assert report.failed == 1
+    assert report.retries == 0
 
 
 @LOADERS
@@ -270,7 +280,8 @@ def test_only_the_row_that_a_server_rejects_fails(
     failed_path = tmp_path / "failed.jsonl"
     source = [(1, n, [n, None] if n == 3 else [n]) for n in range(8)]
     report = into_table(node, load, source, max_errors=1, failed_rows=failed_path)
-    assert (report.written, report.failed) == (7, 1)
+    assert report.written == 7
+    assert report.failed == 1
     assert node.count(Opcode.BATCH) == batch_count
     assert str(report.failures[0]).startswith("row 3: ")
     for message in (str(report), json.loads(failed_path.read_text())["_error"]):
@@ -336,7 +347,9 @@ def test_addresses_of_polars_objects_are_not_written(node: FakeNode, load: Load)
 @LOADERS
 def test_a_dry_run_sends_nothing(node: FakeNode, load: Load) -> None:
     report = load(node, [(1, "x"), ("y", "z")], dry_run=True, max_errors=None)
-    assert (report.read, report.failed, report.written) == (2, 1, 0)
+    assert report.read == 2
+    assert report.failed == 1
+    assert report.written == 0
     assert executed(node) == 0
     assert "1 row would be written" in str(report)
 
@@ -376,10 +389,14 @@ def test_a_load_resumes_from_its_checkpoint(
     with pytest.raises(interruption):
         load(node, path, checkpoint=checkpoint)
     state = json.loads(checkpoint.read_text())["state"]
-    assert (state["file"], state["row"], state["rows"]) == (0, 20, 20)
+    assert state["file"] == 0
+    assert state["row"] == 20
+    assert state["rows"] == 20
     count_before = executed(node)
     report = load(node, path, checkpoint=checkpoint)
-    assert (report.skipped, report.read, report.written) == (20, 15, 15)
+    assert report.skipped == 20
+    assert report.read == 15
+    assert report.written == 15
     assert executed(node) - count_before == 15
     assert not checkpoint.exists()
     assert "20 rows were done by earlier runs: 20 written" in str(report)
@@ -416,10 +433,14 @@ def test_a_load_that_resumes_reports_and_keeps_the_failed_rows_of_earlier_runs(
             with pytest.raises(Interrupted) as caught:
                 load(node, path, **options)
         report: LoadReport = caught.value.report  # type: ignore[attr-defined]
-        assert (report.skipped, report.read, report.written) == (20 * run, 30, 24)
+        assert report.skipped == 20 * run
+        assert report.read == 30
+        assert report.written == 24
         assert report.requests == 24
     report = load(node, path, **options)
-    assert (report.skipped, report.skipped_failed, report.failed) == (40, 8, 4)
+    assert report.skipped == 40
+    assert report.skipped_failed == 8
+    assert report.failed == 4
     assert "40 rows were done by earlier runs: 32 written, 8 failed" in str(report)
     numbers = [json.loads(line)["_row"] for line in failed_path.read_text().splitlines()]
     # The first line (row 1) comes from `earlier_load`. No row of these loads may be in the file
@@ -490,7 +511,8 @@ def test_an_outage_ends_the_load_and_saves_a_checkpoint(
     with pytest.raises(LoadError, match=r"no server can be reached.*the same checkpoint") as caught:
         load(node, path, **options)
     report = caught.value.report
-    assert (report.written, report.failed) == (12, 0)
+    assert report.written == 12
+    assert report.failed == 0
     assert not failed_path.exists()
     assert json.loads(checkpoint.read_text())["state"]["row"] == 12
     is_outage = False
@@ -498,7 +520,9 @@ def test_an_outage_ends_the_load_and_saves_a_checkpoint(
     report = load(node, path, **options)
     ids = [struct.unpack(">i", values[0])[0] for values in values_sent(node)[sent_before:]]
     assert ids == list(range(12, 30))
-    assert (report.skipped, report.written, report.failed) == (12, 18, 0)
+    assert report.skipped == 12
+    assert report.written == 18
+    assert report.failed == 0
 
 
 @pytest.fixture
@@ -549,17 +573,21 @@ def test_an_interrupted_load_saves_what_is_written(
     # The node never answers the request of row 12. On a busy machine, Control-C may interrupt the
     # load before it has seen the answer for row 11: then the next run writes row 11 again.
     assert next_row in (11, 12)
-    assert (state["rows"], state["failed"]) == (next_row, 1)
+    assert state["rows"] == next_row
+    assert state["failed"] == 1
     if load is blocking:
         report: LoadReport = caught.value.report  # type: ignore[attr-defined]
         # Row 5 was not sent, and so is not among the written ones.
-        assert (report.written, report.requests) == (next_row - 1, 12)
+        assert report.written == next_row - 1
+        assert report.requests == 12
     request_count = len(values_sent(node))
     report = load(node, path, **options)
     ids = {struct.unpack(">i", values[0])[0] for values in values_sent(node)[request_count:]}
     # Row 20 fails in the driver, so it is never sent.
     assert ids == {*range(next_row, 30)} - {20}
-    assert (report.skipped, report.skipped_failed, report.written) == (next_row, 1, 29 - next_row)
+    assert report.skipped == next_row
+    assert report.skipped_failed == 1
+    assert report.written == 29 - next_row
     assert [json.loads(line)["_row"] for line in failed_path.read_text().splitlines()] == [6, 21]
 
 
@@ -633,6 +661,8 @@ def test_the_file_of_failed_rows_is_not_written_while_it_is_read(
 def test_an_error_of_the_source_is_the_cause_of_the_load_s_error(
     node: FakeNode, load: Load
 ) -> None:
+    """The load ends, and leaves no thread behind."""
+
     def rows() -> Iterator[Any]:
         yield 1, "x"
         raise RuntimeError("the source is gone")
@@ -668,7 +698,9 @@ def test_a_node_that_dies_during_a_load_loses_no_row(monkeypatch: pytest.MonkeyP
             prepared = session.prepare(INSERT)
             prepared.is_idempotent = True
             report = session.load(prepared, rows())
-        assert (report.read, report.written, report.failed) == (400, 400, 0)
+        assert report.read == 400
+        assert report.written == 400
+        assert report.failed == 0
         written_ids = {
             request.values[0] for node in nodes.nodes for request in node.requests if request.values
         }
@@ -737,7 +769,8 @@ def test_rows_without_names_have_the_order_of_the_argument_columns(
     # The file of failed rows uses the names of the source, not those of the columns.
     name_field, id_field = columns
     failed_fields = json.loads(failed_path.read_text())
-    assert (failed_fields[name_field], failed_fields[id_field]) == ("Oslo", "x")
+    assert failed_fields[name_field] == "Oslo"
+    assert failed_fields[id_field] == "x"
 
 
 @LOADERS
@@ -762,7 +795,8 @@ def test_ignored_fields_of_a_file_are_left_out_by_position(
     path = tmp_path / "rows.csv"
     path.write_text("1,2,3,4\n")
     report = into_table(node, load, path, ignore=["c1"], batch=None, **options)
-    assert (report.written, report.failed) == (1, 0)
+    assert report.written == 1
+    assert report.failed == 0
     (values,) = values_sent(node)
     assert values == [bytes([0, 0, 0, number]) for number in expected]
 
@@ -797,6 +831,7 @@ def test_columns_that_a_prepared_statement_does_not_bind(
 def test_columns_of_arrays_have_the_order_of_the_argument_columns(
     node: FakeNode, load: Load
 ) -> None:
+    """The columns of an array have no names, so `columns=` names them. Masked elements are null."""
     numpy = pytest.importorskip("numpy")
     columns = ["name", "id"]
     array = numpy.array([["Oslo", 1], ["Rome", 2]], dtype=object)
@@ -852,7 +887,9 @@ def test_counter_updates_are_neither_retried_nor_batched(node: FakeNode) -> None
         prepared = session.prepare(query)
         prepared.is_idempotent = True
         report = session.load(prepared, [(1, 5), (2, 5)], counters=True, max_errors=None)
-    assert (report.failed, report.retries, report.requests) == (2, 0, 2)
+    assert report.failed == 2
+    assert report.retries == 0
+    assert report.requests == 2
     assert node.count(Opcode.BATCH) == 0
 
 
@@ -867,7 +904,9 @@ def test_conditional_writes_ignore_the_session_s_protocol_handler(node: FakeNode
         session.client_protocol_handler = NumpyProtocolHandler
         report = session.load(session.prepare(query), [(1, "a"), (2, "b")])
         assert session.client_protocol_handler is NumpyProtocolHandler
-    assert (report.written, report.not_applied, report.failed) == (0, 2, 0)
+    assert report.written == 0
+    assert report.not_applied == 2
+    assert report.failed == 0
 
 
 @LOADERS
@@ -946,7 +985,8 @@ def test_corrected_rows_keep_their_place_among_rows_of_their_key(
         prepared = session.prepare(query)
         options: Any = {"timestamp_column": "written_at"}
         report = session.load(prepared, path, **options, max_errors=2, failed_rows=failed_path)
-        assert (report.written, report.failed) == (2, 2)
+        assert report.written == 2
+        assert report.failed == 2
         corrected = failed_path.read_text().replace('"one"', "1").replace('"two"', "2")
         failed_path.write_text(corrected)
         assert session.load(prepared, failed_path, **options).written == 2
@@ -1043,7 +1083,8 @@ def test_null_counters_are_left_out(node: FakeNode, tmp_path: Path, form: str) -
             session = cluster.connect()
             prepared = session.prepare(query)
             report = session.load(prepared, source, counters=True, max_errors=None, dry_run=is_dry)
-        assert (report.read, report.failed) == (2, 1)
+        assert report.read == 2
+        assert report.failed == 1
         assert report.written == (0 if is_dry else 1)
         assert "it has no value for a counter ('m', 'n')" in str(report.failures[0])
     assert values_sent(node) == [[NOT_SET, struct.pack(">q", 5), struct.pack(">i", 1)]]

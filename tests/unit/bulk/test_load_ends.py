@@ -109,6 +109,7 @@ def interrupt_load(
 def test_a_checkpoint_of_another_cluster_is_refused(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The checkpoint of a load has the name of its cluster."""
     checkpoint_path = tmp_path / "point"
     source = csv_file(tmp_path / "a.csv", *range(30))
     interrupt_load(node, source, monkeypatch, checkpoint=checkpoint_path)
@@ -143,7 +144,8 @@ def test_a_checkpoint_of_other_files_or_options_is_refused(
     assert checkpoint_path.read_bytes() == content_before
     # For a checkpoint, the name of a file and a list with only that name are the same source.
     report = load(node, str(first_file), checkpoint=checkpoint_path)
-    assert (report.skipped, report.written) == (20, 5)
+    assert report.skipped == 20
+    assert report.written == 5
     assert not checkpoint_path.exists()
     assert ids_sent(node) == set(range(25))
 
@@ -165,13 +167,17 @@ def test_a_replaced_or_inserted_file_is_refused(
     with pytest.raises(ValueError, match=r"1\.csv' has another size since"):
         load(node, folder, checkpoint=checkpoint_path)
     report = load(node, folder, checkpoint=checkpoint_path, restart=True)
-    assert (report.skipped, report.written) == (0, 29)
+    assert report.skipped == 0
+    assert report.written == 29
     assert not checkpoint_path.exists()
 
 
 def test_a_load_resumes_in_the_interrupted_file(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The checkpoint names the file and the row at which the load was interrupted. The next load
+    skips the rows before it.
+    """
     folder = tmp_path / "folder"
     folder.mkdir()
     # The checkpoint is in the source folder and has the name of a CSV file, but the load must not
@@ -182,10 +188,13 @@ def test_a_load_resumes_in_the_interrupted_file(
     interrupt_load(node, folder, monkeypatch, checkpoint=checkpoint_path)
     state = json.loads(checkpoint_path.read_text())["state"]
     # The first two files of 7 rows each are complete.
-    assert (state["file"], state["row"], state["rows"]) == (1, 7, 14)
+    assert state["file"] == 1
+    assert state["row"] == 7
+    assert state["rows"] == 14
     count_before = len(node.requests)
     report = load(node, str(folder / "*.csv"), checkpoint=checkpoint_path)
-    assert (report.skipped, report.written) == (14, 7)
+    assert report.skipped == 14
+    assert report.written == 7
     # Only the rows of the third file were sent.
     assert ids_sent(node, count_before) == set(range(20, 27))
     assert not checkpoint_path.exists()
@@ -237,7 +246,9 @@ def test_a_damaged_row_fails_without_its_neighbours(node: FakeNode, tmp_path: Pa
     path.write_bytes(b"id,name\n" + damaged + b"\n9,i\n")
     report = load(node, path, max_errors=None, failed_rows=failed_path)
     assert ids_sent(node) == {1, 5, 7, 9}
-    assert (report.read, report.written, report.failed) == (8, 4, 4)
+    assert report.read == 8
+    assert report.written == 4
+    assert report.failed == 4
     assert [str(failure).removeprefix(f"{path}, ") for failure in report.failures] == [
         "line 3: byte 0xe9 is not UTF-8: write encoding='latin-1', 'cp1252' or whatever the file "
         "is in",
@@ -247,7 +258,8 @@ def test_a_damaged_row_fails_without_its_neighbours(node: FakeNode, tmp_path: Pa
     ]
     # Rows that come from a file of failed rows fail again if nobody has corrected them.
     report_of_failed = load(node, failed_path, max_errors=None)
-    assert (report_of_failed.written, report_of_failed.failed) == (0, 4)
+    assert report_of_failed.written == 0
+    assert report_of_failed.failed == 4
 
 
 def test_a_quote_that_is_never_closed_ends_the_load(node: FakeNode, tmp_path: Path) -> None:
@@ -258,16 +270,19 @@ def test_a_quote_that_is_never_closed_ends_the_load(node: FakeNode, tmp_path: Pa
     for options in ({"max_errors": None}, {"max_errors": 100}, {"max_errors": 5, "dry_run": True}):
         with pytest.raises(LoadError, match=message) as caught:
             load(node, path, failed_rows=tmp_path / "failed", **options)
-        assert (caught.value.report.read, caught.value.report.failed) == (12, 0)
+        assert caught.value.report.read == 12
+        assert caught.value.report.failed == 0
     assert ids_sent(node) == set(range(12))
 
 
 def test_deeply_nested_values_and_lone_surrogates_fail(node: FakeNode, tmp_path: Path) -> None:
+    """Lines of JSON that cannot be read or encoded fail, and the others are written."""
     path = tmp_path / "a.jsonl"
     lines = ["[" * 100_000, '{"id": 1, "name": "\\ud800"}', '{"id": 2, "name": "b"}', '{"id": tru']
     path.write_text("\n".join(lines))
     report = load(node, path, max_errors=None, failed_rows=tmp_path / "failed")
-    assert (report.written, report.failed) == (1, 3)
+    assert report.written == 1
+    assert report.failed == 3
     assert ids_sent(node) == {2}
 
 
@@ -337,7 +352,8 @@ def test_a_pipe_is_opened_once(node: FakeNode, tmp_path: Path, row_count: int) -
     writer.start()
     report = load(node, path, format="csv", dry_run=True)
     writer.join(WAIT)
-    assert (report.read, report.failed) == (row_count, 0)
+    assert report.read == row_count
+    assert report.failed == 0
     with pytest.raises(ValueError, match="stands twice among the files"):
         load(node, [path, path], format="csv")
     with pytest.raises(ValueError, match="is a pipe, and Parquet is read from"):
@@ -365,6 +381,8 @@ def test_files_that_cannot_be_written_are_errors_with_a_report(
 
 
 def test_rows_whose_condition_is_false_are_counted_as_not_applied(node: FakeNode) -> None:
+    """If the server does not apply a conditional INSERT, its row is neither written nor failed."""
+
     def apply_even_ids(request: Request) -> Any:
         assert request.values is not None
         assert isinstance(request.values[0], bytes)
@@ -373,7 +391,9 @@ def test_rows_whose_condition_is_false_are_counted_as_not_applied(node: FakeNode
 
     node.prime(Opcode.EXECUTE, apply_even_ids)
     report = load(node, [(n, "x") for n in range(25)], f"{INSERT} IF NOT EXISTS")
-    assert (report.written, report.not_applied, report.failed) == (13, 12, 0)
+    assert report.written == 13
+    assert report.not_applied == 12
+    assert report.failed == 0
     assert report.requests == 25  # each row is sent in its own request
     assert "12 rows were not applied" in str(report)
     assert report.as_dict()["not_applied"] == 12
@@ -382,7 +402,8 @@ def test_rows_whose_condition_is_false_are_counted_as_not_applied(node: FakeNode
 def test_write_failures_of_overloaded_servers_are_retried(node: FakeNode) -> None:
     node.prime(Opcode.EXECUTE, error(ErrorCode.WRITE_FAILURE, failures={"127.0.0.1": 0}), times=5)
     report = load(node, [(n, "x") for n in range(25)])
-    assert (report.written, report.failed) == (25, 0)
+    assert report.written == 25
+    assert report.failed == 0
     # Each of the five failures was followed by a retry.
     assert report.retries >= 5
 
@@ -395,9 +416,12 @@ def test_a_load_waits_for_its_clusters_throttler(node: FakeNode, queue_size: int
     """
     throttler = ConcurrencyLimitingThrottler(2, queue_size)
     report = load(node, [(n, "x") for n in range(300)], throttler=throttler)
-    assert (report.written, report.failed, report.retries) == (300, 0, 0)
+    assert report.written == 300
+    assert report.failed == 0
+    assert report.retries == 0
     assert report.requests == 300
-    assert (throttler.under_way, throttler.waiting) == (0, 0)
+    assert throttler.under_way == 0
+    assert throttler.waiting == 0
 
 
 def test_a_throttler_that_never_has_room_is_an_error(

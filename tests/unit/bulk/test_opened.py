@@ -250,6 +250,7 @@ def test_a_byte_order_mark_at_the_beginning_is_skipped() -> None:
 
 
 def test_bytes_that_are_given_back_are_read_first() -> None:
+    """Bytes that are given back precede those that were given back before."""
     file = Limited(Pieces(b"later"), "a")
     file.give_back(b"bc")
     file.give_back(b"a")

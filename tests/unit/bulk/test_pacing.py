@@ -36,6 +36,9 @@ def test_the_limit_falls_if_servers_cannot_keep_up() -> None:
 
 
 def test_the_limit_rises_slowly_after_the_throttler_was_full() -> None:
+    """The limit of requests at once is halved each time that the throttler is full, and is never
+    less than 1.
+    """
     pace = Pace(1000, first=64)
     # A load calls `give_way` if the throttler was full. The limit is halved.
     pace.give_way()

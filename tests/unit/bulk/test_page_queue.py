@@ -21,12 +21,14 @@ def test_a_started_range_continues_before_others_begin() -> None:
     """Two pages may be requested at once. When one arrives, the next page of its range is next."""
     queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=False)
     first, second = queue.to_send()
-    assert (first.number, second.number) == (0, 1)
+    assert first.number == 0
+    assert second.number == 1
     assert list(queue.to_send()) == []
     assert queue.oldest() is first
     queue.arrived(first, state=b"next", size=10)
     (next_page,) = queue.to_send()
-    assert (next_page.number, next_page.state) == (0, b"next")
+    assert next_page.number == 0
+    assert next_page.state == b"next"
     assert queue.oldest() is second
 
 
@@ -47,7 +49,8 @@ def test_in_order_the_next_page_is_requested_even_above_the_limits() -> None:
     first, second = queue.to_send()
     queue.arrived(first, state=b"1", size=90)
     (next_page,) = queue.to_send()
-    assert (next_page.number, next_page.state) == (0, b"1")
+    assert next_page.number == 0
+    assert next_page.state == b"1"
     assert queue.oldest() is next_page
     queue.arrived(next_page, state=b"2", size=90)
     (last_page,) = queue.to_send()

@@ -160,6 +160,7 @@ def test_unloaded_files_do_not_depend_on_settings_of_the_session(
 async def test_unloaded_files_do_not_depend_on_settings_of_the_session_on_asyncio(
     nodes: FakeCluster, tmp_path: Path, handler: Any
 ) -> None:
+    """Neither the row factory, the protocol handler nor registered classes change the files."""
     async with (
         aio.Cluster(**with_factory(nodes, dict_factory)) as cluster,
         await cluster.connect() as session,

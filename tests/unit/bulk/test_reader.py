@@ -26,6 +26,7 @@ class Chunks:
         self.may_go_on = threading.Event()
 
     def read(self) -> Generator[Any, None, None]:
+        """Yield two chunks, the second one after `may_go_on` is set."""
         try:
             yield 1
             assert self.may_go_on.wait(WAIT)

@@ -58,18 +58,25 @@ def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path
     recorder.note_read(
         Bound(CHUNK, waves=[], row_count=2, size=20, failures=[(1, ValueError("no"))])
     )
-    assert (report.read, report.failed, report.bytes) == (3, 1, 0)
+    assert report.read == 3
+    assert report.failed == 1
+    assert report.bytes == 0
     wave = Wave(prepared=None, groups=[], row_numbers=[0, 2])  # type: ignore[arg-type]
     recorder.note_answer(wave, Rows(0), is_applied=True)  # type: ignore[arg-type]
-    assert (report.written, report.not_applied, report.bytes) == (1, 0, 10)
+    assert report.written == 1
+    assert report.not_applied == 0
+    assert report.bytes == 10
     assert checkpoint.outcomes is not None
     assert checkpoint.outcomes.count_first_rows() == (2, 1, 0)
     recorder.note_answer(wave, Rows(1), is_applied=False)  # type: ignore[arg-type]
-    assert (report.written, report.not_applied, report.bytes) == (1, 1, 10)
+    assert report.written == 1
+    assert report.not_applied == 1
+    assert report.bytes == 10
     assert checkpoint.outcomes.count_first_rows() == (3, 1, 1)
     recorder.note_slice(request_count=2, row_count=2)
     recorder.note_retries(request_count=1)
-    assert (report.requests, report.retries) == (2, 1)
+    assert report.requests == 2
+    assert report.retries == 1
     failed_rows.close()
     (line,) = path.read_text().splitlines()
     assert json.loads(line) == {
@@ -88,7 +95,10 @@ def test_a_dry_run_counts_the_bytes_of_the_rows_that_could_be_bound() -> None:
     recorder.note_read(
         Bound(CHUNK, waves=[], row_count=2, size=20, failures=[(1, ValueError("no"))])
     )
-    assert (report.read, report.failed, report.bytes, report.written) == (3, 1, 20, 0)
+    assert report.read == 3
+    assert report.failed == 1
+    assert report.bytes == 20
+    assert report.written == 0
 
 
 @pytest.mark.parametrize(

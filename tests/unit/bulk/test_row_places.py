@@ -114,6 +114,9 @@ def test_scans_name_the_row_that_cannot_be_decoded(session: Any, reader: str) ->
 
 @pytest.mark.parametrize("reader", READERS)
 def test_scans_on_asyncio_name_the_row(node: FakeNode, table: Table, reader: str) -> None:
+    """If a cell of a page cannot be decoded, the error of each way to read a scan names its row and
+    column.
+    """
     skip_without_packages(reader)
 
     async def main() -> None:
@@ -137,6 +140,7 @@ def test_scans_on_asyncio_name_the_row(node: FakeNode, table: Table, reader: str
 def test_unloads_name_the_row(
     session: Any, node: FakeNode, tmp_path: Path, file_format: str
 ) -> None:
+    """If a cell cannot be decoded, the error of the unload names its row and column."""
     pytest.importorskip("pyarrow")
     with pytest.raises(DecodeError, match=BAD_INT):
         session.unload("t0", tmp_path / "out", columns=NAMES, format=file_format)
@@ -151,6 +155,7 @@ def test_unloads_name_the_row(
 
 
 def test_copies_name_the_row(session: Any, node: FakeNode) -> None:
+    """If a cell cannot be decoded, the error of the copy names its row and column."""
     insert = "INSERT INTO a.t1 (id, n, c0, day, price) VALUES (?, ?, ?, ?, ?)"
     node.prime_prepare(insert, COLUMNS, pk_indexes=[0])
     with pytest.raises(DecodeError, match=BAD_INT):
@@ -191,6 +196,9 @@ def test_a_value_that_does_not_fit_the_arrow_type_names_the_row(session: Any, ta
 
 
 def test_only_the_key_columns_that_were_selected_are_named(session: Any, table: Table) -> None:
+    """The error names a row by the columns of its key, or by its number in the page if none was
+    read.
+    """
     table.names = ["c0"]
     with pytest.raises(DecodeError, match=r"^table a\.t0, tokens after -1 up to \d+: row 1, "):
         list(session.scan("t0", ["c0"]))

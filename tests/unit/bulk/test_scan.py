@@ -179,7 +179,8 @@ def test_a_checkpoint_is_refused_for_other_columns(nodes: FakeCluster, tmp_path:
         assert len(list(session.scan("a.t0", checkpoint=path))) == ROWS
         content_before = path.read_bytes()
         subject = json.loads(content_before)["subject"]
-        assert (subject["work"], subject["table"]) == ("scan", "a.t0")
+        assert subject["work"] == "scan"
+        assert subject["table"] == "a.t0"
         with pytest.raises(ValueError, match="its columns is None, and not"):
             list(session.scan("a.t0", ["id", "c0"], checkpoint=path))
         # The first scan has read all rows, so the checkpoint leaves none.
@@ -231,6 +232,7 @@ def test_a_scan_warns_that_its_checkpoint_is_complete(
 
 
 def test_a_checkpoint_is_refused_for_another_cluster(nodes: FakeCluster, tmp_path: Path) -> None:
+    """The checkpoint of a scan has the name of its cluster."""
     nodes.prime(QUERY, Table(no_fault))
     path = tmp_path / "point"
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -491,6 +493,7 @@ def test_wrong_options_are_refused_before_the_scan_starts(
 
 
 def test_each_row_is_returned_once_if_a_node_dies_during_the_scan(nodes: FakeCluster) -> None:
+    """The ranges of the dead node are read from other nodes, and no page is read twice."""
     nodes.prime(QUERY, Table(no_fault))
     scanned: list[Any] = []
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -509,6 +512,9 @@ def test_each_row_is_returned_once_if_a_node_dies_during_the_scan(nodes: FakeClu
 
 
 async def test_to_numpy_concatenates_all_pages(nodes: FakeCluster) -> None:
+    """The blocking scan and that of asyncio return one array for each column, with the values of
+    all pages.
+    """
     numpy = pytest.importorskip("numpy")
     nodes.prime(QUERY, Table(no_fault))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -560,6 +566,9 @@ def test_a_condition_with_where_is_refused(nodes: FakeCluster, where: str) -> No
 @pytest.mark.parametrize("limit", [1, 7, 70, 500, ROWS - 1, ROWS, ROWS + 1])
 @pytest.mark.parametrize("in_order", [False, True])
 async def test_a_limit_is_exact(nodes: FakeCluster, limit: int, in_order: bool) -> None:
+    """With `limit`, a scan returns as many rows, or all rows if there are fewer. In order, these
+    are the first ones.
+    """
     nodes.prime(QUERY, Table(no_fault))
     options: Any = {"page_size": 70, "splits": 10, "limit": limit, "in_order": in_order}
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -608,6 +617,7 @@ def test_a_limit_holds_for_polars(nodes: FakeCluster) -> None:
 
 
 def test_no_page_is_requested_after_the_limit(nodes: FakeCluster) -> None:
+    """A limit of 40 rows needs two pages of 20 rows."""
     table = Table(no_fault)
     nodes.prime(QUERY, table)
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -630,6 +640,7 @@ def test_calls_that_refuse_a_limit(nodes: FakeCluster, tmp_path: Path) -> None:
 
 
 def test_a_scan_shows_its_progress(nodes: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    """A scan shows its progress only if this is requested."""
     nodes.prime(QUERY, Table(no_fault))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         assert len(list(session.scan("a.t0"))) == ROWS

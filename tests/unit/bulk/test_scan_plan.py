@@ -241,7 +241,8 @@ def test_virtual_tables_are_read_at_once(nodes: FakeCluster) -> None:
 def widths(statement: ScanStatement) -> list[float]:
     """Return the width of each range, as a share of the ring. Fail if the ranges have a gap."""
     ranges = statement.ranges
-    assert (ranges[0].start, ranges[-1].end) == (FIRST, LAST)
+    assert ranges[0].start == FIRST
+    assert ranges[-1].end == LAST
     for token_range, next_range in itertools.pairwise(ranges):
         assert token_range.end == next_range.start
     return [(token_range.end - token_range.start) / (LAST - FIRST) for token_range in ranges]

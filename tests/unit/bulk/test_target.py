@@ -54,6 +54,10 @@ def query_of(metadata: TableMetadata, *columns: str, **options: Any) -> str:
 
 
 def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
+    """If the clustering columns of a row are null, the load writes only its partition key and
+    static columns.
+    """
+
     def statement_for(*columns: str, **using: Any) -> str | None:
         """Return the CQL for rows with only static columns; None if the load needs no such CQL.
 
@@ -123,6 +127,9 @@ def test_the_statement_has_all_columns_or_the_selected_ones() -> None:
 
 
 def test_options_for_time_to_live_and_write_time() -> None:
+    """They are fixed numbers, or the values of a column. They become the clause USING of the
+    INSERT.
+    """
     assert query_of(ORDERS, ttl=60, timestamp_column="at").endswith(" USING TTL 60 AND TIMESTAMP ?")
     assert query_of(ORDERS, ttl_column="life").endswith(" USING TTL ?")
     with pytest.raises(ValueError, match="ttl and ttl_column exclude each other"):
@@ -141,7 +148,8 @@ def test_counters_are_added_with_the_option_counters() -> None:
         query_of(counter_table)
     plan = plan_of(counter_table, columns=(), **{**NO_OPTIONS, "counters": True})
     assert plan.text == ('UPDATE ks."Orders" SET hits = hits + ? WHERE customer = ? AND placed = ?')
-    assert (plan.is_idempotent, plan.is_counter) == (False, True)
+    assert plan.is_idempotent is False
+    assert plan.is_counter is True
     with pytest.raises(ValueError, match="counters have no time to live"):
         query_of(counter_table, counters=True, ttl=5)
 
@@ -229,6 +237,9 @@ def test_a_time_to_live_is_seconds() -> None:
 
 
 def test_a_table_is_named_by_a_string_that_is_no_statement() -> None:
+    """A statement or a TableMetadata is refused with advice. A view is found only if views are
+    allowed.
+    """
     view = table_metadata(customer="uuid", placed="timestamp")
     keyspace: Any = SimpleNamespace(tables={"orders": ORDERS}, views={"by_day": view})
     metadata: Any = SimpleNamespace(keyspaces={"ks": keyspace})
@@ -263,6 +274,7 @@ def statement(*names: str, **types: str) -> Any:
 
 
 def test_the_columns_of_a_statement_have_the_types_of_its_values() -> None:
+    """If a load writes with a prepared statement, its columns are the bind markers."""
     prepared = statement("a", "b")
     columns = columns_of(prepared)
     assert [column.name for column in columns] == ["a", "b"]

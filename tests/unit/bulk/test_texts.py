@@ -230,6 +230,7 @@ def test_names_of_time_zones_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("number", ["1,5", "-1.234,56", "1 234,56", "1,234.56", ",5"])
 @pytest.mark.parametrize("type_name", ["DoubleType", "FloatType", "DecimalType"])
 def test_the_error_for_a_comma_in_a_number_says_what_to_do(number: str, type_name: str) -> None:
+    """The error has advice if the text is a number apart from its commas."""
     read = text_reader(lookup_casstype(type_name), Formats())
     with pytest.raises(ValueError, match="is not a number: a comma may separate decimals or"):
         read(number)

@@ -55,10 +55,11 @@ def test_seconds_in_a_csv_file_warn_once_with_their_line(node: FakeNode, tmp_pat
 
 
 def test_each_column_of_each_load_warns_once(node: FakeNode, tmp_path: Path) -> None:
+    """If two columns of two files have wrong units, each column warns once for both files, and
+    again in the next load.
+    """
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("id,begin,till\n1,1700000000,1700000000000000\n")
-    """Two columns of two files have wrong units: each column warns once, and again in a next load.
-    """
     mapping = {"begin": "at", "till": "till"}
     for _load in range(2):
         at_warning, till_warning = warnings_of_load(node, tmp_path / "*.csv", columns=mapping)

@@ -254,6 +254,7 @@ def test_a_failed_unload_can_be_repeated(
 def test_two_columns_with_the_same_name_are_refused(
     session: Any, nodes: FakeCluster, tmp_path: Path
 ) -> None:
+    """The names in the files would be ambiguous. The unload writes nothing."""
     columns = [("id", "int"), ("id", "int")]
     for node in nodes.nodes:
         node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], columns)
@@ -376,6 +377,7 @@ def test_a_folder_with_the_name_of_a_file_of_another_format(
 def test_pipes_and_devices_are_refused_as_folders(
     session: Any, tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Nothing is written to them."""
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
     with pytest.raises(ValueError, match="unload writes a folder of files, and not to"):
