@@ -72,6 +72,7 @@ def test_too_many_values(implementation: Implementation) -> None:
 
 
 def test_errors_name_column_and_type(implementation: Implementation) -> None:
+    """If a value does not fit, the error names the column, its type and the value."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, id="int32", age="int32"), routing_key_indexes=None
     )

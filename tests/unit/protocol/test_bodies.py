@@ -338,6 +338,9 @@ def test_prepare(implementation: Implementation) -> None:
 def test_fields_of_version_5_are_refused_in_older_versions(
     implementation: Implementation, version: int
 ) -> None:
+    """Older versions cannot send a keyspace or `now_in_seconds` with a statement. Ignoring them
+    would change the meaning of the statement.
+    """
     bodies = implementation.bodies
     with pytest.raises(UnsupportedOperation, match=f"keyspace .*version {version}"):
         bodies.query_body(
@@ -511,6 +514,7 @@ class DerivedBytes(bytes):
 def test_ids_states_and_queries_may_be_any_bytes(
     implementation: Implementation, bytes_class: Any
 ) -> None:
+    """Ids, paging states and queries may be bytes, bytearrays or memoryviews."""
     bodies = implementation.bodies
     params = QueryParams(ONE, paging_state=bytes_class(b"ps"))
     assert (
@@ -532,6 +536,7 @@ def test_ids_states_and_queries_may_be_any_bytes(
 
 
 def test_names_may_be_of_a_class_derived_from_str(implementation: Implementation) -> None:
+    """Queries, keyspaces and names of values are encoded like a str."""
     bodies = implementation.bodies
     assert (
         bodies.prepare_body(DerivedStr("Q"), DerivedStr("ks"), version=5)

@@ -162,6 +162,9 @@ def test_user_types_inside_a_custom_type_get_their_classes(
     ],
 )  # fmt: skip
 def test_a_custom_type_without_its_parameters_is_an_error_of_the_message(name: str) -> None:
+    """A type such as ListType needs parameters. Without them, neither rows nor a prepared statement
+    can be decoded.
+    """
     body = rows(
         ROWS_GLOBAL_TABLES_SPEC,
         specs=TABLE + string("c") + short(0) + string(name),
@@ -264,6 +267,9 @@ def rows_head(flags: int, count: int) -> bytes:
 
 
 def test_columns_with_one_table_or_with_a_table_each() -> None:
+    """The server names the table once if all columns have the same one, and before each column
+    otherwise.
+    """
     columns = columns_of(SPECS, 2)
     assert [column[:3] for column in columns] == [("ks", "t", "k"), ("ks", "t", "v")]
     assert columns.names == ("k", "v")
@@ -451,7 +457,9 @@ def test_another_metadata_id_shares_the_plans() -> None:
     plan = columns.row_plan
     assert columns.row_plan is plan
     copy = columns.with_id(b"2")
-    assert (copy.metadata_id, copy.raw, copy.names) == (b"2", SPECS, ("k", "v"))
+    assert copy.metadata_id == b"2"
+    assert copy.raw == SPECS
+    assert copy.names == ("k", "v")
     assert copy.row_plan is plan
     assert copy.column_plans is columns.column_plans
 
@@ -468,11 +476,14 @@ def test_vectors_of_rows_have_the_requested_class() -> None:
     with_arrays = columns.with_vectors("array")
     assert with_arrays.vectors == "array"
     assert columns.with_vectors("array") is with_arrays
-    assert (with_arrays.raw, with_arrays.metadata_id) == (columns.raw, b"1")
+    assert with_arrays.raw == columns.raw
+    assert with_arrays.metadata_id == b"1"
     assert with_arrays.row_plan is not columns.row_plan
     # A vector of two floats has eight bytes.
     assert type(with_arrays.codecs[0].decode(bytes(8))).__name__ == "array"
     assert with_arrays.with_id(b"2").vectors == "array"
     copy = pickle.loads(pickle.dumps(with_arrays))
-    assert (copy.names, copy.raw, copy.metadata_id) == (with_arrays.names, columns.raw, b"1")
+    assert copy.names == with_arrays.names
+    assert copy.raw == columns.raw
+    assert copy.metadata_id == b"1"
     assert copy.vectors == "array"

@@ -127,9 +127,9 @@ def test_the_handshake_negotiates_version_compression_and_login(
     # After the handshake, messages are framed and compressed as negotiated, in both directions.
     stream = 7
     client.writer.add(stream, opcodes.QUERY, 0, b"query " * 200)
-    answer = int32(opcodes.RESULT_KIND_SET_KEYSPACE) + LONG_NAME
+    expected_body = int32(opcodes.RESULT_KIND_SET_KEYSPACE) + LONG_NAME
     assert client.reader.feed(server.receive(client.writer.take())) == [
-        (stream, opcodes.RESULT, 0, answer, version)
+        (stream, opcodes.RESULT, 0, expected_body, version)
     ]
 
 
@@ -140,7 +140,8 @@ def test_a_version_that_the_server_does_not_speak(
     """The client reports the refusal, the server's version, and the versions that it could try."""
     refused = Client(implementation, version).run(Server(implementation, versions=(3,)))
     assert isinstance(refused, VersionRefused)
-    assert (refused.server_version, refused.offered) == (3, (5, 4, 3))
+    assert refused.server_version == 3
+    assert refused.offered == (5, 4, 3)
     assert "unsupported protocol version" in refused.message
 
 
@@ -189,6 +190,7 @@ LOCAL_QUORUM_FAILED = "Cannot achieve consistency level LOCAL_QUORUM"
 def test_a_login_that_is_not_checked_is_not_refused(
     code: int, text: str, error_class: type[Exception]
 ) -> None:
+    """If the server cannot check a login, its error is not that of a wrong password."""
     protocol = in_state(State.AUTH_SENT)
     (failed,) = protocol.receive(0, opcodes.ERROR, 0, int32(code) + string(text))
     assert isinstance(failed, Failed)
@@ -280,6 +282,9 @@ def test_scylla_extensions_are_negotiated(implementation: Implementation) -> Non
 
 
 def test_extensions_that_cannot_be_parsed_are_ignored(implementation: Implementation) -> None:
+    """If a server offers an extension of ScyllaDB with a wrong value, the connection works without
+    it.
+    """
     options = {
         "SCYLLA_SHARD": ["x"],
         "SCYLLA_NR_SHARDS": ["0"],
@@ -359,6 +364,7 @@ def test_malformed_responses_and_wrong_streams_fail_the_handshake() -> None:
 
 
 def test_calls_in_a_wrong_state_are_runtime_errors() -> None:
+    """A connection starts once, and takes responses and tokens only while it waits for them."""
     protocol = ProtocolConnection(4)
     with pytest.raises(RuntimeError, match="does not wait"):
         protocol.receive(0, opcodes.READY, 0, b"")

@@ -163,6 +163,9 @@ def test_the_converter_of_the_outermost_type_is_used(registry: CodecRegistry, pl
 def test_a_column_s_converter_precedes_those_of_type_and_class(
     registry: CodecRegistry, plans: Any
 ) -> None:
+    """When a value is bound, the converter of its class precedes that of the type. When it is read,
+    that of the type is used.
+    """
     registry.register_type("text", Converter(str.upper, str.upper))
     registry.register_class(str, lambda text: text + "!")
     registry.register_column("ks.t.c", Converter(str.title, str.title))
@@ -273,6 +276,7 @@ def test_values_of_system_tables_are_not_converted(registry: CodecRegistry, plan
 
 
 def test_errors_name_column_type_and_value(registry: CodecRegistry, plans: Any) -> None:
+    """This holds if a converter raises, and if it returns a value that does not fit the type."""
     registry.register_type("text", COLOR)
     # This converter returns a text for an int.
     registry.register_column("ks.t.n", Converter(to_cql=lambda value: "x"))

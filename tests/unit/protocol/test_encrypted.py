@@ -231,6 +231,7 @@ def test_a_routing_key_is_made_of_encrypted_bytes(implementation: Implementation
 def test_a_value_that_does_not_fit_is_not_shown(
     implementation: Implementation, policy: Any
 ) -> None:
+    """The error names the column and the class of the value, but not the value: it is a secret."""
     plan = plan_of(implementation, bound_columns(columns(), policy))
     # These values are not an int, and an int with too many bits.
     for value in ("hunter2", 1 << 77):
@@ -378,6 +379,7 @@ def test_errors_of_an_application_s_policy_name_the_column(
 
 
 def test_metadata_without_encrypted_columns_is_unchanged(policy: Any) -> None:
+    """Without a policy, or for other columns, the same objects are returned."""
     metadata = ResultMetadata(columns("kx"))
     assert decrypting(metadata, policy) is metadata
     assert decrypting(metadata, policy=None) is metadata

@@ -84,7 +84,8 @@ def test_messages_have_the_same_flags_and_payload() -> None:
     message = QueryMessage("SELECT 1", ConsistencyLevel.ONE)
     message.custom_payload = {"k": None}
     opcode, flags, body = encode_request(message, version=6, features=None, allow_beta=True)
-    assert (opcode, flags) == (QUERY, USE_BETA_FLAG | CUSTOM_PAYLOAD_FLAG)
+    assert opcode == QUERY
+    assert flags == USE_BETA_FLAG | CUSTOM_PAYLOAD_FLAG
     assert body.startswith(bytes_map({"k": None}))
 
 

@@ -95,6 +95,7 @@ def test_options_that_cannot_be_read_are_absent() -> None:
 
 
 def test_a_mask_is_unsigned_and_all_of_its_bits_count() -> None:
+    """The server may send the mask as a negative number. A flag is set if all its bits are."""
     signed_mask = "LWT_OPTIMIZATION_META_BIT_MASK=-2147483648"
     assert parsed(SCYLLA_LWT_ADD_METADATA_MARK=[signed_mask]).lwt_info == LwtInfo(0x80000000)
     two_bits = LwtInfo(0b101)

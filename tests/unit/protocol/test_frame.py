@@ -264,6 +264,7 @@ def header_of_body(size: int) -> bytes:
 
 
 def test_the_buffer_has_the_size_of_a_large_body(implementation: Implementation) -> None:
+    """When the header of a message has come, the reader offers a buffer for its body."""
     reader = implementation.frame.FrameReader(4)
     assert len(reader.get_buffer(-1)) == 65536
     reader.feed(header_of_body(1_000_000))
@@ -383,6 +384,7 @@ def test_a_request_of_300_mb_is_refused_before_anything_is_queued(
 def test_compressed_bodies_that_are_garbage_or_claim_a_wrong_size_are_refused(
     implementation: Implementation, algorithm: str
 ) -> None:
+    """A body that is not compressed correctly is a protocol error, also if it claims gigabytes."""
     bad_bodies = {
         "lz4": [b"\xff\xff\xff\xff" + bytes(20), b"\x0f\xff\xff\xff" + bytes(20), b"\x00"],
         "snappy": [
@@ -416,6 +418,7 @@ def test_a_body_that_decompresses_beyond_the_limit_is_refused(
 def test_an_lz4_body_shorter_than_its_header_claims_is_refused(
     implementation: Implementation,
 ) -> None:
+    """An LZ4 body begins with the number of its bytes when decompressed."""
     body = struct.pack(">i", 100) + block.compress(b"x" * 50, store_size=False)
     _, reader = writer_and_reader(implementation, 4, "lz4")
     with pytest.raises(

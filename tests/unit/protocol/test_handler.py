@@ -80,6 +80,8 @@ def test_result_metadata_may_be_a_list_of_columns() -> None:
 
 
 def test_a_handler_may_have_its_own_message_classes() -> None:
+    """A protocol handler decodes a response to the class that it has for the opcode."""
+
     class UpperCaseResult(ResultMessage):
         @property  # type: ignore[misc]
         def parsed_rows(self) -> Any:
@@ -102,6 +104,7 @@ def test_decode_message_may_be_called_without_protocol_features() -> None:
 
 
 def test_an_overridden_decode_message_sees_and_changes_messages() -> None:
+    """A protocol handler may override `decode_message`, and change what the base class returns."""
     names_and_streams = []
 
     class Handler(LazyProtocolHandler):
@@ -226,6 +229,7 @@ def test_a_row_factory_gets_names_and_arrays() -> None:
 
 @pytest.mark.parametrize("type_name", KINDS)
 def test_typed_arrays_are_writable_and_not_masked(type_name: str) -> None:
+    """TypedNumpyHandler decodes a column of numbers without nulls to an array of their type."""
     code, data, dtype, expected = KINDS[type_name]
     specs = TABLE + string("c") + short(code)
     message = decode(

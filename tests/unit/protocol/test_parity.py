@@ -150,6 +150,9 @@ def test_bodies_are_equal(
     ids=lambda bad_values: str(type(bad_values)),
 )
 def test_bad_values_fail_alike(compiled: Implementation, bad_values: Any) -> None:
+    """Both implementations raise errors of the same class, whose texts may differ, or encode the
+    same bytes.
+    """
     params = QueryParams(ConsistencyLevel.ONE, bad_values)
     python_outcome, compiled_outcome = (
         outcome(partial(bodies.query_body, "Q", params, version=4))
@@ -215,6 +218,7 @@ def test_nothing_leaks(implementation: Implementation) -> None:
     )
 
     def bind_decode_and_frame() -> None:
+        """Use each function of the protocol, with valid and with bad data."""
         block = plan.bind([1 << 20, "text"], version=4)
         block.values()
         block.routing_key([0, 1])

@@ -146,7 +146,8 @@ def test_names_without_a_marker_are_logged_once_per_statement(
         values = values_of({id_marker: 1, "nmae": "x"}, [id_marker, "name"], version=4)
         assert values == (1, UNSET_VALUE)
     (record,) = caplog.records
-    assert (record.name, record.levelname) == ("cassandra.query", "WARNING")
+    assert record.name == "cassandra.query"
+    assert record.levelname == "WARNING"
     assert "'nmae'" in record.getMessage()
     assert "Did you mean 'name' by 'nmae'?" in record.getMessage()
     caplog.clear()

@@ -52,6 +52,7 @@ def test_all_functions_that_create_named_tuples_use_the_same_class(
 
 
 def test_names_become_attributes() -> None:
+    """The class of a row is a named tuple, in which each column has a valid attribute name."""
     names = [
         "plain",
         "count(*)",
@@ -164,4 +165,5 @@ def test_rows_behave_like_named_tuples() -> None:
     assert not hasattr(row, "__dict__")
     match row:
         case (a, [b]):
-            assert (a, b) == (1, 2)
+            assert a == 1
+            assert b == 2

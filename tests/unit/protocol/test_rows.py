@@ -211,6 +211,7 @@ def test_a_claimed_count_is_checked_first(
 
 @pytest.mark.parametrize("size", [2**31 - 1, 100, -(2**31)])
 def test_a_length_past_the_end(implementation: Implementation, size: int) -> None:
+    """If a value claims more bytes than the page has, the error names the row and the column."""
     numbers = implementation.rows.RowPlan(("a",), [implementation.codecs.blob()])
     body = int32(size) + b"abc"
     # Any negative length means null.
@@ -284,6 +285,7 @@ def test_a_readers_error_is_raised_as_it_is(implementation: Implementation) -> N
 
 
 def test_every_cut_of_shared_columns_is_an_error(implementation: Implementation) -> None:
+    """If any number of bytes is missing at the end of a page, its columns cannot be read."""
     page = b"".join(value(cell) for cell in (b"one", b"two", b"three", b"four"))
     for size in range(len(page)):
         with pytest.raises(DecodeError, match=r"past the end of the page|rows of 2 columns"):

@@ -229,6 +229,7 @@ def test_frames_that_exactly_fill_a_segment_share_it(implementation: Implementat
 
 
 def test_frames_that_do_not_shrink_are_stored_uncompressed(implementation: Implementation) -> None:
+    """The header of the segment says so with a plain size of 0."""
     writer = writer_of(implementation, "lz4")
     writer.add(stream=1, opcode=RESULT, flags=0, body=NOISE)
     assert writer.take() == lz4_by_hand(
@@ -255,6 +256,7 @@ def expected_segment(payload: bytes, self_contained: bool, algorithm: str | None
 def test_every_flipped_bit_of_a_header_is_detected_by_the_reader(
     implementation: Implementation, algorithm: str | None
 ) -> None:
+    """The header of a segment has a checksum, so no damaged header is read."""
     encoded = expected_segment(message(4), self_contained=True, algorithm=algorithm)
     # The header, including its CRC24, has 8 bytes with LZ4, and 6 without.
     header_size = 8 if algorithm else 6

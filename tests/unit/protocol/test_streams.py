@@ -27,23 +27,24 @@ def test_all_32768_ids_can_be_taken() -> None:
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 50)), max_size=200))
 def test_no_id_is_taken_twice(returned_indexes: list[int | None]) -> None:
-    """No id is taken twice at a time.
+    """The lowest free id is taken, or a negative number if there is none.
 
-    Of the steps, None takes an id, and a number gives back the id that was taken at this index.
+    :param returned_indexes: for each step, None to take an id, or the index of the id to give back
+        among those that are taken.
     """
     ids = StreamIds(16)
-    taken: list[int] = []
+    taken_ids: list[int] = []
     for returned_index in returned_indexes:
         if returned_index is None:
             stream = ids.take()
             if stream < 0:
-                assert len(taken) == 16
+                assert len(taken_ids) == 16
                 continue
-            free = set(range(16)) - set(taken)
-            assert stream == min(free)
-            taken.append(stream)
-        elif taken:
-            ids.give_back(taken.pop(returned_index % len(taken)))
+            free_ids = set(range(16)) - set(taken_ids)
+            assert stream == min(free_ids)
+            taken_ids.append(stream)
+        elif taken_ids:
+            ids.give_back(taken_ids.pop(returned_index % len(taken_ids)))
 
 
 @pytest.mark.parametrize("limit", [0, -1, 32769])

@@ -12,22 +12,27 @@ from typing import Any
 
 
 def byte(value: int) -> bytes:
+    """Return a [byte]."""
     return struct.pack(">B", value)
 
 
 def short(value: int) -> bytes:
+    """Return a [short], which has two bytes."""
     return struct.pack(">H", value)
 
 
 def int32(value: int) -> bytes:
+    """Return an [int], which has four bytes."""
     return struct.pack(">i", value)
 
 
 def string(text: str) -> bytes:
+    """Return a [string]: its length as a [short], and its UTF-8."""
     return short(len(text.encode())) + text.encode()
 
 
 def long_string(text: str) -> bytes:
+    """Return a [long string]: its length as an [int], and its UTF-8."""
     return int32(len(text.encode())) + text.encode()
 
 
@@ -37,10 +42,12 @@ def value(data: bytes | None) -> bytes:
 
 
 def string_list(items: Sequence[str]) -> bytes:
+    """Return a [string list]."""
     return short(len(items)) + b"".join(map(string, items))
 
 
 def string_multimap(items: Mapping[str, Sequence[str]]) -> bytes:
+    """Return a [string multimap]."""
     return short(len(items)) + b"".join(
         string(key) + string_list(values) for key, values in items.items()
     )

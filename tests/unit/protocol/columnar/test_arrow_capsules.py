@@ -205,6 +205,9 @@ def test_pyarrow_reads_without_copies_and_releases_the_buffers(
 
 
 def test_buffers_live_as_long_as_a_consumer_holds_them(implementation: Implementation) -> None:
+    """A record batch of PyArrow keeps the driver's buffers alive after the driver has dropped its
+    array.
+    """
     pyarrow = pytest.importorskip("pyarrow")
     array, buffer_ref = column_and_reference(implementation)
     batch = pyarrow.record_batch(Exported(implementation, array))
@@ -335,4 +338,6 @@ def test_exports_may_be_held_until_the_interpreter_ends(implementation: Implemen
     """A process that still holds exports at its end must neither crash nor print an error."""
     pytest.importorskip("pyarrow")
     process = run_python(AT_EXIT.format(impl=implementation.name), WITH_TESTS)
-    assert (process.returncode, process.stdout, process.stderr) == (0, "done\n", "")
+    assert process.returncode == 0
+    assert process.stdout == "done\n"
+    assert process.stderr == ""

@@ -124,8 +124,8 @@ def test_maps(implementation: Implementation) -> None:
     cqltype = map_of(t.UTF8Type, t.TimeType)
     entry = value(b"k") + value(NANOS)
     array = array_of(implementation, cqltype, int32(1) + entry, None, int32(2) + entry * 2)
-    pair = ("k", Time(5))
-    expected = [[pair], None, [pair, pair]]
+    key_and_value = ("k", Time(5))
+    expected = [[key_and_value], None, [key_and_value, key_and_value]]
     for first_row in range(3):
         assert cells(array.slice(first_row), layout_of(cqltype)) == expected[first_row:]
 

@@ -71,16 +71,22 @@ def test_options_choose_another_form() -> None:
         return layout_of(cqltype, ColumnOptions(**options))
 
     decimal = layout_with(t.DecimalType, decimals=(38, 2))
-    assert (decimal.kind, decimal.format, decimal.width) == ("decimal_fixed", "d:38,2", 16)
+    assert decimal.kind == "decimal_fixed"
+    assert decimal.format == "d:38,2"
+    assert decimal.width == 16
     assert decimal.decimal == (38, 2)
     # Arrow's 128-bit decimals have at most 38 digits, so these need 256 bits.
     wide_decimal = layout_with(t.DecimalType, decimals=(39, 2))
-    assert (wide_decimal.format, wide_decimal.width) == ("d:39,2,256", 32)
+    assert wide_decimal.format == "d:39,2,256"
+    assert wide_decimal.width == 32
     assert wide_decimal.decimal == (39, 2)
     varint = layout_with(t.IntegerType, varints="int64")
-    assert (varint.kind, varint.format, varint.width) == ("varint64", "l", 8)
+    assert varint.kind == "varint64"
+    assert varint.format == "l"
+    assert varint.width == 8
     duration = layout_with(t.DurationType, durations="struct")
-    assert (duration.kind, duration.format) == ("duration_parts", "+s")
+    assert duration.kind == "duration_parts"
+    assert duration.format == "+s"
     assert duration.names == ("months", "days", "nanoseconds")
     fields = [(field.format, field.width) for field in duration.children]
     assert fields == [("i", 4), ("i", 4), ("l", 8)]
@@ -143,20 +149,31 @@ def test_containers() -> None:
     integer, text = layout_of(t.Int32Type), layout_of(t.UTF8Type)
     for container in (list_of(t.Int32Type), set_of(t.Int32Type)):
         layout = layout_of(container)
-        assert (layout.kind, layout.format) == ("list", "+l")
-        assert (layout.names, layout.children) == (("item",), (integer,))
+        assert layout.kind == "list"
+        assert layout.format == "+l"
+        assert layout.names == ("item",)
+        assert layout.children == (integer,)
     layout = layout_of(map_of(t.UTF8Type, t.Int32Type))
     (entries,) = layout.children
-    assert (layout.kind, layout.format, layout.names) == ("map", "+m", ("entries",))
-    assert (entries.format, entries.names, entries.nullable) == ("+s", ("key", "value"), False)
+    assert layout.kind == "map"
+    assert layout.format == "+m"
+    assert layout.names == ("entries",)
+    assert entries.format == "+s"
+    assert entries.names == ("key", "value")
+    assert entries.nullable is False
     assert entries.children == (text._replace(nullable=False), integer)
     layout = layout_of(tuple_of(t.UTF8Type, t.Int32Type))
-    assert (layout.kind, layout.format, layout.names) == ("struct", "+s", ("f0", "f1"))
+    assert layout.kind == "struct"
+    assert layout.format == "+s"
+    assert layout.names == ("f0", "f1")
     assert layout.children == (text, integer)
     assert layout_of(ADDRESS).names == ("street", "zip")
     layout = layout_of(vector_of(t.Int32Type, 3))
-    assert (layout.kind, layout.format, layout.dimension) == ("vector", "+w:3", 3)
-    assert (layout.names, layout.children) == (("item",), (integer,))
+    assert layout.kind == "vector"
+    assert layout.format == "+w:3"
+    assert layout.dimension == 3
+    assert layout.names == ("item",)
+    assert layout.children == (integer,)
 
 
 def test_a_row_layout_is_a_struct_that_is_not_nullable() -> None:
@@ -173,6 +190,8 @@ def test_wrapper_types_have_the_layout_of_the_wrapped_type() -> None:
 
 
 def test_types_with_overridden_methods_have_the_layout_of_blobs() -> None:
+    """The columns of such types, and of unknown ones, have the encoded values."""
+
     class UpperCaseText(t.UTF8Type):
         @classmethod
         def deserialize(cls, byts: bytes, protocol_version: int) -> Any:

@@ -206,7 +206,8 @@ def test_arrays_of_vectors_have_the_type_of_their_elements(case: Any) -> None:
     cell = vector_type.codec().encode(decoded)
     plan = pages.array_plan(metadata)
     (array,) = pages.arrays_of_page(numpy, read(metadata, [cell], [cell], plan=plan)).values()
-    assert (array.shape, str(array.dtype)) == ((2, 2), dtype)
+    assert array.shape == (2, 2)
+    assert str(array.dtype) == dtype
     assert not isinstance(array, numpy.ma.MaskedArray)
     items = array.astype("i8") if array.dtype.kind in "mM" else array
     assert items[1].tolist() == [pytest.approx(value) for value in values]

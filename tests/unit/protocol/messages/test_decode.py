@@ -119,6 +119,7 @@ WHOLE = [
 def test_every_truncated_message_is_a_protocol_error(
     opcode: int, body: bytes, version: int
 ) -> None:
+    """If any number of bytes is missing at the end of a message, decoding raises ProtocolError."""
     is_prepared = opcode == RESULT and body[:4] == int32(RESULT_KIND_PREPARED)
     for kept_bytes in range(len(body)):
         # A PREPARED may end before the result metadata. WHOLE has all of it but the last byte.

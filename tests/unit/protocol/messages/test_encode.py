@@ -15,13 +15,15 @@ from tests.unit.protocol.wire import short, string, value
 
 
 def test_the_custom_payload_precedes_the_body() -> None:
+    """Flags in the header say that there is a payload, and that the request is traced."""
     message = QueryMessage("SELECT 1", ConsistencyLevel.ONE)
     without_payload = encode_request(message, version=4)
     assert without_payload == (QUERY, 0, message.body(4, None))
     message.tracing = True
     message.custom_payload = {"a": b"1"}
     opcode, flags, body = encode_request(message, version=4)
-    assert (opcode, flags) == (QUERY, TRACING_FLAG | CUSTOM_PAYLOAD_FLAG)
+    assert opcode == QUERY
+    assert flags == TRACING_FLAG | CUSTOM_PAYLOAD_FLAG
     assert body == short(1) + string("a") + value(b"1") + without_payload[2]
 
 

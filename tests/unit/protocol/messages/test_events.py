@@ -100,7 +100,8 @@ def test_names_are_read_in_latin_1_and_utf_8(encoding: str) -> None:
     argument_types = b"\0\1" + name
     data = string("DROPPED") + string("FUNCTION") + name + name + argument_types
     function = result(int32(RESULT_KIND_SCHEMA_CHANGE) + data).schema_change_event["function"]
-    assert (function.name, function.argument_types) == (NAME, [NAME])
+    assert function.name == NAME
+    assert function.argument_types == [NAME]
     assert result(int32(RESULT_KIND_SET_KEYSPACE) + name).new_keyspace == NAME
     # 0x2400 is the error "already exists", which has the names of a keyspace and a table.
     exists = decode_response(

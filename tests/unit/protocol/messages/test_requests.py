@@ -256,6 +256,9 @@ def test_encode_message(version: int) -> None:
 
 
 def test_encode_message_compresses_before_version_5() -> None:
+    """Until version 4, the body of a message is compressed, and a flag in the header says so. From
+    version 5 on, the segments around messages are compressed.
+    """
     encode = ProtocolHandler.encode_message
     message = QueryMessage("Q", ConsistencyLevel.ONE)
     assert (
@@ -290,6 +293,7 @@ def test_the_beta_flag() -> None:
 
 
 def test_a_payload_needs_version_4() -> None:
+    """Version 3 of the protocol has no custom payload."""
     message = QueryMessage("Q", ConsistencyLevel.ONE)
     message.update_custom_payload({"a": b"b"})
     with pytest.raises(UnsupportedOperation, match="version 3"):

@@ -88,7 +88,9 @@ def test_rows(version: int) -> None:
     assert message.parsed_rows == [(5, "five")]
     # The rows are decoded only once, so the same list is returned each time.
     assert message.parsed_rows is message.parsed_rows
-    assert (message.trace_id, message.warnings, message.custom_payload) == (None, None, None)
+    assert message.trace_id is None
+    assert message.warnings is None
+    assert message.custom_payload is None
 
 
 def test_rows_with_a_table_for_each_column() -> None:
@@ -113,7 +115,8 @@ def test_rows_are_decoded_by_built_in_and_other_row_factories() -> None:
     message = result(rows(ROWS_GLOBAL_TABLES_SPEC))
     assert message.decode(tuple_factory) == [(5, "five")]
     (named_row,) = message.decode(named_tuple_factory)
-    assert (named_row.a, named_row.b) == (5, "five")
+    assert named_row.a == 5
+    assert named_row.b == "five"
     assert message.decode(dict_factory) == [{"a": 5, "b": "five"}]
     assert message.decode(ordered_dict_factory) == [{"a": 5, "b": "five"}]
     # An application's factory gets the names and the rows.
@@ -415,6 +418,7 @@ def test_cached_columns_are_read_again_after_a_type_was_registered(
 def test_a_lowered_limit_of_columns_applies_to_cached_metadata(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Equal metadata is parsed once, but the number of its columns is checked each time."""
     assert result(rows(ROWS_GLOBAL_TABLES_SPEC)).parsed_rows == [(5, "five")]
     monkeypatch.setattr(limits, "columns", 1)
     with pytest.raises(ProtocolError, match=r"2 columns, more than limits\.columns"):

@@ -85,13 +85,15 @@ def test_each_column_may_name_its_own_table() -> None:
 
 
 def test_paging_state_and_metadata_id_precede_the_columns() -> None:
+    """If a page is not the last one, and its metadata has changed, both are in the message."""
     message = read(
         rows_body(
             value(b"page") + short(3) + b"new" + TABLE + COLUMNS,
             GLOBAL_TABLES_SPEC | HAS_MORE_PAGES | METADATA_CHANGED,
         )
     )
-    assert (message.paging_state, message.result_metadata_id) == (b"page", b"new")
+    assert message.paging_state == b"page"
+    assert message.result_metadata_id == b"new"
     assert message.column_metadata == [A, B]
     assert message.parsed_rows == DECODED
 
@@ -223,6 +225,7 @@ class WithRecvRow(ResultMessage):
 
     @staticmethod
     def recv_row(f: BinaryIO, colcount: int) -> Any:
+        """Read a row, and remove the last character of its second value."""
         first, second = ResultMessage.recv_row(f, colcount)
         return first, second and second[:-1]
 
@@ -258,6 +261,7 @@ class WithRecv(ResultMessage):
 
 
 def test_recv_reads_everything_after_the_kind() -> None:
+    """A subclass of the message may override `recv`, which gets the rest of the body."""
     user_types: Any = {"ks": {}}
     body = int32(RESULT_KIND_ROWS) + b"content"
     message: Any = read(body, WithRecv, user_types, [A], "policy", version=4)
