@@ -56,6 +56,10 @@ def test_no_archive_is_used_while_another_process_creates_it_or_after_a_failure(
 def test_cancelling_is_not_recorded_as_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """If creating the archive fails, a file says so, and it is not tried again. Cancelling leaves
+    no such file.
+    """
+
     class FakeSubnet:
         lock = FileLock(str(tmp_path / "subnet"))
 

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.usefixtures("bare_machine")
 
 
 def test_jars_are_downloaded_once(maven: Callable[[str], None], tmp_path: Path) -> None:
+    """The second call finds them in the cache, and does not need Maven."""
     maven(PRETENDED_MAVEN)
     jars = ensure_jars(V5, RUNTIME, QUIET, lambda: None)
     assert sorted(os.listdir(jars)) == ["cassandra-all-5.0.9.jar", "jamm-0.4.0.jar"]
@@ -85,6 +86,7 @@ def test_a_download_without_the_expected_jar_is_an_error(maven: Callable[[str], 
 
 
 def test_waiting_for_another_process_can_be_cancelled(maven: Callable[[str], None]) -> None:
+    """While another process holds the lock of the jars, the function that may cancel is called."""
     maven(PRETENDED_MAVEN)
 
     def cancel() -> None:

@@ -106,6 +106,7 @@ def test_authentication_and_encryption() -> None:
 
 
 def test_overrides_replace_settings_and_none_removes_them() -> None:
+    """An override whose value is None removes the setting. Nested values are written as JSON."""
     overrides = {
         "num_tokens": 16,
         "auto_snapshot": None,

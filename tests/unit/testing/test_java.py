@@ -116,6 +116,7 @@ def test_a_cluster_names_a_missing_program_and_leaves_no_directory(tmp_path: Pat
 
 
 def test_the_quickstart_names_what_is_missing_in_one_line(tmp_path: Path) -> None:
+    """Without Java or Maven, the example ends with one line, and not with a traceback."""
     quickstart = Path(__file__).parents[3] / "examples" / "quickstart.py"
     process = subprocess.run(
         [sys.executable, str(quickstart)],

@@ -32,6 +32,7 @@ class FixedServer:
         self.thread.start()
 
     def run(self, responses: tuple[bytes, ...]) -> None:
+        """Accept one connection, and answer each message on it with the next response."""
         connection, _ = self.listener.accept()
         with connection:
             for response in responses:
@@ -53,6 +54,7 @@ def servers() -> Iterator[list[FixedServer]]:
 
 
 def test_probe_logs_in_with_a_password(servers: list[FixedServer]) -> None:
+    """If the server asks for a login, the probe sends its credentials as SASL PLAIN."""
     servers.append(
         FixedServer(
             # The responses are AUTHENTICATE and then AUTH_SUCCESS.

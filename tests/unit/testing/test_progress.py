@@ -10,6 +10,9 @@ from cassandra.testing.progress import Progress
 
 
 def test_without_a_terminal_progress_is_two_lines() -> None:
+    """A stream that is no terminal gets a line at the start and one at the end. If progress is
+    disabled, it gets none.
+    """
     stream = io.StringIO()
     progress = Progress(stream=stream)
     progress.begin("starting")

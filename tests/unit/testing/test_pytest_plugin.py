@@ -33,6 +33,9 @@ def test_importing_the_plugin_imports_no_other_module() -> None:
 
 
 def test_collecting_tests_loads_nothing_of_the_driver(tmp_path: Path) -> None:
+    """Collecting tests with the plugin imports no module of `cassandra`, even if a test uses a
+    fixture of it.
+    """
     (tmp_path / "test_it.py").write_text(
         "def test_one():\n    pass\n\n\ndef test_two(cassandra_session):\n    pass\n"
     )

@@ -25,6 +25,7 @@ def test_names_that_are_refused(name: str) -> None:
 
 
 def test_state_is_written_read_and_forgotten() -> None:
+    """The registry has a state for each name, and lists the names."""
     entry = Entry("one")
     assert entry.read() is None
     entry.write({"nodes": 3})
@@ -46,6 +47,7 @@ def test_a_damaged_state_file_is_ignored() -> None:
 
 
 def test_a_cluster_runs_while_its_lock_is_held() -> None:
+    """The process of a cluster holds the lock of its entry, and loses it when it ends."""
     entry, entry_of_cluster = Entry("one"), Entry("one")
     is_running_before = entry.running
     entry_of_cluster.lock.acquire()

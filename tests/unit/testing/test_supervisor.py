@@ -102,6 +102,9 @@ def test_everything_ends_when_the_supervisor_is_killed(tmp_path: Path) -> None:
 
 
 def test_close_ends_all_and_removes_the_directories(tmp_path: Path) -> None:
+    """At its end, a supervisor ends the processes that it has started, and removes the directories
+    for which it cleans up.
+    """
     directory = tmp_path / "data"
     (directory / "deep").mkdir(parents=True)
     with Supervisor() as supervisor:

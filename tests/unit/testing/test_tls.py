@@ -139,6 +139,9 @@ def _certificate(path: str) -> Any:
 
 
 def test_a_certificate_has_its_subject_names_and_dates(tmp_path: Path) -> None:
+    """The first name is the subject. Names, addresses and URIs are alternative names of their
+    kinds.
+    """
     from cryptography import x509
 
     authority = tls.Authority(tmp_path, "root")
@@ -164,6 +167,9 @@ def test_a_certificate_has_its_subject_names_and_dates(tmp_path: Path) -> None:
 
 
 def test_a_certificate_authority_may_sign_and_others_may_not(tmp_path: Path) -> None:
+    """The certificate of the authority has the extensions for signing others, which those that it
+    issues do not have.
+    """
     from cryptography import x509
 
     authority = tls.Authority(tmp_path)

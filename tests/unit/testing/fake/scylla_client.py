@@ -79,6 +79,7 @@ class FromPort(RawClient):
 
 
 def first_node(cluster: FakeCluster) -> ScyllaNode:
+    """Return the first node of a cluster, which must be one of ScyllaDB."""
     node = cluster[0]
     assert isinstance(node, ScyllaNode)
     return node

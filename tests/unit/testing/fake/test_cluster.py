@@ -37,7 +37,8 @@ def peers(node: FakeNode, table: str = "system.peers_v2") -> list[dict[str, byte
 
 def test_the_public_names() -> None:
     """The classes can be imported from `cassandra.testing`."""
-    assert (PublicCluster, PublicNode) == (FakeCluster, FakeNode)
+    assert PublicCluster == FakeCluster
+    assert PublicNode == FakeNode
 
 
 def test_addresses_and_one_port(nodes: FakeCluster) -> None:
@@ -136,6 +137,7 @@ def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
 
 
 def test_primes_of_a_cluster_apply_to_all_nodes(nodes: FakeCluster) -> None:
+    """They apply to nodes that are added later, too."""
     nodes.prime("Q", set_keyspace("primed"))
     queried_nodes = [nodes[2], nodes.add_node(), nodes[0]]
     for node in queried_nodes:

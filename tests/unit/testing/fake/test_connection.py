@@ -84,6 +84,7 @@ class Node:
     def on_request(
         self, connection: Any, version: int, flags: int, stream: int, opcode: int, body: bytes
     ) -> None:
+        """Note a request. Answer STARTUP, and let a test answer QUERY."""
         self.events.append((version, stream, Opcode(opcode).name, body))
         if opcode == Opcode.STARTUP:
             options = {"COMPRESSION": "lz4"} if body == b"lz4" else {}

@@ -43,6 +43,10 @@ def test_functions_run_on_the_thread_and_return_their_value(thread: NodeThread) 
 def test_an_error_is_raised_in_the_caller_s_thread(
     thread: NodeThread, error_type: type[BaseException]
 ) -> None:
+    """If a function that runs in the thread of the nodes raises an error, `call` raises it, and the
+    thread goes on.
+    """
+
     def fail() -> None:
         raise error_type("no")
 
@@ -135,12 +139,14 @@ class Greeter(asyncio.Protocol):
         self.transports = transports
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Note the transport, and greet the client."""
         assert isinstance(transport, asyncio.Transport)
         self.transports.append(transport)
         transport.write(b"hello")
 
 
 def has_ipv6() -> bool:
+    """Return True if this machine has the loopback address of IPv6."""
     try:
         with socket.socket(socket.AF_INET6) as sock:
             sock.bind(("::1", 0))

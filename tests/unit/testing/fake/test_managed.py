@@ -231,6 +231,7 @@ def test_a_policy_waits_as_long_as_cosmos_asks(cosmos: CosmosNode) -> None:
 
 
 async def test_a_policy_waits_as_long_as_cosmos_asks_with_asyncio(cosmos: CosmosNode) -> None:
+    """The policy retries a refused batch after the time that the server's error names."""
     profile = ExecutionProfile(retry_policy=RateLimitRetryPolicy())
     async with aio.Cluster(
         [cosmos.address], port=cosmos.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}

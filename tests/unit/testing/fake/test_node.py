@@ -58,7 +58,10 @@ def test_options(node: FakeNode) -> None:
     node.supported = {"COMPRESSION": [], "CQL_VERSION": ["3.4.7"], "SCYLLA_SHARD": ["1"]}
     with RawClient(node) as client:
         version, flags, stream, opcode, body = client.ask(envelope(5, Opcode.OPTIONS, b"", 3))
-    assert (version, flags, stream, opcode) == (0x85, 0, 3, Opcode.SUPPORTED)
+    assert version == 0x85
+    assert flags == 0
+    assert stream == 3
+    assert opcode == Opcode.SUPPORTED
     assert body == (
         bytes.fromhex("0004 0011") + b"PROTOCOL_VERSIONS"
         + bytes.fromhex("0003 0004 332f7633 0004 342f7634 0004 352f7635")
@@ -136,7 +139,8 @@ def test_version_4_with_lz4(node: FakeNode) -> None:
         client.start(4, startup)
         client.send(envelope(4, Opcode.QUERY, compressed_body, flags=COMPRESSED_FLAG))
         _, flags, _, opcode, answer = client.envelope()
-        assert (flags, opcode) == (COMPRESSED_FLAG, Opcode.RESULT)
+        assert flags == COMPRESSED_FLAG
+        assert opcode == Opcode.RESULT
         # the length 4, and a block with four literal bytes
         assert answer == bytes.fromhex("00000004 40 00000001")
     assert node.queries()[0].query == "USE "
@@ -505,6 +509,7 @@ def test_a_node_can_refuse_and_accept_connections(node: FakeNode) -> None:
 
 
 def test_a_node_can_accept_connections_and_hang(node: FakeNode) -> None:
+    """A hanging node does not respond until it accepts connections again."""
     node.accept_but_hang()
     with RawClient(node) as client:
         client.send(envelope(4, Opcode.OPTIONS, b""))
@@ -543,6 +548,7 @@ def test_requests_during_a_pause_are_answered_after_it(node: FakeNode, client: R
 
 
 def test_a_node_can_drop_its_connections(node: FakeNode, client: RawClient) -> None:
+    """A connection is closed, or reset with `reset=True`. The node still accepts new ones."""
     assert node.drop_connections() == 1
     assert client.at_end()
     node.wait_for(lambda node: not node.connections)
@@ -580,6 +586,7 @@ def test_events(node: FakeNode, client: RawClient) -> None:
 
 
 def test_wait_for_returns_the_result_of_the_condition(node: FakeNode, client: RawClient) -> None:
+    """If the condition does not become true in time, `wait_for` raises AssertionError."""
     client.send(query("Q", 4))
     assert node.wait_for(lambda node: node.queries("Q"))[0].query == "Q"
     with pytest.raises(AssertionError, match="did not come to that"):

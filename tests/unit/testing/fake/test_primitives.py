@@ -112,6 +112,7 @@ def test_a_body_reader_decodes_each_notation() -> None:
 
 
 def test_messages_have_the_opcodes_of_the_specification() -> None:
+    """Each opcode has its number, and `RESPONSES` has those that a server sends."""
     # native_protocol_v5.spec, section 2.4.1.4, which leaves out 0x04.
     names = [
         "ERROR",

@@ -93,8 +93,10 @@ def test_client_routes_are_selected_by_values_and_reported_by_events(nodes: Fake
         # Without ports, the route is removed.
         nodes.scylla.route("a", other_id)
         reader = BodyReader(client.envelope().body)
-        assert (reader.string(), reader.string()) == ("CLIENT_ROUTES_CHANGE", "UPDATE_NODES")
-        assert (reader.string_list(), reader.string_list()) == (["a"], [str(other_id)])
+        assert reader.string() == "CLIENT_ROUTES_CHANGE"
+        assert reader.string() == "UPDATE_NODES"
+        assert reader.string_list() == ["a"]  # ids of connections
+        assert reader.string_list() == [str(other_id)]  # ids of hosts
         answer = client.ask(query("SELECT host_id FROM system.client_routes", 4)).body
         assert len(wire.decode_rows(answer)) == 2
 

@@ -21,6 +21,9 @@ from .scylla_client import (
 
 
 def test_supported_contains_the_shards(nodes: FakeCluster) -> None:
+    """The response to OPTIONS has the number of shards, the shard of the connection, and the shard-
+    aware port.
+    """
     for node, shards in zip(nodes.nodes, (7, 5, 8), strict=True):
         assert isinstance(node, ScyllaNode)
         with RawClient(node) as client, RawClient(node) as second_client:
@@ -48,6 +51,9 @@ def test_the_source_port_chooses_the_shard(nodes: FakeCluster) -> None:
 
 
 def test_a_node_comes_back_with_other_shards(nodes: FakeCluster) -> None:
+    """A node that was stopped may start with another number of shards. Its shard-aware port stays
+    the same.
+    """
     node = first_node(nodes)
     port = node.shard_aware_port
     node.stop()

@@ -116,7 +116,8 @@ def test_the_other_nodes_of_a_cluster_are_hidden(version: int, tmp_path: Path) -
                 event_source.send_event("STATUS_CHANGE", "UP", *other_address)
                 cluster.refresh_nodes()
                 (host,) = cluster.metadata.all_hosts()
-                assert (host.address, host.endpoint.port) == (server.address, server.port)
+                assert host.address == server.address
+                assert host.endpoint.port == server.port
 
         with Recorder(path, first.address, first.port) as recorder:
             read_while_nodes_change(recorder)
@@ -143,7 +144,8 @@ def test_the_node_itself_has_the_address_of_the_recorder(tmp_path: Path) -> None
             with Cluster(**settings(server), endpoint_factory=AdvertisedAddresses()) as cluster:
                 cluster.connect().execute(READ)
                 (host,) = cluster.metadata.all_hosts()
-                assert (host.address, host.endpoint.port) == (server.address, server.port)
+                assert host.address == server.address
+                assert host.endpoint.port == server.port
 
         with Recorder(path, node.address, node.port) as recorder:
             read_by_advertised_address(recorder)

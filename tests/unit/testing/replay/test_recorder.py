@@ -92,6 +92,9 @@ async def run_program_with_asyncio(server: Any) -> list[Any]:
 
 
 def test_a_recorded_run_is_replayed_without_the_node(node: FakeNode, tmp_path: Path) -> None:
+    """A replay gives the same responses in each run of the program, while the recorded node is
+    stopped.
+    """
     path = tmp_path / "new" / "run.jsonl"
     with Recorder(path, node.address, node.port) as recorder:
         assert not recorder.is_replay
@@ -178,6 +181,7 @@ def test_passwords_are_not_written_down(node: FakeNode, tmp_path: Path) -> None:
 
 
 def test_events_are_replayed_after_the_same_response(node: FakeNode, tmp_path: Path) -> None:
+    """An event that came between two responses is sent between these responses in a replay."""
     path = tmp_path / "run.jsonl"
     with (
         Recorder(path, node.address, node.port) as recorder,

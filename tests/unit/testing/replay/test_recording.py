@@ -17,6 +17,7 @@ HEAD = (
 
 
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """A recording is one file, with a line for the header and a line for each exchange."""
     path = tmp_path / "run.jsonl"
     exchanges = [
         Exchange({"kind": "QUERY", "text": "SELECT 'ü'"}, Opcode.RESULT, flags=2, body=b"\0\1"),

@@ -137,7 +137,8 @@ def test_results_are_read_behind_their_prefix(flags: int) -> None:
     use = before + number(SET_KEYSPACE) + string("shop")
     prepare = before + number(PREPARED) + short_bytes(b"id") + b"rest"
     kind, reader = result_start(flags, use)
-    assert (kind, reader.string()) == (SET_KEYSPACE, "shop")
+    assert kind == SET_KEYSPACE
+    assert reader.string() == "shop"
     assert used_keyspace(Opcode.RESULT, flags, use) == "shop"
     assert used_keyspace(Opcode.RESULT, flags, prepare) is None
     assert used_keyspace(Opcode.ERROR, flags, use) is None
@@ -157,7 +158,9 @@ def test_the_table_and_columns_of_rows_are_read(flags: int) -> None:
     body = rows_body(flags, (b"1", b"2"), columns=("a", "b"))
     head = read_rows_head(0, body)
     assert head is not None
-    assert (head.keyspace, head.table, head.columns) == ("ks", "t", ["a", "b"])
+    assert head.keyspace == "ks"
+    assert head.table == "t"
+    assert head.columns == ["a", "b"]
     assert BodyReader(body[head.end :]).int32() == 1
     assert read_rows_head(0, body, only_keyspace="ks") == head
     assert read_rows_head(0, body, only_keyspace="other") is None
@@ -204,7 +207,8 @@ def test_an_error_does_not_repeat_a_secret(flags: int) -> None:
     before = prefix("weak: 'secret'") if flags else b""
     body = before + number(SYNTAX_ERROR) + string("bad password 'secret'") + b"rest"
     opcode, flags_after, new_body = answer_without_secrets((Opcode.ERROR, flags, body), CREATE_ROLE)
-    assert (opcode, flags_after) == (Opcode.ERROR, flags)
+    assert opcode == Opcode.ERROR
+    assert flags_after == flags
     assert b"secret" not in new_body
     reader = BodyReader(new_body)
     if flags:

@@ -13,6 +13,7 @@ from cassandra.testing.simulation import Livelocked, Network, SimulatedLoop, Sta
 
 
 def test_an_hour_takes_no_time_and_ends_when_it_should() -> None:
+    """The loop does not wait for its timers, but sets its clock forward."""
     loop = SimulatedLoop(1)
     virtual_start, real_start = loop.time(), time.monotonic()
     loop.run(asyncio.sleep(3600))

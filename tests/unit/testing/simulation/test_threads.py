@@ -40,6 +40,7 @@ class SimulatedWorld:
         self.fake.prime(NEVER, silence())
 
     def cluster(self, **settings: Any) -> Cluster:
+        """Return a driver's cluster of the fake nodes, which is not connected yet."""
         return Cluster(self.fake.contact_points, port=self.fake.port, **settings)
 
     def run(self, *programs: Any) -> list[Any]:
