@@ -39,6 +39,9 @@ def test_values_are_converted_inside_collections_too(registry: CodecRegistry) ->
 
 
 def test_a_converted_value_is_not_converted_again() -> None:
+    """The result of a converter becomes a literal like a value without converter, even if there is
+    one for its class.
+    """
     registry = CodecRegistry(CodecRegistry())  # the registry of a session of a cluster
     encoder = Encoder()
     registry.serve(encoder)
@@ -59,6 +62,7 @@ def test_an_error_names_the_value(registry: CodecRegistry) -> None:
 
 
 def test_unregistering_removes_the_entries_of_the_mapping(registry: CodecRegistry) -> None:
+    """Registered classes get entries in the mapping of each encoder that the registry serves."""
     encoder = Encoder()
     mapping_before = dict(encoder.mapping)
     registry.serve(encoder)
@@ -70,6 +74,7 @@ def test_unregistering_removes_the_entries_of_the_mapping(registry: CodecRegistr
 
 
 def test_unregistering_keeps_an_entry_of_the_application(registry: CodecRegistry) -> None:
+    """If the application has put its own function into the mapping of an encoder, it stays."""
     encoder = Encoder()
     registry.serve(encoder)
     own_function: Any = lambda color: "own"  # noqa: E731
@@ -86,6 +91,10 @@ def test_a_new_converter_replaces_the_old_one(registry: CodecRegistry) -> None:
 
 
 def test_an_encoder_without_a_mapping_is_not_changed(registry: CodecRegistry) -> None:
+    """An application may have replaced the encoder by an object of its own. Registering converters
+    then has no effect on it.
+    """
+
     class CustomEncoder:
         """An application's own encoder, which replaces the driver's."""
 

@@ -64,6 +64,7 @@ def test_unknown_user_defined_types_are_explained(cql_type: str, message: str | 
 
 
 def test_a_registry_warns_of_unknown_names_when_the_schema_is_known() -> None:
+    """Names that were registered before are checked by `check_names`. Each is warned of once."""
     metadata: Any = SimpleNamespace(keyspaces={})
     cluster = CodecRegistry(metadata=metadata)
     cluster.register_type("monney", CONVERTER)

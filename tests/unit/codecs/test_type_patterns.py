@@ -42,6 +42,7 @@ def test_names_of_types_are_normalised(written: Any, normalised: str) -> None:
 
 
 def test_a_quoted_name_is_a_user_defined_type() -> None:
+    """An unquoted misspelt name is refused, but a quoted one may be any user-defined type."""
     assert pattern_of('"timstamp"').is_user_type
 
 
