@@ -100,6 +100,8 @@ def test_a_serialize_method_that_returns_no_bytes_is_an_error(
 
 
 def test_a_method_that_is_set_later_is_used() -> None:
+    """If an application replaces a method of a class, existing types of lists use the new one."""
+
     class TextType(t.UTF8Type):
         pass
 

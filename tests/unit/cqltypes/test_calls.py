@@ -115,6 +115,7 @@ def test_subclasses_have_a_fast_path_of_their_own() -> None:
 
 
 def test_a_subclass_created_later_gets_its_own_fast_path() -> None:
+    """It begins with the original methods, although its base class is on the fast path."""
     use_fast_path(t.Int32Type, 5)
     later: Any = CassandraTypeType("_Later", (t.Int32Type,), {"typename": "later"})
     assert later.__dict__["serialize"] is calls.stock_methods["serialize"]

@@ -1,6 +1,5 @@
-"""Enum members are encoded by their values; named tuples and objects as user-defined types.
-
-The fields of a user-defined type are found by name, for objects by alias, too.
+"""Values of many classes are encoded: enum members by their values, named tuples and objects as
+user-defined types, and numbers, texts, dates and times of several classes.
 """
 
 from __future__ import annotations
@@ -48,34 +47,43 @@ VALUES: list[tuple[Any, Any]] = [
 def test_enum_members_are_encoded_by_their_values(
     implementation: Implementation, cqltype: Any, value: Any
 ) -> None:
-    member = enum.Enum("Kind", {"ONE": value}).ONE  # type: ignore[attr-defined]
+    """This holds for a value by itself, and for the elements of containers."""
+    member = enum.Enum("EnumOfOne", {"ONE": value}).ONE  # type: ignore[attr-defined]
     codec = cqltype.build_codec(implementation.codecs)
     assert codec.encode(member) == codec.encode(value)
-    for container in (
-        list_of,
-        set_of,
-        lambda inner: vector_of(inner, 2),
-        lambda inner: tuple_of(inner, inner),
+    for container_type in (
+        list_of(cqltype),
+        set_of(cqltype),
+        vector_of(cqltype, 2),
+        tuple_of(cqltype, cqltype),
     ):
-        codec = container(cqltype).build_codec(implementation.codecs)
+        codec = container_type.build_codec(implementation.codecs)
         assert codec.encode([member, value]) == codec.encode([value, value])
     codec = map_of(t.Int32Type, cqltype).build_codec(implementation.codecs)
     assert codec.encode({1: member, 2: value}) == codec.encode({1: value, 2: value})
 
 
-@pytest.mark.parametrize(("value", "truth"), [(5, 1), (-1, 1), (0, 0), (2**70, 1)])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(5, b"\1"), (-1, b"\1"), (0, b"\0"), (2**70, b"\1")]
+)
 def test_integers_are_encoded_as_booleans_by_their_truth(
-    implementation: Implementation, value: int, truth: int
+    implementation: Implementation, value: int, expected: bytes
 ) -> None:
+    """As a boolean, the integer 0 is false, and all others are true."""
     codec = t.BooleanType.build_codec(implementation.codecs)
-    assert codec.encode(value) == bytes([truth])
+    assert codec.encode(value) == expected
     if value < 2**31:
-        assert codec.encode(numpy.int32(value)) == bytes([truth])
-    masked = numpy.ma.masked_array(1, mask=True)
-    values: list[Any] = [numpy.array([1]), masked, 1.0, "1", [], b"\1"]
-    for other_value in values:
-        with pytest.raises(t.EncodeTypeError, match="is not a boolean"):
-            codec.encode(other_value)
+        assert codec.encode(numpy.int32(value)) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [numpy.array([1]), numpy.ma.masked_array(1, mask=True), 1.0, "1", [], b"\1"],
+    ids=repr,
+)
+def test_other_values_are_refused_as_booleans(implementation: Implementation, value: Any) -> None:
+    with pytest.raises(t.EncodeTypeError, match="is not a boolean"):
+        t.BooleanType.build_codec(implementation.codecs).encode(value)
 
 
 class Level(enum.IntEnum):
@@ -91,29 +99,30 @@ class Rights(enum.Flag):
     WRITE = 2
 
 
-class Plain(enum.Enum):
+class Mixed(enum.Enum):
+    """An enum whose members have values of several types."""
+
     WORD = "word"
     BIG = 300
     NOTHING = None
     BLANK = EMPTY
 
 
-def test_members_of_int_and_str_enums(implementation: Implementation) -> None:
-    """Members are encoded as their integer or text."""
-    assert t.Int32Type.build_codec(implementation.codecs).encode(Level.LOW) == b"\x00\x00\x00\x01"
-    assert t.DoubleType.build_codec(implementation.codecs).encode(Level.LOW)[:2] == b"\x3f\xf0"
-    assert t.UTF8Type.build_codec(implementation.codecs).encode(Zone.NORTH) == b"n"
-    assert (
-        t.ByteType.build_codec(implementation.codecs).encode(Rights.READ | Rights.WRITE) == b"\x03"
-    )
-    assert (
-        map_of(t.UTF8Type, t.ByteType)
-        .build_codec(implementation.codecs)
-        .encode({Zone.NORTH: Level.LOW})[-1:]
-        == b"\x01"
-    )
-    # The member's value is an empty string, which is an empty value.
-    assert t.Int32Type.build_codec(implementation.codecs).encode(Plain.BLANK) == b""
+def test_members_of_enums_of_several_classes_are_encoded(implementation: Implementation) -> None:
+    """Members of IntEnum, of str enums and of Flag are encoded as their integer or text, and a
+    member with the value EMPTY as no bytes.
+    """
+
+    def encode(cqltype: Any, value: Any) -> Any:
+        return cqltype.build_codec(implementation.codecs).encode(value)
+
+    assert encode(t.Int32Type, Level.LOW) == b"\x00\x00\x00\x01"
+    assert encode(t.DoubleType, Level.LOW) == encode(t.DoubleType, 1.0)
+    assert encode(t.UTF8Type, Zone.NORTH) == b"n"
+    assert encode(t.ByteType, Rights.READ | Rights.WRITE) == b"\x03"
+    map_type = map_of(t.UTF8Type, t.ByteType)
+    assert encode(map_type, {Zone.NORTH: Level.LOW}) == encode(map_type, {"n": 1})
+    assert encode(t.Int32Type, Mixed.BLANK) == b""
 
 
 @pytest.mark.parametrize(
@@ -121,53 +130,53 @@ def test_members_of_int_and_str_enums(implementation: Implementation) -> None:
     [
         (
             t.Int32Type,
-            Plain.WORD,
+            Mixed.WORD,
             TypeError,
-            r"^<Plain.WORD: 'word'>: 'word' \(str\) is not an integer$",
+            r"^<Mixed.WORD: 'word'>: 'word' \(str\) is not an integer$",
         ),
         (
             t.ByteType,
-            Plain.BIG,
+            Mixed.BIG,
             ValueError,
-            r"^<Plain.BIG: 300>: 300 \(int\) is out of the range of tinyint",
+            r"^<Mixed.BIG: 300>: 300 \(int\) is out of the range of tinyint",
         ),
-        (t.UTF8Type, Plain.BIG, TypeError, r"^<Plain.BIG: 300>: 300 \(int\) is not text"),
+        (t.UTF8Type, Mixed.BIG, TypeError, r"^<Mixed.BIG: 300>: 300 \(int\) is not text"),
         (t.UTF8Type, Level.LOW, TypeError, r"^<Level.LOW: 1>: 1 \(int\) is not text"),
         (
             t.UTF8Type,
-            Plain.NOTHING,
+            Mixed.NOTHING,
             TypeError,
-            r"^<Plain.NOTHING: None>: None \(NoneType\) is not text",
+            r"^<Mixed.NOTHING: None>: None \(NoneType\) is not text",
         ),
         (
             t.UUIDType,
-            Plain.WORD,
+            Mixed.WORD,
             ValueError,
-            r"^<Plain.WORD: 'word'>: 'word' \(str\) is not a UUID",
+            r"^<Mixed.WORD: 'word'>: 'word' \(str\) is not a UUID",
         ),
         (
             list_of(t.Int32Type),
-            Plain.BIG,
+            Mixed.BIG,
             TypeError,
-            r"^<Plain.BIG: 300>: 300 \(int\) is not a collection of elements",
+            r"^<Mixed.BIG: 300>: 300 \(int\) is not a collection of elements",
         ),
         (
             list_of(t.Int32Type),
-            [1, Plain.WORD],
+            [1, Mixed.WORD],
             TypeError,
-            r"^element 1 of list<int>: <Plain.WORD: 'word'>: 'word'",
+            r"^element 1 of list<int>: <Mixed.WORD: 'word'>: 'word'",
         ),
         (
             map_of(t.Int32Type, t.Int32Type),
-            Plain.BIG,
+            Mixed.BIG,
             TypeError,
-            r"^<Plain.BIG: 300>: 300 \(int\) is not a mapping",
+            r"^<Mixed.BIG: 300>: 300 \(int\) is not a mapping",
         ),
         (
             ADDRESS,
-            Plain.BIG,
+            Mixed.BIG,
             TypeError,
-            r"^<Plain.BIG: 300>: 300 \(int\) is not a value of ks.address",
+            r"^<Mixed.BIG: 300>: 300 \(int\) is not a value of ks.address",
         ),
     ],
 )
@@ -179,18 +188,23 @@ def test_errors_of_enum_members_name_member_and_value(
 
 
 def named_tuple(names: str, *values: Any) -> Any:
-    """Return a named tuple of a new class."""
-    row_class: Any = collections.namedtuple("Address", names)  # type: ignore[misc]
-    return row_class(*values)
+    """Return a named tuple of a new class.
+
+    :param names: the names of its fields, separated by spaces.
+    """
+    address_class: Any = collections.namedtuple("Address", names)  # type: ignore[misc]
+    return address_class(*values)
 
 
 def test_named_tuples_are_encoded_by_field_name(implementation: Implementation) -> None:
+    """The order of the fields does not matter, and missing ones are null. If no name is that of a
+    field of the type, the values are taken by position.
+    """
     codec = ADDRESS.build_codec(implementation.codecs)
     expected = codec.encode(("x", 7))
     assert codec.encode(named_tuple("street zip", "x", 7)) == expected
     assert codec.encode(named_tuple("zip street", 7, "x")) == expected
     assert codec.encode(named_tuple("zip", 7)) == codec.encode((None, 7))
-    # no field has such a name, so the values are taken by position
     assert codec.encode(named_tuple("road code", "x", 7)) == expected
     assert codec.encode(codec.decode(expected)) == expected
     with pytest.raises(TypeError, match=r'^field "street" of ks.address: 7 \(int\) is not text'):
@@ -200,6 +214,9 @@ def test_named_tuples_are_encoded_by_field_name(implementation: Implementation) 
 
 
 def test_objects_are_encoded_by_alias(implementation: Implementation) -> None:
+    """If an attribute of an attrs or pydantic object has an alias, this is the name of the field
+    in the user-defined type.
+    """
     attrs, pydantic = pytest.importorskip("attrs"), pytest.importorskip("pydantic")
     codec = ADDRESS.build_codec(implementation.codecs)
     expected = codec.encode(("x", 7))
@@ -207,20 +224,24 @@ def test_objects_are_encoded_by_alias(implementation: Implementation) -> None:
         "Model", street=(str, ...), code=(int, pydantic.Field(alias="zip"))
     )
     assert codec.encode(model_class(street="x", zip=7)) == expected
-    assert codec.encode(attrs.make_class("Declared", ["street", "_zip"])("x", 7)) == expected
+    # The alias of an attribute with an underscore has none.
+    attrs_class = attrs.make_class("AttrsClass", ["street", "_zip"])
+    assert codec.encode(attrs_class("x", 7)) == expected
 
 
 def test_an_address_with_a_zone_is_refused(implementation: Implementation) -> None:
+    """The type inet cannot store the zone of an IPv6 address, which follows the "%"."""
     codec = t.InetAddressType.build_codec(implementation.codecs)
-    for make in (ipaddress.ip_address, ipaddress.ip_interface):
+    for parse in (ipaddress.ip_address, ipaddress.ip_interface):
         with pytest.raises(EncodeValueError, match=r"%eth0.* has a zone .*inet has no place for"):
-            codec.encode(make("fe80::1%eth0"))
+            codec.encode(parse("fe80::1%eth0"))
     with pytest.raises(EncodeValueError, match="is not an IPv4 or IPv6 address"):
         codec.encode("fe80::1%eth0")
 
 
 @pytest.mark.parametrize("value", [1_764_000_000, 1_764_000_000.5])
 def test_seconds_instead_of_milliseconds_warn(implementation: Implementation, value: float) -> None:
+    """The number is encoded nevertheless, and the warning names the line of the caller."""
     timestamp = t.TimestampType.build_codec(implementation.codecs)
     with pytest.warns(RuntimeWarning, match="multiply them by 1000") as warned:
         assert timestamp.encode(value) == int(value).to_bytes(8, "big")
@@ -240,6 +261,9 @@ def test_seconds_instead_of_milliseconds_warn(implementation: Implementation, va
 def test_microseconds_and_nanoseconds_warn(
     implementation: Implementation, value: int, advice: str
 ) -> None:
+    """A timestamp is a number of milliseconds. If a number looks like another unit, the warning
+    says what to do.
+    """
     timestamp = t.TimestampType.build_codec(implementation.codecs)
     with pytest.warns(RuntimeWarning, match=f"^about 176\\d* milliseconds .*{advice}") as warned:
         assert timestamp.encode(value) == value.to_bytes(8, "big")
@@ -247,16 +271,20 @@ def test_microseconds_and_nanoseconds_warn(
 
 
 def test_a_column_of_seconds_warns_as_often_as_one_value(implementation: Implementation) -> None:
+    """Numbers of seconds near each other have equal warnings, and Python shows equal warnings of
+    one line only once.
+    """
     timestamp = t.TimestampType.build_codec(implementation.codecs)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         for second in range(1_764_000_000, 1_764_001_000):
             timestamp.encode(second)
-    # Python shows equal warnings of one line once.
     assert len({str(warning.message) for warning in warned}) == 1
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_millis_timestamp_does_not_warn(implementation: Implementation) -> None:
+    """This class says that the number is one of milliseconds."""
     timestamp = t.TimestampType.build_codec(implementation.codecs)
     assert timestamp.encode(MillisTimestamp(1_764_000_000)) == (1_764_000_000).to_bytes(8, "big")
 
@@ -264,10 +292,10 @@ def test_a_millis_timestamp_does_not_warn(implementation: Implementation) -> Non
 @pytest.mark.parametrize(
     "value", [0, -1_764_000_000, 86_400_000, 1_764_000_000_000, 253_402_300_799_999, 2**62]
 )
+@pytest.mark.filterwarnings("error")
 def test_plausible_milliseconds_do_not_warn(implementation: Implementation, value: int) -> None:
-    assert t.TimestampType.build_codec(implementation.codecs).encode(value) == value.to_bytes(
-        8, "big", signed=True
-    )
+    codec = t.TimestampType.build_codec(implementation.codecs)
+    assert codec.encode(value) == value.to_bytes(8, "big", signed=True)
 
 
 @pytest.mark.parametrize(
@@ -283,22 +311,23 @@ def test_numbers_that_look_like_dates_are_warned_of(number: int, advice: str) ->
 
 
 @pytest.mark.parametrize("number", [0, 20_261_315, 20_260_132, 2**31, 2**31 + 20_468])
-def test_other_numbers_of_days_are_taken(number: int) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert coerce.date_number(number) == number
+@pytest.mark.filterwarnings("error")
+def test_other_numbers_do_not_warn(number: int) -> None:
+    """Numbers of days with the offset 2**31, and digits that are no date, are taken as they are."""
+    assert coerce.date_number(number) == number
 
 
 def names_of(cases: list[tuple[Any, Any, Any]]) -> list[str]:
-    """Return the names of cases whose first items are functions. Each process must give a case the
-    same name, so a name must not contain an address of memory.
+    """Return names of parametrized cases whose first items are functions. By default, the name of
+    some would contain an address of memory, but it must be the same in each process.
     """
     return [f"{convert.__name__}-{number}" for number, (convert, *_) in enumerate(cases)]
 
 
 # -- each function by itself -----------------------------------------------------------------------
 
-ROUND_VALUES: list[tuple[Any, Any, Any]] = [
+# A function, a value, and what the function returns for it.
+CONVERSIONS: list[tuple[Any, Any, Any]] = [
     (coerce.uuid_bytes, "00000000-0000-0000-0000-00000000000a", bytes(15) + b"\n"),
     (coerce.uuid_bytes, uuid.UUID(int=10), bytes(15) + b"\n"),
     (coerce.inet_bytes, "10.1.2.3", b"\n\1\2\3"),
@@ -353,11 +382,12 @@ ROUND_VALUES: list[tuple[Any, Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("convert", "value", "expected"), ROUND_VALUES, ids=names_of(ROUND_VALUES))
+@pytest.mark.parametrize(("convert", "value", "expected"), CONVERSIONS, ids=names_of(CONVERSIONS))
 def test_values_are_converted(convert: Any, value: Any, expected: Any) -> None:
     assert convert(value) == expected
 
 
+# A function, a value of a class that it takes, and the error for it.
 OUT_OF_RANGE: list[tuple[Any, Any, str]] = [
     (coerce.uuid_bytes, "0000", "is not a UUID"),
     (coerce.inet_bytes, "10.0.0", "is not an IPv4 or IPv6 address"),
@@ -391,6 +421,7 @@ def test_values_out_of_range_are_refused(convert: Any, value: Any, message: str)
         convert(value)
 
 
+# A function, a value of a class that it does not take, and the error for it.
 OTHER_CLASSES: list[tuple[Any, Any, str]] = [
     (coerce.uuid_bytes, 5, "is not a UUID"),
     (coerce.inet_bytes, 5, "is not an IP address"),
@@ -420,13 +451,13 @@ def test_addresses_of_other_sizes_are_invalid() -> None:
 
 
 def test_a_decimal_may_have_as_many_digits_as_the_limit_allows() -> None:
-    digits = digits_limit()
-    unscaled, scale = coerce.decimal_parts(decimal.Decimal("1e-5").scaleb(0))
-    assert (unscaled, scale) == (1, 5)
-    largest = decimal.Decimal("9" * digits)
-    assert coerce.decimal_parts(largest)[0].bit_length() > 0
-    with pytest.raises(EncodeValueError, match=f"a decimal of {digits + 1} digits"):
-        coerce.decimal_parts(decimal.Decimal("9" * (digits + 1)))
+    limit = digits_limit()
+    largest = decimal.Decimal("9" * limit)
+    unscaled, scale = coerce.decimal_parts(largest)
+    assert unscaled == 10**limit - 1
+    assert scale == 0
+    with pytest.raises(EncodeValueError, match=f"a decimal of {limit + 1} digits"):
+        coerce.decimal_parts(decimal.Decimal("9" * (limit + 1)))
 
 
 @pytest.mark.parametrize(
@@ -442,12 +473,12 @@ def test_a_tuple_with_too_many_items_is_refused() -> None:
         coerce.tuple_items((1, 2, 3, 4), "a tuple", 3)
 
 
-class Street:
+class ObjectWithStreet:
     street = "x"
 
 
-class Mapping:
-    """A mapping that is not a dict."""
+class ZipMapping:
+    """A mapping that is not a dict, with the key "zip"."""
 
     def keys(self) -> list[str]:
         return ["zip"]
@@ -464,14 +495,20 @@ class Mapping:
         ((), (None, None)),
         ({"zip": 7}, (None, 7)),
         ({}, (None, None)),
-        (Mapping(), (None, 7)),
-        (Street(), ("x", None)),
+        (ZipMapping(), (None, 7)),
+        (ObjectWithStreet(), ("x", None)),
         (named_tuple("zip", 7), (None, 7)),
         (named_tuple("zip street", 7, "x"), ("x", 7)),
         (named_tuple("a b", "x", 7), ("x", 7)),
     ],
 )
-def test_the_fields_of_a_udt_value(value: Any, expected: tuple[Any, ...]) -> None:
+def test_the_fields_of_a_udt_value_are_found_by_name_or_position(
+    value: Any, expected: tuple[Any, ...]
+) -> None:
+    """Fields that a value does not have are None.
+
+    :param expected: the fields street and zip.
+    """
     assert tuple(coerce.udt_items(value, "ks.address", ("street", "zip"))) == expected
 
 
@@ -493,16 +530,25 @@ def test_values_that_are_no_udt_are_refused(
 
 
 def test_elements_are_copied_unless_they_cannot_change() -> None:
-    items, fixed = [1, 2], (1, 2)
+    """A list could change while its elements are encoded. A tuple cannot."""
+    items, constant_items = [1, 2], (1, 2)
     assert coerce.elements(items, "a list") == items
     assert coerce.elements(items, "a list") is not items
-    assert coerce.elements(fixed, "a list") is fixed
-    assert coerce.elements(iter(fixed), "a list") == items
+    assert coerce.elements(constant_items, "a list") is constant_items
+    assert coerce.elements(iter(constant_items), "a list") == items
     assert coerce.elements(memoryview(b"\1\2"), "a list") == items
+
+
+@pytest.mark.parametrize(
+    "value", ["ab", b"ab", {"a": 1}, 5, numpy.zeros((2, 2)).data], ids=lambda value: type(value)
+)
+def test_texts_bytes_mappings_and_numbers_are_no_collections(value: Any) -> None:
+    with pytest.raises(EncodeTypeError, match="is not a collection of elements for a list"):
+        coerce.elements(value, "a list")
+
+
+def test_a_mapping_is_split_into_keys_and_values() -> None:
     assert coerce.pairs({"a": 1, "b": 2}, "a map") == (["a", "b"], [1, 2])
-    for value in ("ab", b"ab", {"a": 1}, 5, numpy.zeros((2, 2)).data):
-        with pytest.raises(EncodeTypeError, match="is not a collection of elements for a list"):
-            coerce.elements(value, "a list")
     with pytest.raises(EncodeTypeError, match="is not a mapping for a map"):
         coerce.pairs([("a", 1)], "a map")
 
@@ -518,6 +564,7 @@ def test_numbers_are_converted_to_floats() -> None:
 
 
 def test_text_is_encoded_in_the_encoding_of_its_type() -> None:
+    """The type text is encoded as UTF-8. If a character is not ASCII, ascii refuses it."""
     assert coerce.text_bytes("\u00e9", "text") == b"\xc3\xa9"
     assert coerce.text_bytes("e", "ascii") == b"e"
     with pytest.raises(

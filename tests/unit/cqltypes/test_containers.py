@@ -38,6 +38,8 @@ def test_a_container_without_parameters_has_no_codec() -> None:
 
 @pytest.mark.parametrize("wrapper", [t.FrozenType, t.ReversedType])
 def test_wrappers_decode_empty_values_like_the_wrapped_type(wrapper: Any) -> None:
+    """Without bytes, a value is EMPTY, None or an empty text, depending on the wrapped type."""
+
     class IntWithEmptyValues(t.Int32Type):
         support_empty_values = True
 

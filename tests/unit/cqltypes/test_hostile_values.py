@@ -1,7 +1,5 @@
-"""Values that applications might pass by mistake, for every type.
-
-Both implementations must encode the same bytes, or refuse the value with an error of the same class
-that names the column.
+"""Values that applications might pass by mistake, for every type. Both implementations encode the
+same bytes, or refuse the value with an error of the same class that names the column.
 """
 
 from __future__ import annotations
@@ -31,9 +29,11 @@ SCALARS: list[Any] = [
     t.LongType, t.IntegerType, t.FloatType, t.DoubleType, t.DecimalType, t.UUIDType, t.TimeUUIDType,
     t.InetAddressType, t.TimestampType, t.SimpleDateType, t.TimeType, t.DurationType,
 ]  # fmt: skip
-KINDS: list[Any] = [
+COLUMN = 'column "the_column"'  # how errors name the column
+TYPES: list[Any] = [
     *SCALARS,
-    *(outer(cqltype) for outer in (list_of, set_of) for cqltype in SCALARS),
+    *(list_of(cqltype) for cqltype in SCALARS),
+    *(set_of(cqltype) for cqltype in SCALARS),
     *(vector_of(cqltype, 2) for cqltype in SCALARS),
     map_of(t.Int32Type, t.UTF8Type),
     map_of(t.UTF8Type, t.FloatType),
@@ -45,8 +45,8 @@ KINDS: list[Any] = [
 ]
 
 
-class Raises:
-    """An object whose methods all raise."""
+class FailingMethods:
+    """An object whose methods for conversions all raise `error`."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -83,7 +83,7 @@ def python_values() -> Iterator[Any]:
         memoryview(b"ab"),
         memoryview(b"abcd")[::2],
     )
-    # These are buffers of other items, or with two dimensions.
+    # buffers of floats, characters and bools, and one with two dimensions
     yield from (memoryview(array.array("d", [1, 2])), memoryview(bytes(8)).cast("B", (2, 4)))
     yield from (memoryview(bytes(4)).cast("c"), memoryview(bytes(2)).cast("?"), memoryview(b""))
     yield from (array.array(code, [1, 2]) for code in "bBhHiIlLqQfd")
@@ -128,9 +128,9 @@ def python_values() -> Iterator[Any]:
         WrongConversions(),
         [WrongConversions(), WrongConversions()],
     )
-    # These are values whose methods raise errors.
     for error in (TypeError("own"), ValueError("own"), OverflowError("own"), KeyError("own")):
-        yield from (Raises(error), [Raises(error), 1], {1: Raises(error)})
+        failing = FailingMethods(error)
+        yield from (failing, [failing, 1], {1: failing})
 
 
 def numpy_values() -> Iterator[Any]:
@@ -157,53 +157,57 @@ def numpy_values() -> Iterator[Any]:
     yield numpy.ma.masked
 
 
-def bind_outcome(plan: Any, value: Any) -> tuple[str, object]:
-    """Bind `value`: return ("bytes", data), or the name of the error's class and what its text says
-    about the column.
+def bind_outcome(plan: Any, value: Any) -> tuple[bytes | None, str | None, str]:
+    """Bind a value, and return the encoded row, the name of the error's class, and what the error
+    says about the column. The row is None if there is an error, and the name is None otherwise.
     """
     try:
-        return "bytes", plan.bind((value,), 4).data
+        return plan.bind((value,), 4).data, None, ""
     except (EncodeTypeError, EncodeValueError, DecodeError) as error:
-        return type(error).__name__, str(error)[: str(error).find(")") + 1]
+        # The error begins with the column and, in parentheses, its type and that of the value.
+        about_column, parenthesis, _ = str(error).partition(")")
+        return None, type(error).__name__, about_column + parenthesis
     except Exception as error:
         notes = " ".join(getattr(error, "__notes__", ()))
-        return type(error).__name__, 'column "the_column"' in f"{error} {notes}"
+        about_column = COLUMN if COLUMN in f"{error} {notes}" else ""
+        return None, type(error).__name__, about_column
 
 
 def plan_of(impl: str, cqltype: Any) -> Any:
-    """Return a bind plan of one implementation for a single column of the type."""
+    """Return a bind plan of one implementation for a single column of the type.
+
+    :param impl: "python" or "c".
+    """
     codec = cqltype.build_codec(_impl.twin("codecs", impl))
 
-    class Column:
+    class TypeWithCodec:
+        """Stands for the type: it has the codec of the wanted implementation."""
+
         __name__ = cqltype.__name__
 
         def codec(self) -> Any:
             return codec
 
-    return _impl.twin("bind", impl).BindPlan([ColumnMetadata("k", "t", "the_column", Column())])
+    column = ColumnMetadata("k", "t", "the_column", TypeWithCodec())
+    return _impl.twin("bind", impl).BindPlan([column])
 
 
-@pytest.mark.parametrize("cqltype", KINDS, ids=lambda cqltype: cqltype.cql_parameterized_type())
+@pytest.mark.parametrize("cqltype", TYPES, ids=lambda cqltype: cqltype.cql_parameterized_type())
 @pytest.mark.parametrize("values", [python_values, numpy_values])
 def test_both_implementations_encode_or_refuse_alike(
     compiled: Implementation, cqltype: Any, values: Any
 ) -> None:
+    """If a value is refused, the error names the column."""
     python_plan, compiled_plan = plan_of("python", cqltype), plan_of("c", cqltype)
-    different = []
+    wrong_outcomes = []
     for value in values():
-        python_outcome, compiled_outcome = (
-            bind_outcome(python_plan, value),
-            bind_outcome(compiled_plan, value),
-        )
-        # If the value is refused, the error must name the column.
-        names_column = (
-            python_outcome[0] == "bytes"
-            or python_outcome[1] is True
-            or 'column "the_column"' in str(python_outcome[1])
-        )
+        python_outcome = bind_outcome(python_plan, value)
+        compiled_outcome = bind_outcome(compiled_plan, value)
+        _, error_class, about_column = python_outcome
+        names_column = error_class is None or COLUMN in about_column
         if python_outcome != compiled_outcome or not names_column:
-            different.append((value, type(value), python_outcome, compiled_outcome))
-    assert different == []
+            wrong_outcomes.append((value, type(value), python_outcome, compiled_outcome))
+    assert wrong_outcomes == []
 
 
 # Leave out the type blob, which accepts an array as its bytes.

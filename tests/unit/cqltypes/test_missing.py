@@ -1,6 +1,5 @@
 """Missing values of other libraries (NumPy's masked values, NaT and pandas' NA) are bound as null.
-
-Where null is not allowed, they are refused.
+They are refused where null is not allowed.
 """
 
 from __future__ import annotations
@@ -60,13 +59,15 @@ def frozen(cqltype: Any) -> Any:
     return t.FrozenType.apply_parameters([cqltype])
 
 
-def plan(implementation: Implementation, *kinds: Any) -> Any:
+def plan(implementation: Implementation, *types: Any) -> Any:
+    """Return a bind plan for columns of these types, which are named c0, c1 and so on."""
     return implementation.bind.BindPlan(
-        [ColumnMetadata("k", "t", f"c{index}", cqltype) for index, cqltype in enumerate(kinds)]
+        [ColumnMetadata("k", "t", f"c{index}", cqltype) for index, cqltype in enumerate(types)]
     )
 
 
 def encode(implementation: Implementation, cqltype: Any, value: Any) -> bytes:
+    """Encode a value as a codec of the type does, outside of a statement."""
     data: bytes = cqltype.build_codec(implementation.codecs).encode(value)
     return data
 
@@ -78,13 +79,15 @@ def encode(implementation: Implementation, cqltype: Any, value: Any) -> bytes:
 def test_missing_values_are_bound_as_null(
     implementation: Implementation, cqltype: Any, value: Any
 ) -> None:
+    """A missing value is null in a sequence, in a mapping, and in many rows that are bound at
+    once.
+    """
     bind_plan = plan(implementation, cqltype, t.Int32Type)
-    assert bind_plan.bind([value, 1], 4).values() == [None, b"\0\0\0\1"]
-    assert bind_plan.bind_row({"c0": value, "c1": 1}, 4).values()[0] is None
-    assert [row.values()[0] for row in bind_plan.bind_many([(value, 1), [value, 1]], 4).rows()] == [
-        None,
-        None,
-    ]
+    expected = [None, b"\0\0\0\1"]
+    assert bind_plan.bind([value, 1], 4).values() == expected
+    assert bind_plan.bind_row({"c0": value, "c1": 1}, 4).values() == expected
+    rows = bind_plan.bind_many([(value, 1), [value, 1]], 4).rows()
+    assert [row.values() for row in rows] == [expected, expected]
 
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)
@@ -94,33 +97,37 @@ def test_missing_values_are_bound_as_null(
 def test_missing_values_inside_collections_are_null(
     implementation: Implementation, cqltype: Any, value: Any
 ) -> None:
-    assert encode(implementation, list_of(cqltype), [value]) == b"\0\0\0\1" + NULL
-    assert encode(implementation, list_of(cqltype), (None, value, value)) == b"\0\0\0\3" + NULL * 3
-    assert encode(implementation, set_of(cqltype), [value]) == b"\0\0\0\1" + NULL
-    assert (
-        encode(implementation, map_of(cqltype, cqltype), Pairs([(value, None)]))
-        == b"\0\0\0\1" + NULL * 2
-    )
-    assert encode(implementation, tuple_of(cqltype, cqltype), (value, None)) == NULL * 2
-    assert (
-        encode(implementation, map_of(t.Int32Type, cqltype), {1: value})
-        == struct.pack(">iii", 1, 4, 1) + NULL
-    )
-    assert (
-        # The last 8 bytes are the list in the map: one element, which is null.
-        encode(implementation, map_of(t.Int32Type, list_of(cqltype)), {1: [value]})[-8:]
-        == b"\0\0\0\1" + NULL
-    )
-    assert encode(implementation, ITEM, {"a": value, "b": value}) == NULL * 2
+    """A missing element, key or field is encoded as null."""
+
+    def encoded(container_type: Any, container: Any) -> bytes:
+        return encode(implementation, container_type, container)
+
+    # A collection begins with its number of elements.
+    one_null = b"\0\0\0\1" + NULL
+    assert encoded(list_of(cqltype), [value]) == one_null
+    assert encoded(list_of(cqltype), (None, value, value)) == b"\0\0\0\3" + NULL * 3
+    assert encoded(set_of(cqltype), [value]) == one_null
+    assert encoded(map_of(cqltype, cqltype), Pairs([(value, None)])) == b"\0\0\0\1" + NULL * 2
+    # The key 1 has four bytes.
+    assert encoded(map_of(t.Int32Type, cqltype), {1: value}) == struct.pack(">iii", 1, 4, 1) + NULL
+    assert encoded(map_of(t.Int32Type, list_of(cqltype)), {1: [value]}).endswith(one_null)
+    assert encoded(tuple_of(cqltype, cqltype), (value, None)) == NULL * 2
+    assert encoded(ITEM, {"a": value, "b": value}) == NULL * 2
+
+
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+@pytest.mark.parametrize("cqltype", [t.DoubleType, t.DateType, t.Int32Type, t.SimpleDateType])
+def test_missing_values_inside_vectors_are_refused(
+    implementation: Implementation, cqltype: Any, value: Any
+) -> None:
     with pytest.raises(TypeError, match=r"^element 1 of vector<.*null is not allowed in a vector"):
-        encode(implementation, vector_of(cqltype, 2), [good_value(cqltype), value])
+        encode(implementation, vector_of(cqltype, 2), [1, value])
+    with pytest.raises(TypeError, match=r"^element 1 of vector<.*null is not allowed in a vector"):
+        encode(implementation, vector_of(t.UTF8Type, 2), ["x", value])
 
 
-def good_value(cqltype: Any) -> Any:
-    return {t.UTF8Type: "x", t.BytesType: b"x"}.get(cqltype, 1)
-
-
-# Encoded elements of collections in hexadecimal: the length (4 bytes), then the value.
+# Encoded elements of collections in hexadecimal: the length (4 bytes), then the value, which is the
+# int 1 or the text "a".
 ONE, KEY = "0000000400000001", "0000000161"
 # Each entry is a type, a value, and its encoding in hexadecimal, which begins with the number of
 # elements.
@@ -153,6 +160,7 @@ WITH_NULLS: list[tuple[Any, Any, str]] = [
 def test_nulls_inside_collections_are_encoded_and_decoded(
     implementation: Implementation, cqltype: Any, value: Any, data: str
 ) -> None:
+    """Codecs, bind plans of each protocol version, and class methods encode the same bytes."""
     expected = bytes.fromhex(data)
     codec = cqltype.build_codec(implementation.codecs)
     assert codec.encode(value) == expected
@@ -174,10 +182,12 @@ def test_an_unset_value_inside_a_collection_is_refused(implementation: Implement
 
 
 def test_nan_is_a_number(implementation: Implementation) -> None:
+    """NaN is not null: a list with it has a count, a length, and eight bytes of a double."""
     nan = float("nan")
-    for held in ([nan], (nan,), numpy.array([nan]), numpy.array([nan], "f4")):
-        assert len(encode(implementation, list_of(t.DoubleType), held)) == 16
-    assert len(encode(implementation, map_of(t.FloatType, t.FloatType), {nan: nan})) == 20
+    for elements in ([nan], (nan,), numpy.array([nan]), numpy.array([nan], "f4")):
+        assert len(encode(implementation, list_of(t.DoubleType), elements)) == 4 + 4 + 8
+    body = encode(implementation, map_of(t.FloatType, t.FloatType), {nan: nan})
+    assert len(body) == 4 + 2 * (4 + 4)
 
 
 @pytest.mark.parametrize("name", ["serialize", "to_binary"])
@@ -187,13 +197,16 @@ def test_nan_is_a_number(implementation: Implementation) -> None:
 def test_class_methods_refuse_missing_values(
     implementation: Implementation, cqltype: Any, name: str
 ) -> None:
+    """This holds for the methods of the class, and for those of the implementation's TypeCalls, by
+    which the class may have replaced them.
+    """
     calls = implementation.codecs.TypeCalls(
         cqltype, cqltype.build_codec(implementation.codecs), False, None
     )
     for value in (*MISSING, numpy.ma.array(5.0, mask=True), numpy.ma.array("5", mask=True)):
-        for call in (getattr(calls, name), getattr(cqltype, name)):
+        for method in (getattr(calls, name), getattr(cqltype, name)):
             with pytest.raises(EncodeTypeError):
-                call(value, 4)
+                method(value, 4)
 
 
 @pytest.mark.parametrize("source", ["i1", "i4", "i8", "f2", "f4", "f8", ">f4", "O"])
@@ -201,57 +214,58 @@ def test_class_methods_refuse_missing_values(
 def test_masked_elements_are_null(
     implementation: Implementation, cqltype: Any, source: str
 ) -> None:
+    """Masked elements of an array are null in lists, sets and tuples, and refused in vectors.
+
+    :param source: the type of the array's numbers for NumPy.
+    """
     values = numpy.array([7, 2, 7], "i4").astype(source)
     if values.dtype.kind == "f" and cqltype in (t.Int32Type, t.LongType):
         # Arrays of floats are refused for integer types.
         return
     array = numpy.ma.array(values, mask=[True, False, True])
-    with_none = [None, int(values[1]), None]
-    for container in (list_of(cqltype), set_of(cqltype)):
-        assert encode(implementation, container, array) == encode(
-            implementation, container, with_none
-        )
-    assert encode(implementation, tuple_of(cqltype, cqltype, cqltype), array) == encode(
-        implementation, tuple_of(cqltype, cqltype, cqltype), with_none
-    )
-    nested = numpy.ma.array([values, values], mask=[[True, False, False], [False] * 3])
-    assert encode(implementation, list_of(list_of(cqltype)), nested) == encode(
-        implementation, list_of(list_of(cqltype)), [[None, 2, 7], [7, 2, 7]]
-    )
-    with pytest.raises(
-        TypeError, match=r"^element 0 of vector<.*, 3>: null is not allowed in a vector"
+    for container in (
+        list_of(cqltype),
+        set_of(cqltype),
+        tuple_of(cqltype, cqltype, cqltype),
     ):
-        encode(implementation, vector_of(cqltype, 3), array)
-    with pytest.raises(
-        TypeError,
-        match=r'^column "c0" .*element 0 of vector<.*, 3>: null is not allowed in a vector',
-    ):
+        codec = container.build_codec(implementation.codecs)
+        assert codec.encode(array) == codec.encode([None, 2, None])
+    nested_array = numpy.ma.array([values, values], mask=[[True, False, False], [False] * 3])
+    nested_codec = list_of(list_of(cqltype)).build_codec(implementation.codecs)
+    assert nested_codec.encode(nested_array) == nested_codec.encode([[None, 2, 7], [7, 2, 7]])
+
+    vector_codec = vector_of(cqltype, 3).build_codec(implementation.codecs)
+    message = r"element 0 of vector<.*, 3>: null is not allowed in a vector"
+    with pytest.raises(TypeError, match=f"^{message}"):
+        vector_codec.encode(array)
+    with pytest.raises(TypeError, match=f'^column "c0" .*{message}'):
         plan(implementation, vector_of(cqltype, 3)).bind([array], 4)
     unmasked = numpy.ma.array(values)
-    assert encode(implementation, vector_of(cqltype, 3), unmasked) == encode(
-        implementation, vector_of(cqltype, 3), [7, 2, 7]
-    )
+    assert vector_codec.encode(unmasked) == vector_codec.encode([7, 2, 7])
 
 
 def test_a_vector_with_all_elements_masked_is_null(implementation: Implementation) -> None:
+    """This holds for a row of an array, an element of a list, and a field of a record array."""
+    zeros = bytes(12)  # a vector of three floats
     array = numpy.ma.array(numpy.zeros((2, 3), "f4"), mask=[[True] * 3, [False] * 3])
     bind_plan = plan(implementation, vector_of(t.FloatType, 3))
-    assert [row.values() for row in bind_plan.bind_many([(array[0],), (array[1],)], 4).rows()] == [
-        [None],
-        [bytes(12)],
-    ]
-    assert (
-        encode(implementation, list_of(vector_of(t.FloatType, 3)), array)[:8] == b"\0\0\0\2" + NULL
-    )
+    rows = bind_plan.bind_many([(array[0],), (array[1],)], 4).rows()
+    assert [row.values() for row in rows] == [[None], [zeros]]
+    list_body = encode(implementation, list_of(vector_of(t.FloatType, 3)), array)
+    assert list_body.startswith(b"\0\0\0\2" + NULL)
     columns = [ColumnMetadata("k", "t", "v", vector_of(t.FloatType, 3))]
     # This is an array of records, in which the first vector is masked.
     table: Any = numpy.ma.zeros(2, dtype=[("v", "f4", 3)])
     table.mask["v"][0] = True
-    rows = [tuple(row) for row in rows_of(table, columns)]
-    assert [row.values() for row in bind_plan.bind_many(rows, 4).rows()] == [[None], [bytes(12)]]
+    records = [tuple(record) for record in rows_of(table, columns)]
+    rows = bind_plan.bind_many(records, 4).rows()
+    assert [row.values() for row in rows] == [[None], [zeros]]
 
 
 def test_results_of_to_numpy_can_be_bound_again(implementation: Implementation) -> None:
+    """`to_numpy` returns a masked array of records. Its rows can be bound at once, or added to a
+    batch, and its masked fields are null.
+    """
     cql_types = (t.Int32Type, t.DoubleType, t.DateType, t.SimpleDateType, t.TimeType)
     columns = [
         ColumnMetadata("k", "t", name, cqltype)
@@ -275,7 +289,7 @@ def test_results_of_to_numpy_can_be_bound_again(implementation: Implementation) 
 
 
 @pytest.mark.parametrize(
-    ("value", "why"),
+    ("value", "message"),
     [
         (numpy.array([object(), "x"], object), "references to objects"),
         (memoryview(typing.cast(Any, numpy.array([None], object))), "references to objects"),
@@ -286,19 +300,21 @@ def test_results_of_to_numpy_can_be_bound_again(implementation: Implementation) 
     ],
 )
 def test_arrays_that_are_not_bytes_are_refused_for_a_blob(
-    implementation: Implementation, value: Any, why: str
+    implementation: Implementation, value: Any, message: str
 ) -> None:
-    with pytest.raises(TypeError, match=why):
+    """The memory of these arrays is not just bytes, or has more than one dimension."""
+    with pytest.raises(TypeError, match=message):
         encode(implementation, t.BytesType, value)
-    with pytest.raises(TypeError, match=rf'(?s)^column "c0" \(blob, \w+\): .*{why}'):
+    with pytest.raises(TypeError, match=rf'(?s)^column "c0" \(blob, \w+\): .*{message}'):
         plan(implementation, t.BytesType).bind([value], 4)
 
 
 def test_field_names_of_an_array_are_not_taken_for_formats(implementation: Implementation) -> None:
-    assert (
-        encode(implementation, t.BytesType, numpy.zeros(1, dtype=[("OX", "u1"), ("P", "u1")]))
-        == b"\0\0"
-    )
+    """An array of records with the fields OX and P has bytes only. As formats of a buffer, "O" and
+    "P" would stand for objects and pointers.
+    """
+    records = numpy.zeros(1, dtype=[("OX", "u1"), ("P", "u1")])
+    assert encode(implementation, t.BytesType, records) == b"\0\0"
 
 
 @pytest.mark.parametrize("cqltype", [t.FloatType, t.Int32Type, t.UTF8Type])
@@ -308,22 +324,24 @@ def test_a_memoryview_without_one_dimension_is_refused_as_collection(
 ) -> None:
     array: Any = numpy.zeros(shape, "f4")
     view = memoryview(array)
+    message = f"is not a collection of elements for .*{len(shape)} dimensions"
     for container in (vector_of(cqltype, 2), list_of(cqltype), vector_of(vector_of(cqltype, 2), 2)):
-        with pytest.raises(
-            TypeError, match=f"is not a collection of elements for .*{len(shape)} dimensions"
-        ):
+        with pytest.raises(TypeError, match=message):
             encode(implementation, container, view)
 
 
 def test_the_literal_of_a_missing_value_is_null() -> None:
     encoder = Encoder()
-    assert [encoder.cql_encode_all_types(value) for value in MISSING[:3]] == ["NULL"] * 3
+    for value in (numpy.ma.masked, pandas.NaT, pandas.NA):
+        assert encoder.cql_encode_all_types(value) == "NULL"
     assert encoder.cql_encode_all_types([pandas.NA, 1]) == "[NULL, 1]"
 
 
 def test_a_class_that_is_only_named_like_pandas_na_is_a_value(
     implementation: Implementation,
 ) -> None:
+    """The name of the class of pandas.NA is NAType. Only pandas' own class stands for null."""
+
     class NAType:
         def __index__(self) -> int:
             return 3
@@ -334,6 +352,7 @@ def test_a_class_that_is_only_named_like_pandas_na_is_a_value(
 def test_nat_is_null_for_a_type_with_fields_named_like_its_attributes(
     implementation: Implementation,
 ) -> None:
+    """NaT has the attributes year and month, but is not taken for an object with these fields."""
     day = t.UserType.make_udt_class("k", "day", ["year", "month"], [t.DoubleType, t.DoubleType])
     assert plan(implementation, day).bind([pandas.NaT], 4).values() == [None]
     assert encode(implementation, list_of(day), [pandas.NaT]) == b"\0\0\0\1" + NULL

@@ -1,6 +1,4 @@
-"""The package of types: the modules that its classes name, its import time, and names that tools
-print.
-"""
+"""The package of types: the module and the names of its classes, and what its import brings in."""
 
 from __future__ import annotations
 
@@ -16,19 +14,19 @@ def test_classes_name_the_public_module() -> None:
 
 
 def test_the_import_stays_cheap() -> None:
+    """Importing the package does not import large packages."""
     code = (
         # Import logging before the count begins: from Python 3.14 on, it imports inspect and
         # dataclasses.
         "import sys, logging; before = set(sys.modules)\n"
         "import cassandra.cqltypes, cassandra.util\n"
-        "heavy = {'numpy', 'geomet', 'asyncio', 'inspect', 'dataclasses', 'pandas'}\n"
-        "print(sorted(heavy & (set(sys.modules) - before)))"
+        "large = {'numpy', 'geomet', 'asyncio', 'inspect', 'dataclasses', 'pandas'}\n"
+        "print(sorted(large & (set(sys.modules) - before)))"
     )
     process = run_python(code, {"CASS_DRIVER_IMPL": "python"}, is_bare=True)
     assert process.stdout.strip() == "[]", process.stderr
 
 
-def test_names_that_tools_print() -> None:
-    """The type classes have the names that tools expect to print."""
+def test_types_have_the_names_that_tools_print() -> None:
     assert t.DateRangeType.typename == "daterange"
     assert repr(t.Int32Type) == "<class 'cassandra.cqltypes.Int32Type'>"

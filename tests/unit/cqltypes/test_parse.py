@@ -1,4 +1,4 @@
-"""The type strings of servers are parsed to type classes, and written back as text."""
+"""The names of types that servers send are parsed to type classes, and written again."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from cassandra import cqltypes as t
 from tests.unit.cqltypes.samples import INT, list_of
 
 PREFIX = "org.apache.cassandra.db.marshal."
-
-
+# Names of types on the server, and in CQL.
 NAMES = [
     ("AsciiType", "ascii"),
     ("BooleanType", "boolean"),
@@ -51,6 +50,7 @@ NAMES = [
 
 @pytest.mark.parametrize(("server_name", "cql_name"), NAMES)
 def test_type_names_survive_a_round_trip(server_name: str, cql_name: str) -> None:
+    """A type is found by its name on the server, with and without the prefix of the package."""
     cqltype = t.lookup_casstype(server_name)
     assert cqltype.cass_parameterized_type() == server_name
     assert cqltype.cql_parameterized_type() == cql_name
@@ -62,40 +62,43 @@ def test_type_names_survive_a_round_trip(server_name: str, cql_name: str) -> Non
     assert t.lookup_casstype(cqltype) is cqltype
 
 
-def test_user_types_whose_hex_is_all_digits() -> None:
-    """A user-defined type's name in hexadecimal may consist of digits only (61646472 is `addr`),
-    and must not be read as a number.
+def test_the_hexadecimal_name_of_a_user_type_may_consist_of_digits() -> None:
+    """The name of a user-defined type is in hexadecimal. If it consists of digits only (61646472
+    is `addr`), it is not read as a number.
     """
     user_type = t.lookup_casstype(
         f"{PREFIX}UserType(ks,61646472,61:{PREFIX}Int32Type,6262:{PREFIX}UTF8Type)"
     )
     assert issubclass(user_type, t.UserType)
-    assert (user_type.keyspace, user_type.typename) == ("ks", "addr")
+    assert user_type.keyspace == "ks"
+    assert user_type.typename == "addr"
     assert user_type.fieldnames == ("a", "bb")
     assert user_type.subtypes == (t.Int32Type, t.UTF8Type)
     assert user_type.cql_parameterized_type() == "frozen<addr>"
     assert t.lookup_casstype(user_type.cass_parameterized_type(full=True)) is user_type
     # In hexadecimal, 41 is "A".
-    nested = t.lookup_casstype("ListType(FrozenType(UserType(ks, 41, 61:Int32Type)))")
-    assert nested.subtypes[0].subtypes[0].typename == "A"
-    assert nested.cql_parameterized_type() == 'list<frozen<frozen<"A">>>'
+    list_type = t.lookup_casstype("ListType(FrozenType(UserType(ks, 41, 61:Int32Type)))")
+    assert list_type.subtypes[0].subtypes[0].typename == "A"
+    assert list_type.cql_parameterized_type() == 'list<frozen<frozen<"A">>>'
 
 
-def test_names_of_collections_by_column() -> None:
-    """Types of collections by column keep the names of their columns and aliases."""
+def test_collections_by_column_keep_the_names_of_columns() -> None:
     cqltype = t.lookup_casstype("ColumnToCollectionType(6162:ListType(Int32Type))")
     assert cqltype.fieldnames == ("6162",)
     assert cqltype.subtypes == (list_of(INT),)
-    aliased = t.lookup_casstype("DynamicCompositeType(a=>UTF8Type,b=>ReversedType(Int32Type))")
-    assert aliased.fieldnames == ("a", "b")
+
+
+def test_dynamic_composites_keep_their_aliases() -> None:
+    cqltype = t.lookup_casstype("DynamicCompositeType(a=>UTF8Type,b=>ReversedType(Int32Type))")
+    assert cqltype.fieldnames == ("a", "b")
     assert (
-        aliased.cass_parameterized_type()
+        cqltype.cass_parameterized_type()
         == "DynamicCompositeType(a=>UTF8Type, b=>ReversedType(Int32Type))"
     )
 
 
 @pytest.mark.parametrize(
-    "text",
+    "type_name",
     [
         "",
         "ListType(",
@@ -117,14 +120,14 @@ def test_names_of_collections_by_column() -> None:
         "ListType(" * 100 + "Int32Type" + ")" * 100,
     ],
 )
-def test_type_strings_that_cannot_be_parsed(text: str) -> None:
-    """Type strings that are malformed or nested too deeply are refused."""
+def test_malformed_names_of_types_are_refused(type_name: str) -> None:
+    """Names are also refused if they are nested too deeply, or have wrong parameters."""
     with pytest.raises(ValueError, match="cannot be parsed"):
-        t.lookup_casstype(text)
+        t.lookup_casstype(type_name)
 
 
-def test_counters_and_reversals() -> None:
-    """Counters and reversed types are recognised by their class or by name."""
+def test_counters_and_reversed_types_are_recognised() -> None:
+    """They are recognised by their class or by a name of the server."""
     assert t.is_counter_type(t.CounterColumnType)
     assert t.is_counter_type(PREFIX + "CounterColumnType")
     assert t.is_counter_type("ReversedType(CounterColumnType)")
@@ -133,21 +136,24 @@ def test_counters_and_reversals() -> None:
     assert not t.is_reversed_casstype("Int32Type")
 
 
-def test_cql_type_strings() -> None:
-    """CQL types are split into nested lists, and joined again. Unbalanced brackets are refused."""
+def test_cql_types_are_split_into_nested_lists() -> None:
+    """The lists can be joined again. Unbalanced brackets are refused."""
     nested = ["map", ["text", "frozen", ["list", ["int"]]]]
     assert t.cqltype_to_python("map<text, frozen<list<int>>>") == nested
     assert t.python_to_cqltype(nested) == "map<text, frozen<list<int>>>"
-    assert t.strip_frozen("map<text, frozen<list<frozen<a>>>>") == "map<text, list<a>>"
-    assert t.cql_types_from_string("map<text, frozen<a>>") == ["map", "text", "a"]
     assert t.cqltype_to_python('frozen<"Odd, name">') == ["frozen", ['"Odd, name"']]
     for unbalanced in ("list<int", "list<int>>"):
         with pytest.raises(ValueError, match="bracket"):
             t.cqltype_to_python(unbalanced)
 
 
+def test_frozen_is_removed_from_cql_types() -> None:
+    assert t.strip_frozen("map<text, frozen<list<frozen<a>>>>") == "map<text, list<a>>"
+    assert t.cql_types_from_string("map<text, frozen<a>>") == ["map", "text", "a"]
+
+
 @pytest.mark.parametrize("depth", [100, 10_000])
-def test_types_nested_without_end(depth: int) -> None:
+def test_types_nested_too_deeply_are_refused(depth: int) -> None:
     for read in (t.lookup_casstype, t.parse_casstype_args):
         with pytest.raises(ValueError, match="nested more than 64 deep"):
             read("ListType(" * depth + "Int32Type" + ")" * depth)

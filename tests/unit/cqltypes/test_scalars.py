@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra import cqltypes as t
+from cassandra.cqltypes.parse import lookup_cqltype
 from cassandra.cqltypes.scalars import OPTIONS, SCALARS
 from cassandra.util.temporal import Date, Duration, Time
 
@@ -43,35 +44,31 @@ NAMES: dict[Any, tuple[str, str, bool]] = {
 
 
 @pytest.mark.parametrize("cqltype", SCALARS, ids=lambda cqltype: str(cqltype.__name__))
-def test_names(cqltype: Any) -> None:
-    """Each type has the expected CQL name, and can be found by its name on the server."""
-    name, factory, takes_empty = NAMES[cqltype]
-    assert (cqltype.typename, cqltype._factory, cqltype.empty_binary_ok) == (
-        name,
-        factory,
-        takes_empty,
-    )
+def test_a_type_has_a_name_in_cql_and_on_the_server(cqltype: Any) -> None:
+    """The name on the server is that of the class, and leads to the class."""
+    name, codec_factory, takes_empty = NAMES[cqltype]
+    assert cqltype.typename == name
+    assert cqltype._factory == codec_factory
+    assert cqltype.empty_binary_ok is takes_empty
     assert cqltype.cassname == cqltype.__name__
     assert t.lookup_casstype(cqltype.cassname) is cqltype
     assert cqltype.cql_parameterized_type() == name
 
 
 def test_classes_are_found_by_their_cql_names() -> None:
-    from cassandra.cqltypes.parse import lookup_cqltype
-
     for name, _, _ in NAMES.values():
         assert lookup_cqltype(name).typename == name
     assert set(NAMES) == set(SCALARS)
 
 
-def test_literals_of_timestamps() -> None:
-    """Literals of timestamps are read as milliseconds; other texts are refused."""
+def test_literals_of_timestamps_are_read_as_milliseconds() -> None:
     assert t.DateType.interpret_datestring("1970-01-01 00:00:01.5+0000") == 1500
     with pytest.raises(ValueError, match="soon"):
         t.DateType.interpret_datestring("soon")
 
 
-def test_a_timeuuid_has_its_time() -> None:
+def test_a_timeuuid_contains_a_time() -> None:
+    """`my_timestamp` returns the time in seconds since 1970."""
     identity = uuid.UUID("13814000-1dd2-11b2-8000-000000000000")  # the first moment of 1970
     assert t.TimeUUIDType(identity).my_timestamp() == 0.0
     assert t.TimeUUIDType.to_binary(identity, 4) == identity.bytes
@@ -79,6 +76,7 @@ def test_a_timeuuid_has_its_time() -> None:
 
 
 def test_dates_are_encoded_with_an_offset() -> None:
+    """A date is encoded as its days since 1970, plus 2**31."""
     assert t.SimpleDateType.EPOCH_OFFSET_DAYS == 2**31
     assert t.SimpleDateType.to_binary("1970-01-02", 4) == (2**31 + 1).to_bytes(4, "big")
 
@@ -95,12 +93,16 @@ OPTION_IDS = {
 
 
 def test_types_have_the_option_ids_of_the_specification() -> None:
-    names = {number: t.lookup_casstype(name).typename for number, name in OPTIONS.items()}
-    assert names == OPTION_IDS
+    cql_names = {
+        option_id: t.lookup_casstype(class_name).typename
+        for option_id, class_name in OPTIONS.items()
+    }
+    assert cql_names == OPTION_IDS
     assert t.EmptyType._option is None
 
 
-# The kind of a column in columnar results, its Arrow format, and the bytes of a value or 0.
+# The kind of a column in columnar results, its Arrow format, and the size of a value in bytes; 0 if
+# the size varies.
 LAYOUTS = {
     "ascii": ("ascii", "u", 0), "bigint": ("number", "l", 8), "blob": ("blob", "z", 0),
     "boolean": ("boolean", "b", 0), "counter": ("number", "l", 8), "date": ("date", "tdD", 4),
@@ -114,7 +116,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("cqltype", SCALARS, ids=lambda cqltype: str(cqltype.__name__))
-def test_columns_of_a_type_have_a_layout(cqltype: Any) -> None:
+def test_columns_of_a_type_have_the_expected_layout(cqltype: Any) -> None:
     assert cqltype._column == LAYOUTS[cqltype.typename]
 
 

@@ -151,6 +151,7 @@ def test_a_malformed_name_of_the_server_is_refused(parameters: list[Any], messag
 
 
 def test_values_survive_pickling_with_their_class() -> None:
+    """Unpickling finds the class of the named tuple by the names of its type and fields."""
     cls = t.UserType.make_udt_class("ks", "odd name", ["a", "b c"], [INT, INT])
     value = cls.codec().decode(ONE_AND_TWO)
     copied = pickle.loads(pickle.dumps(value))

@@ -133,6 +133,9 @@ def low_decimal_limit() -> Iterator[None]:
 
 @pytest.mark.usefixtures("low_decimal_limit")
 def test_the_error_of_a_decimal_beyond_the_limit_names_it(implementation: Implementation) -> None:
+    """The limit is for conversions from and to decimal digits: those of decimals, and of columns of
+    decimals or varints.
+    """
     codec = t.DecimalType.build_codec(implementation.codecs)
     for size, is_within_limit in ((2000, True), (2001, False)):
         # A decimal is its scale, 0, and the bytes of an integer.

@@ -331,9 +331,9 @@ def test_an_address_has_4_or_16_bytes(implementation: Implementation, size: int)
 
 
 def test_varints_and_decimals_that_are_cut_are_malformed(implementation: Implementation) -> None:
+    """A varint has at least one byte. A decimal has four more, its scale."""
     with pytest.raises(DecodeError, match="varint: takes at least 1 byte, got 0"):
         codec_of(t.IntegerType, implementation).decode(b"")
-    """A varint has at least one byte. A decimal has four more, its scale."""
     decimal_codec = codec_of(t.DecimalType, implementation)
     for size in (0, 4):
         with pytest.raises(DecodeError, match=f"takes at least 5 bytes, got {size}"):
@@ -376,6 +376,7 @@ def list_body(*bodies: bytes) -> bytes:
 def test_lists_of_scalars_hold_the_encodings_of_their_elements(
     implementation: Implementation, cqltype: Any
 ) -> None:
+    """A list is its count, and each element with its length."""
     # If there are no samples of the type itself, take those of its base class. Leave out empty
     # ones.
     samples = [sample for sample in SAMPLES if sample[0] is cqltype and sample[2]]
