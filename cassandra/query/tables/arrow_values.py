@@ -21,6 +21,7 @@ from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType,
 from cassandra.cqltypes.udt import UserType
 from cassandra.protocol.columnar.arrow_cells import bounds, with_nulls
 from cassandra.protocol.columnar.layouts import layout_of
+from cassandra.query.tables.rows import without_views
 from cassandra.query.tables.types import (
     DURATION_PARTS,
     NANOS,
@@ -85,22 +86,12 @@ def _convert_array(
     The values are None if the objects that pyarrow's `to_pylist` makes can be bound as they are.
     """
     if hasattr(array, "dictionary_decode"):
-        array = _without_dictionary(array)
+        array = without_views(array).dictionary_decode()
     if hasattr(array, "storage"):
         array = array.storage
     base = container_of(cqltype)
     convert = _ARROW_SCALARS.get(kind_of(cqltype)) if base is None else _ARROW_CONTAINERS[base]
     return array, None if convert is None else convert(array, cqltype)
-
-
-def _without_dictionary(array: pyarrow.DictionaryArray) -> pyarrow.Array:
-    values = array.dictionary
-    # pyarrow cannot repeat the values of a "view", the type of polars' Categorical and Enum.
-    if type(values).__name__ == "StringViewArray":
-        array = type(array).from_arrays(array.indices, values.cast("large_string"))
-    elif type(values).__name__ == "BinaryViewArray":
-        array = type(array).from_arrays(array.indices, values.cast("large_binary"))
-    return array.dictionary_decode()
 
 
 def _convert_values(values: Iterable[Any], convert: Convert) -> list[Any]:

@@ -7,6 +7,7 @@ null. NaN is a value for float and double, and missing for every other CQL type.
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
@@ -47,9 +48,7 @@ def snapshot_and_count(rows: object) -> tuple[object, int]:
     :raises TypeError: if `rows` is neither a table nor an iterable.
     """
     if isinstance(rows, (str, bytes, bytearray, Mapping)):
-        raise TypeError(
-            f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}"
-        )
+        raise _no_rows(rows)
     # A DataFrame also offers Arrow's interface, but reading that needs pyarrow. So it is handled as
     # pandas below.
     if not is_array(rows) and not is_frame(rows) and is_arrow(rows):
@@ -61,11 +60,20 @@ def snapshot_and_count(rows: object) -> tuple[object, int]:
     if is_frame(rows):
         return _copy_of_frame(rows), len(rows)
     if not isinstance(rows, Iterable):
-        raise TypeError(
-            f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}"
-        )
+        raise _no_rows(rows)
     copies = list(map(snapshot, rows))
     return copies, len(copies)
+
+
+def _no_rows(rows: object) -> TypeError:
+    """Return the error for an object that is neither a table nor an iterable of rows."""
+    # A short repr: a mapping of columns may hold thousands of values.
+    message = (
+        f"rows are a table or an iterable of rows, not {type(rows).__name__}: {reprlib.repr(rows)}"
+    )
+    if isinstance(rows, Mapping):
+        message += "; write [row] for one row, and pandas.DataFrame(columns) for a dict of columns"
+    return TypeError(message)
 
 
 def _copy_of_frame(frame: Any) -> Frame:
@@ -91,7 +99,7 @@ def rows_of(rows: object, columns: Columns) -> Iterable[Any]:
     if cls is list or cls is tuple:
         return rows  # type: ignore[return-value]  # the usual case: no further check is needed
     if isinstance(rows, (str, bytes, bytearray, Mapping)):
-        raise TypeError(f"rows are a table or an iterable of rows, not {cls.__name__}: {rows!r}")
+        raise _no_rows(rows)
     if is_array(rows):
         return _array_rows(rows, columns)
     if is_frame(rows):
@@ -100,9 +108,13 @@ def rows_of(rows: object, columns: Columns) -> Iterable[Any]:
     if is_arrow(rows):
         table = arrow_table(rows)
         reader = values_module().arrow_values
-        return _match_columns(columns, table.schema.names, table.column, reader)
+
+        def column_of_name(name: str) -> Any:
+            return without_views(table.column(name))
+
+        return _match_columns(columns, table.schema.names, column_of_name, reader)
     if not isinstance(rows, Iterable):
-        raise TypeError(f"rows are a table or an iterable of rows, not {cls.__name__}: {rows!r}")
+        raise _no_rows(rows)
     return rows
 
 
@@ -241,6 +253,33 @@ def arrow_batches(table: Any) -> pa.RecordBatchReader:
         for name, dtype in schema.items():
             _check_polars_type(name, dtype)
     return pyarrow.RecordBatchReader.from_stream(table)
+
+
+def without_views(column: Any) -> Any:
+    """Return a column of Arrow whose dictionary, if it has one, has no values of a "view" type.
+
+    polars exports Categorical and Enum with such dictionaries. pyarrow cannot repeat their values,
+    neither in `dictionary_decode` nor in `take`.
+
+    :param column: an array or a chunked array of pyarrow.
+    """
+    replacement = _REPLACEMENTS_OF_VIEWS.get(str(getattr(column.type, "value_type", "")))
+    # Lists have a type of values, too, but no type of indices.
+    if replacement is None or not hasattr(column.type, "index_type"):
+        return column
+    chunks = getattr(column, "chunks", None)
+    if chunks is None:
+        return type(column).from_arrays(column.indices, column.dictionary.cast(replacement))
+    import pyarrow
+
+    return pyarrow.chunked_array(
+        [without_views(chunk) for chunk in chunks],
+        pyarrow.dictionary(column.type.index_type, replacement),
+    )
+
+
+# Maps the "view" types of Arrow to types of the same values that pyarrow can repeat.
+_REPLACEMENTS_OF_VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
 
 
 def _check_polars_type(column: str, dtype: Any) -> None:

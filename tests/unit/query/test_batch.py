@@ -228,6 +228,14 @@ class TestAdd:
         with pytest.raises(TypeError, match="rows are a table or an iterable of rows"):
             BatchStatement().add_many(statement, rows)
 
+    def test_the_error_for_a_dict_of_columns_is_short(self) -> None:
+        """It had all values of the columns."""
+        with pytest.raises(
+            TypeError, match=r"write \[row\] for one row, and pandas.Data"
+        ) as caught:
+            BatchStatement().add_many(prepared(), {"k": list(range(10_000))})
+        assert len(str(caught.value)) < 250
+
     def test_statements_that_take_no_rows(self) -> None:
         """`add_many` refuses texts with placeholders and bound statements."""
         with pytest.raises(ValueError, match="a text with bind markers"):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cassandra.cqltypes.parse import lookup_casstype, lookup_cqltype
-from cassandra.query.tables.rows import TableRows, rows_of
+from cassandra.query.tables.rows import TableRows, arrow_batches, rows_of
 from tests.conftest import Implementation
 
 pa = pytest.importorskip("pyarrow")
@@ -211,6 +211,26 @@ def test_frames_without_numpy_arrays_are_bound_like_python_objects(
     types = ("int", "text", "timestamp", "text")
     assert bound(implementation, frame, *types) == by_objects(implementation, frame, *types)
     assert bound(implementation, frame.iloc[:0], *types) == []
+
+
+def test_categories_of_polars_are_bound_like_texts(implementation: Implementation) -> None:
+    """Frames of polars export them with dictionaries of string views, which pyarrow cannot
+    decode.
+    """
+    polars = pytest.importorskip("polars")
+    for dtype in (polars.Categorical, polars.Enum(["a", "b"])):
+        series = polars.Series("c0", ["b", None, "a"], dtype=dtype)
+        for values in (series, series.clone().append(series)):  # one chunk, and two
+            table = values.to_frame()
+            plain = pa.table({"c0": values.to_list()})
+            expected = by_objects(implementation, plain, "text")
+            assert bound(implementation, table, "text") == expected
+            batches = [
+                data
+                for batch in arrow_batches(table)
+                for data in bound(implementation, batch, "text")
+            ]
+            assert batches == expected
 
 
 @pytest.mark.parametrize(
