@@ -134,6 +134,9 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
     if array.ndim > 1:
         # Codecs of collections and vectors accept arrays. The rows of a masked array are masked
         # arrays too, so their nulls are not lost.
+        cqltype = bare(cqltype)
+        if array.dtype.kind in "mM" and container_of(cqltype) in (ListType, SetType, VectorType):
+            return [_values_of_moments(row, element_of(cqltype)) for row in array]
         return list(array)
     cqltype = bare(cqltype)
     cql_name = cqltype.codec().cql_name
@@ -155,6 +158,19 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
     if dtype_kind != "f" or cql_name in _FLOATS:
         return values
     return without_nan(values, cql_name, _exact_bits_of(array.dtype))
+
+
+def _values_of_moments(array: Array, element: CqlType) -> list[Any] | None:
+    """Return the dates or times of a vector, or of another collection, as a list.
+
+    Codecs do not accept arrays of dates and times.
+
+    :param element: the type of the elements.
+    :returns: None if all elements are masked.
+    """
+    values = array_values(array, element)
+    is_null = getattr(array, "mask", None) is not None and all(value is None for value in values)
+    return None if is_null and values else values
 
 
 def _convert_moments(array: Array, unit: str, convert: Convert | None) -> list[Any]:

@@ -62,6 +62,23 @@ def check_bound_again(
         assert bound_table.equals(table.slice(1).combine_chunks())
 
 
+def test_arrays_of_moments_are_bound_to_vectors() -> None:
+    """`to_numpy` returns vectors of dates and times as one array, which a load takes back."""
+    numpy = pytest.importorskip("numpy")
+    days = numpy.array([["1600-01-01", "1970-01-02"], ["NaT", "NaT"]], "M8[D]")
+    mask = [[False, False], [True, True]]
+    vector = vector_of(t.SimpleDateType, 2)
+    numbers = [-135_140 + 2**31, 1 + 2**31]
+    assert array_values(numpy.ma.masked_array(days, mask), vector) == [numbers, None]
+    assert array_values(days[:1], list_of(t.SimpleDateType)) == [numbers]
+    # A null inside a vector is refused when it is bound.
+    assert array_values(days, vector) == [numbers, [None, None]]
+    times = numpy.array([[1, 86_399_999_999_999]], "m8[ns]")
+    assert array_values(times, vector_of(t.TimeType, 2)) == [[1, 86_399_999_999_999]]
+    moments = numpy.array([[-1, 1]], "M8[ms]")
+    assert array_values(moments, vector_of(t.TimestampType, 2)) == [[-1, 1]]
+
+
 @pytest.mark.parametrize(
     "case", [*SCALARS, *CONTAINERS], ids=lambda case: f"{case[0].__name__}-{case[2][:16]}"
 )
