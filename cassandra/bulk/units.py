@@ -1,12 +1,15 @@
 """Warns of numbers in timestamp columns that are probably not milliseconds.
 
 A CQL timestamp counts milliseconds. A load looks at the first value of each timestamp column, in
-text files, in the columns of numbers of tables, and in the application's own rows.
+text files, in the columns of numbers of tables, and in the application's own rows. The number may
+be seconds, microseconds or nanoseconds, or the digits of a date: 20261231 milliseconds are an
+afternoon of 1970, but 2026-12-31 was meant.
 """
 
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import math
 from collections.abc import Generator, Iterable, Sequence
@@ -39,6 +42,8 @@ class UnitWatch:
         # JSON and of tables always are.
         formats = formats_of(reading.formats.timestamp)
         self._reads_digits = not formats or "ms" in formats
+        # The formats that are tried before digits are read as milliseconds.
+        self._earlier_formats = formats[: formats.index("ms")] if "ms" in formats else ()
         # Maps a field name to its timestamp column, for columns without a value so far.
         self._pending = {
             reading.field(column): column
@@ -96,16 +101,22 @@ class UnitWatch:
                 continue
             # One value is enough to find out the unit, so do not look at this column again.
             del self._pending[field]
-            if (
-                self._reads_digits
-                and type(value) is str
-                and value.strip().isascii()
-                and value.strip().isdigit()
-            ):
+            is_text = type(value) is str
+            if is_text and self._is_millis(value.strip()):
                 # Do not parse longer numbers: they are not timestamps in any unit, and Python may
                 # refuse to parse them.
                 value = int(value) if len(value) < 30 else value
-            self._check(chunk, index, column, value)
+            self._check(chunk, index, column, value, is_text)
+
+    def _is_millis(self, text: str) -> bool:
+        """Return True if the text of a file is read as milliseconds."""
+        if not self._reads_digits or not text.isascii() or not text.isdigit():
+            return False
+        for timestamp_format in self._earlier_formats:
+            with contextlib.suppress(ValueError):
+                datetime.datetime.strptime(text, timestamp_format)
+                return False
+        return True
 
     def _look_at_table(self, chunk: Chunk) -> None:
         """Check the first value of each timestamp column of a table."""
@@ -119,10 +130,12 @@ class UnitWatch:
                         self._check(chunk, index, column, int(value))
                     break
 
-    def _check(self, chunk: Chunk, index: int, column: Column, value: Any) -> None:
+    def _check(
+        self, chunk: Chunk, index: int, column: Column, value: Any, is_text: bool = False
+    ) -> None:
         """Warn if a timestamp is probably in another unit than milliseconds."""
         if type(value) is int:
-            _warn_of_unit(chunk.location(index), column.name, value)
+            _warn_of_unit(chunk.location(index), column.name, value, is_text)
 
 
 class RowUnits:
@@ -155,15 +168,49 @@ class RowUnits:
                 return
 
 
-def _warn_of_unit(location: object, name: str, millis: int) -> None:
-    """Warn if a number of a timestamp column is probably in another unit than milliseconds."""
-    advice = probable_timestamp_unit(millis)
+def _warn_of_unit(location: object, name: str, millis: int, is_text: bool = False) -> None:
+    """Warn if a number of a timestamp column is probably in another unit than milliseconds.
+
+    :param is_text: True if a format for timestamps would apply to the number.
+    """
+    advice = probable_timestamp_unit(millis) or _advice_for_digits(millis, is_text)
     if advice is not None:
         warn(
             f"{location}: column {name!r} is a timestamp, which is counted in milliseconds, and "
             f"{advice} (its other rows are not looked at)",
             TIMESTAMP_UNIT,
         )
+
+
+def _advice_for_digits(millis: int, is_text: bool) -> str | None:
+    """Return advice if a number is probably the digits of a date or a date and time, else None.
+
+    Twelve digits, without seconds, are left out: they may be milliseconds of the 20th century.
+    """
+    digits = str(millis)
+    timestamp_format = _FORMATS_OF_DIGITS.get(len(digits))
+    if timestamp_format is None:
+        return None
+    try:
+        moment = datetime.datetime.strptime(digits, timestamp_format)
+    except ValueError:
+        return None
+    if not 1900 <= moment.year < 2200:
+        return None
+    stored = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=millis)
+    cure = (
+        f"timestamp_format={timestamp_format!r}"
+        if is_text
+        else f"datetime.strptime(str(value), {timestamp_format!r}) for each value"
+    )
+    return (
+        f"{millis} milliseconds are {stored:%Y-%m-%d %H:%M} UTC: if these are the digits of "
+        f"{moment}, write {cure}"
+    )
+
+
+# Maps a number of digits to the format of a date, or a date and time, that has as many.
+_FORMATS_OF_DIGITS = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
 
 
 def _first_rows(raw: Sequence[Any]) -> Sequence[Any]:

@@ -219,3 +219,33 @@ def test_values_that_are_no_numbers_are_left_to_binding(node: FakeNode) -> None:
     for value in (float("inf"), float("nan")):
         with pytest.raises(LoadError, match='column "at"'):
             warnings_with_files(node, [(1, value, None)])
+
+
+def test_digits_of_dates(node: FakeNode, tmp_path: Path) -> None:
+    """20261231 was stored as an afternoon of 1970, without a warning."""
+    path = tmp_path / "a.csv"
+    path.write_text("id,at,till\n1,20261231,20261231235959\n")
+    at_warning, till_warning = warnings_of_load(node, path)
+    assert "column 'at' is" in at_warning
+    assert (
+        "20261231 milliseconds are 1970-01-01 05:37 UTC: if these are the digits of "
+        "2026-12-31 00:00:00, write timestamp_format='%Y%m%d' " in at_warning
+    )
+    assert "of 2026-12-31 23:59:59, write timestamp_format='%Y%m%d%H%M%S' " in till_warning
+    for source in ([{"id": 1, "at": 20261231}], {"id": [1], "at": [20261231.0]}):
+        (message,) = warnings_of_load(node, source)
+        assert message.startswith("row 0: column 'at' is")
+        assert "write datetime.strptime(str(value), '%Y%m%d') for each value" in message
+
+
+def test_other_numbers_of_so_many_digits_do_not_warn(node: FakeNode, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,at,till\n1,20261331,20261231246060\n2,,\n")
+    assert warnings_of_load(node, path) == []
+    path.write_text("id,at,till\n1,18991231,22000101000000\n")
+    assert warnings_of_load(node, path) == []
+    # A format that reads the digits comes before the milliseconds.
+    path.write_text("id,at,till\n1,20261231,2026123123\n")
+    formats = ["%d.%m.%Y", "iso", "%Y%m%d", "%Y%m%d%H", "ms"]
+    assert warnings_of_load(node, path, timestamp_format=formats) == []
+    assert len(warnings_of_load(node, path, timestamp_format=["%d.%m.%Y", "ms"])) == 2
