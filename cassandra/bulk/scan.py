@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from cassandra.bulk.sessions import AsyncSession, Page, Session
+    from cassandra.metadata.schema.tables import TableMetadata
 else:
     pandas, polars = OptionalPackage("pandas"), OptionalPackage("polars")
     pyarrow = OptionalPackage("pyarrow")
@@ -183,13 +184,22 @@ class _ScanBase:
             # If two iterations of this scan alternate, the latest page may be one of the other.
             if self._latest is not None and self._latest.page is page:
                 token_range = self._latest.token_range
-            metadata = self.session.cluster.metadata
             # The table may have been dropped since the scan began: then the error stays as it is.
             with suppress(KeyError, ValueError):
-                table = table_of(metadata, self.table, self.session.keyspace, with_views=True)
-                key_names = [column.name for column in table.primary_key]
-                add_place(error, page, full_name(table), key_names, token_range)
+                name = full_name(self._table_metadata())
+                add_place(error, page, name, self._key_names(), token_range)
             raise
+
+    def _key_names(self) -> list[str]:
+        """Return the names of the primary key's columns.
+
+        :raises ValueError: if the table does not exist.
+        """
+        return [column.name for column in self._table_metadata().primary_key]
+
+    def _table_metadata(self) -> TableMetadata:
+        metadata = self.session.cluster.metadata
+        return table_of(metadata, self.table, self.session.keyspace, with_views=True)
 
     def age_of(self, page: Page) -> float:
         """Return how many seconds ago the request for a page was sent.
@@ -244,7 +254,7 @@ class _ScanBase:
         if self.checkpoint is None:
             return None
         metadata = self.session.cluster.metadata
-        table = table_of(metadata, self.table, self.session.keyspace, with_views=True)
+        table = self._table_metadata()
         columns: Any = self.columns
         subject: dict[str, Any] = {
             "work": "scan",

@@ -13,13 +13,14 @@ import os
 import re
 import stat
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, aclosing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from cassandra._clocks import monotonic
+from cassandra._later_warnings import warn
 from cassandra.bulk.checkpoint import write_json
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import counted
@@ -157,6 +158,8 @@ class _Writer:
         self._plain_rows = PlainRows()
         self._start = monotonic()
         self._is_complete = False  # True when the manifest is written
+        # The columns of CSV with an empty text, which a load will read as null.
+        self.empty_text_columns: dict[str, None] = {}
         self._names: list[str] | None = None  # the columns of the first page
         # The present file: its final path, its rows, and the bytes of its pages.
         self._path: Path | None = None
@@ -232,6 +235,8 @@ class _Writer:
         file_text = FileText(self._form, names)
         if self._form.header:
             file.write(file_text.line(names))
+        if not self._form.null:
+            self._look_for_empty_texts(names, result)
 
         def write_rows(page: Page) -> int:
             rows = self._plain_rows.tuples(page)
@@ -267,6 +272,18 @@ class _Writer:
             return message.row_count
 
         return write
+
+    def _look_for_empty_texts(self, names: Sequence[str], page: Page) -> None:
+        """Note the columns that have an empty text in the first page of a file.
+
+        We look at one page only, because looking at each value takes longer than writing it.
+        """
+        with suppress(TypeError, ValueError):  # writing the page reports it
+            for row in self._plain_rows.tuples(page):
+                if "" in row:
+                    for name, value in zip(names, row, strict=True):
+                        if value == "":
+                            self.empty_text_columns[name] = None
 
     def _json_writer(self, file: Any, result: Page) -> Callable[[Any], int]:
         """Return a function that writes a page as JSON lines to `file`, and returns its rows."""
@@ -529,7 +546,9 @@ def unload(
         for page in scan.pages():
             with scan.locating(page):
                 writer.add(page)
-        return writer.end(table)
+        report = writer.end(table)
+        _warn_of_empty_texts(scan, writer.empty_text_columns)
+        return report
     finally:
         writer.abandon()
 
@@ -577,9 +596,27 @@ async def aunload(
                 # Compressing and writing may take long, so we do it in a thread.
                 with scan.locating(page):
                     await _in_thread(writer.add, page)
-        return await _in_thread(writer.end, table)
+        report = await _in_thread(writer.end, table)
+        _warn_of_empty_texts(scan, writer.empty_text_columns)
+        return report
     finally:
         writer.abandon()
+
+
+def _warn_of_empty_texts(scan: Scan | AsyncScan, columns: Iterable[str]) -> None:
+    """Warn if empty texts were written like nulls.
+
+    :param columns: the columns that have empty texts. Those of the primary key are left out: a key
+        is never null, so a load reads its empty texts as they are.
+    """
+    with suppress(KeyError, ValueError):  # the table may have been dropped
+        key_names = scan._key_names()
+        column = next((name for name in columns if name not in key_names), None)
+        if column is not None:
+            warn(
+                f"column {column!r} has empty texts, which CSV has written like nulls: a load "
+                "reads both as null. To tell them apart, write null='NULL', also for the load"
+            )
 
 
 def _form_of(options: dict[str, Any]) -> FileForm:

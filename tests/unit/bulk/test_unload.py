@@ -11,6 +11,7 @@ import json
 import os
 import threading
 import uuid
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -262,6 +263,50 @@ def test_two_columns_with_the_same_name_are_refused(
     with pytest.raises(ValueError, match="more than one column is called 'id'"):
         session.unload("a.t0", tmp_path / "out", format="jsonl")
     assert not (tmp_path / "out").exists()
+
+
+TEXTS = [("id", "int"), ("c0", "text")]
+
+
+def warnings_of_unload(
+    nodes: FakeCluster, session: Any, target: Path, text: str | None, **options: Any
+) -> list[tuple[str, str]]:
+    """Unload a table with one row; return the message and the file of each RuntimeWarning."""
+    for node in nodes.nodes:
+        node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], TEXTS)
+        node.prime(QUERY, rows(TEXTS, [(1, text)], keyspace="a", table="t0"))
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        session.unload("a.t0", target, **options)
+    return [
+        (str(record.message), record.filename)
+        for record in records
+        if record.category is RuntimeWarning
+    ]
+
+
+def test_empty_texts_that_csv_writes_like_nulls_are_warned_of(
+    session: Any, nodes: FakeCluster, tmp_path: Path
+) -> None:
+    for name, delimiter in (("commas", ","), ("semicolons", ";")):
+        ((message, filename),) = warnings_of_unload(
+            nodes, session, tmp_path / name, "", format="csv", delimiter=delimiter
+        )
+        assert message.startswith("column 'c0' has empty texts, which CSV has written like nulls")
+        assert "write null='NULL', also for the load" in message
+        assert filename == __file__
+
+
+def test_empty_texts_that_no_load_takes_for_nulls_are_not_warned_of(
+    session: Any, nodes: FakeCluster, tmp_path: Path
+) -> None:
+    for name, text, options in (
+        ("null", None, {"format": "csv"}),
+        ("text", "x", {"format": "csv"}),
+        ("option", "", {"format": "csv", "null": "NULL"}),
+        ("jsonl", "", {"format": "jsonl"}),
+    ):
+        assert warnings_of_unload(nodes, session, tmp_path / name, text, **options) == []
 
 
 @pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
