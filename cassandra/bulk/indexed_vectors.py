@@ -12,24 +12,13 @@ decode the numbers of a good vector: see `first_non_finite`.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
-from ctypes import c_float
 from typing import TYPE_CHECKING, NamedTuple
 
-from cassandra.engine.faulty_vectors import first_non_finite
+from cassandra.engine.faulty_vectors import first_non_finite, is_of_length_zero, is_too_long
 
 if TYPE_CHECKING:
     from cassandra.metadata.schema.tables import TableMetadata
-
-# A float begins with its sign and the first seven bits of its exponent. Numbers that begin with
-# these bytes are less than 2**-63, so that their squares may be 0 in 32 bits, ...
-_BYTES_OF_SMALL = bytes(byte for byte in range(256) if byte & 0x7F < 0x20)
-# ... and these are at least 2**55: the squares of some hundred of them may exceed 32 bits.
-_MARK_LARGE = bytes(int(byte & 0x7F >= 0x5B) for byte in range(256))
-
-
-_FLOAT_SIZE = 4  # bytes
 
 
 class IndexedVector(NamedTuple):
@@ -87,32 +76,14 @@ def fault_of(column: IndexedVector, value: bytes) -> ValueError | None:
             f"the vector in column {column.name!r} has {number} at index {index}, which its index "
             "cannot hold"
         )
-    first_bytes = value[::_FLOAT_SIZE]
-    # The conditions on the first bytes hold for few vectors: only their numbers are decoded.
-    if (
-        column.refuses_zeros
-        and not first_bytes.strip(_BYTES_OF_SMALL)
-        and _squared_length(value) == 0
-    ):
+    if column.refuses_zeros and is_of_length_zero(value):
         return ValueError(
             f"the vector in column {column.name!r} has only zeros, or numbers whose squares are 0 "
             "in 32 bits, which its index cannot hold: its similarity is cosine"
         )
-    if (
-        column.refuses_large
-        and 1 in first_bytes.translate(_MARK_LARGE)
-        and _squared_length(value) == float("inf")
-    ):
+    if column.refuses_large and is_too_long(value):
         return ValueError(
             f"the vector in column {column.name!r} is too long for its index: the squares of its "
             "numbers add up to more than 3.4e38, the greatest number of 32 bits"
         )
     return None
-
-
-def _squared_length(value: bytes) -> float:
-    """Return the sum of the squares of a vector's numbers, computed in 32 bits."""
-    total = 0.0
-    for (number,) in struct.iter_unpack(">f", value):
-        total = c_float(total + c_float(number * number).value).value
-    return total

@@ -1,5 +1,5 @@
 """Finds vectors in a failed request that an index of the server cannot hold: those with NaN or
-infinities, and those of zeros.
+infinities, those of zeros, and those that are too long.
 
 Cassandra 5.0 answers such a write with a WriteFailure, and such a search with a ReadFailure, whose
 reason is only UNKNOWN. After such an error we look at the vectors that were sent, and add a note to
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import struct
+from ctypes import c_float
 from typing import TYPE_CHECKING
 
 from cassandra.cqltypes.containers import VectorType
@@ -20,13 +21,17 @@ if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
 
 _FLOAT_SIZE = 4  # bytes
-_BYTES_OF_ZEROS = b"\x00\x80"  # 0.0 and -0.0
+# A float begins with its sign and the first seven bits of its exponent. Numbers that begin with
+# these bytes are less than 2**-63, so that their squares may be 0 in 32 bits, ...
+_BYTES_OF_SMALL = bytes(byte for byte in range(256) if byte & 0x7F < 0x20)
+# ... and these are at least 2**55: the squares of some hundred of them may exceed 32 bits.
+_MARK_LARGE = bytes(int(byte & 0x7F >= 0x5B) for byte in range(256))
 _MAX_VECTORS = 1000  # a batch may have more; the rest is not searched
 
 
 def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
     """Return a note with the first vector of the request that contains NaN or an infinity, or
-    only zeros.
+    only zeros, or is too long.
 
     :param error: the server's error, as the caller of the request gets it.
     :param request_body: the request that was sent.
@@ -51,10 +56,17 @@ def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
                         f'({prefix}column "{column.name}": the vector has {number} at index '
                         f"{index}, which no index can hold)"
                     )
-                if not data.strip(_BYTES_OF_ZEROS):
+                if is_of_length_zero(data):
                     return (
-                        f'({prefix}column "{column.name}": the vector has only zeros, which an '
-                        "index with the similarity cosine, the default, cannot hold)"
+                        f'({prefix}column "{column.name}": the vector has only zeros, or numbers '
+                        "whose squares are 0 in 32 bits, which an index with the similarity "
+                        "cosine, the default, cannot hold)"
+                    )
+                if is_too_long(data):
+                    return (
+                        f'({prefix}column "{column.name}": the vector is too long for an index '
+                        "with the similarity cosine, the default, or dot_product: the squares of "
+                        "its numbers add up to more than 3.4e38, the greatest number of 32 bits)"
                     )
     except Exception:  # a user's protocol handler may have bound objects of its own
         return None
@@ -74,6 +86,32 @@ def first_non_finite(data: bytes) -> tuple[int, float] | None:
         return None
     numbers = struct.unpack(f">{len(data) // _FLOAT_SIZE}f", data)
     return next((pair for pair in enumerate(numbers) if not math.isfinite(pair[1])), None)
+
+
+def is_of_length_zero(data: bytes) -> bool:
+    """Return True if the square of a vector's length is 0 in 32 bits.
+
+    :param data: the vector's numbers as big-endian floats.
+    """
+    # The condition on the first bytes holds for few vectors: only their numbers are decoded.
+    return not data[::_FLOAT_SIZE].strip(_BYTES_OF_SMALL) and _squared_length(data) == 0
+
+
+def is_too_long(data: bytes) -> bool:
+    """Return True if the square of a vector's length is infinite in 32 bits.
+
+    :param data: the vector's numbers as big-endian floats, without NaN and infinities.
+    """
+    first_bytes = data[::_FLOAT_SIZE]
+    return 1 in first_bytes.translate(_MARK_LARGE) and _squared_length(data) == math.inf
+
+
+def _squared_length(data: bytes) -> float:
+    """Return the sum of the squares of a vector's numbers, computed in 32 bits."""
+    total = 0.0
+    for (number,) in struct.iter_unpack(">f", data):
+        total = c_float(total + c_float(number * number).value).value
+    return total
 
 
 def _is_of_floats(cqltype: type) -> bool:

@@ -66,9 +66,21 @@ def test_a_vector_of_zeros_is_named(node: FakeNode) -> None:
     """
     failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insertion_of([0.0, -0.0, 0.0]))
     assert notes_of(failure)[-1] == (
-        '(column "embedding": the vector has only zeros, which an index with the similarity '
-        "cosine, the default, cannot hold)"
+        '(column "embedding": the vector has only zeros, or numbers whose squares are 0 in 32 '
+        "bits, which an index with the similarity cosine, the default, cannot hold)"
     )
+
+
+def test_vectors_whose_length_does_not_fit_are_named(node: FakeNode) -> None:
+    """Integers such as hashes, which a column of floats takes, make such vectors."""
+    for vector, note in (
+        ([2.0**64, -(2.0**64), 0.0], "is too long"),
+        ([1e-30, 0.0, -1e-25], "has only zeros, or"),
+    ):
+        failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insertion_of(vector))
+        assert f'(column "embedding": the vector {note}' in notes_of(failure)[-1]
+    failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insertion_of([2.0**60, 1.0, 1e-30]))
+    assert not any("the vector" in note for note in getattr(failure, "__notes__", ()))
 
 
 def test_a_failed_search_names_the_number_and_its_position(node: FakeNode) -> None:
