@@ -139,6 +139,9 @@ class Encoder:
             return self.cql_encode_set_collection
         if issubclass(cls, Sequence):
             return self.cql_encode_list_collection
+        # Arrays of other libraries, such as tensors of PyTorch. NumPy's numbers have no length.
+        if all(hasattr(cls, name) for name in ("__array__", "__len__", "tolist")):
+            return self._cql_encode_array
         return self.cql_encode_object
 
     def cql_encode_all_types(self, val: object, as_text_type: bool = False) -> str:

@@ -97,6 +97,32 @@ def test_a_generator_becomes_a_list_literal() -> None:
     assert Encoder().cql_encode_all_types(number for number in (1, 2)) == "[1, 2]"
 
 
+class Tensor:
+    """An array like those of PyTorch, which are no subclass of NumPy's."""
+
+    def __init__(self, content: Any) -> None:
+        self.content = content
+
+    def __array__(self) -> Any:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    def __repr__(self) -> str:
+        return f"tensor({self.content})"
+
+    def tolist(self) -> Any:
+        return self.content
+
+
+def test_arrays_of_other_libraries_become_lists() -> None:
+    encode = Encoder().cql_encode_all_types
+    assert encode(Tensor([1.5, -0.0])) == "[1.5, -0.0]"
+    assert encode([Tensor([1, 2])]) == "[[1, 2]]"
+    assert encode(Tensor(7)) == "7"  # a tensor without dimensions
+
+
 def test_entries_of_an_encoders_mapping_can_be_replaced() -> None:
     encoder = Encoder()
     encoder.mapping[Pair] = lambda pair: f"{{a: {pair.a}}}"
