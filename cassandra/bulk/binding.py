@@ -160,6 +160,8 @@ class Binder:
         # True refuses a row that has a field without a column, or more or fewer values than
         # columns.
         self.is_closed = False
+        # True if no option names the columns, so that they are in the order of the server.
+        self.is_server_order = False
         self.ignored: Collection[str] = ()  # names of fields to ignore
         self.is_dry = False  # True if the rows are only checked, and no requests are made
         self.is_plain = False  # True if the application's rows are bound without converters
@@ -399,7 +401,7 @@ class Binder:
         except Exception as error:  # values of the application may raise anything
             if len(row_numbers) == 1:
                 if not is_plain and isinstance(source, list):
-                    _advise_for_strings(error, source[0])
+                    self._advise(error, source[0])
                 failures.append((row_numbers[0], error))
                 return
             middle = len(row_numbers) // 2
@@ -409,6 +411,18 @@ class Binder:
                 )
             return
         bound_parts.append((row_numbers, block))
+
+    def _advise(self, error: Exception, row: Any) -> None:
+        """Add advice to the error of a row of the application."""
+        if _advise_for_strings(error, row):
+            return
+        # The values may have the order of CREATE TABLE.
+        if self.is_server_order and isinstance(error, TypeError) and type(row) in (tuple, list):
+            _add_advice(
+                error,
+                f"values without names are in the order {', '.join(self._names_in_order())}, "
+                "whatever their order in CREATE TABLE is: columns=[...] names another",
+            )
 
     # -- requests ----------------------------------------------------------------------------------
 
@@ -647,22 +661,31 @@ def _refused_ttl(data: bytes, span: tuple[int, int]) -> ValueError | None:
     return ValueError(f"its time to live is {ttl} s, and servers take 0 to {_LONGEST_TTL} s")
 
 
-def _advise_for_strings(error: Exception, row: Any) -> None:
-    """Add advice to the error of a row that has strings only, as of `csv.DictReader`."""
+def _advise_for_strings(error: Exception, row: Any) -> bool:
+    """Add advice to the error of a row that has strings only, as of `csv.DictReader`.
+
+    :returns: True if there is advice.
+    """
     values = row.values() if isinstance(row, Mapping) else row
-    if (
+    return (
         isinstance(error, TypeError)
         and isinstance(values, (tuple, list, ValuesView))
         and all(isinstance(value, (str, NoneType)) for value in values)
         and any(isinstance(value, str) for value in values)
-        and error.args
-        and isinstance(error.args[0], str)
-    ):
-        advice = (
+        and _add_advice(
+            error,
             "all values of this row are strings. A load converts the strings of files alone: pass "
-            "the name of the file, or convert the values"
+            "the name of the file, or convert the values",
         )
-        error.args = (f"{error.args[0]}; {advice}", *error.args[1:])
+    )
+
+
+def _add_advice(error: Exception, advice: str) -> bool:
+    """Add advice to the message of an error; return False if it has none."""
+    if not error.args or not isinstance(error.args[0], str):
+        return False
+    error.args = (f"{error.args[0]}; {advice}", *error.args[1:])
+    return True
 
 
 def _spans(data: bytes, width: int) -> list[tuple[int, int]]:

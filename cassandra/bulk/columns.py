@@ -284,6 +284,7 @@ class Columns:
         )
         binder.is_closed = reading.is_closed
         binder.ignored = reading.ignored
+        binder.is_server_order = self._table is not None and self._options.columns is None
         binder.is_dry = self._options.dry_run
         binder.is_plain = self._is_plain
         if reading.lost_times is not None:

@@ -170,7 +170,8 @@ def unknown_field(
         if name not in fields and name not in ignored and not is_note(str(name)):
             return ValueError(
                 f"it has a field {name!r}, which is not a column that is written: "
-                f"{', '.join(sorted(fields))}"
+                f"{', '.join(sorted(fields))} (columns= maps fields to columns, ignore= leaves "
+                "fields out)"
             )
     return None
 

@@ -177,6 +177,11 @@ def _query_of(
         selectors = ", ".join(escape_name(column) for column in table.columns)
     elif isinstance(columns, str):
         selectors = columns
+        if _is_condition(columns):
+            raise ValueError(
+                f"columns has names of columns or selectors of CQL, and {columns!r} is a "
+                f"condition: write where={columns!r}"
+            )
         if not isinstance(columns, AggregateOfRanges):
             _refuse_aggregates(columns, where, aggregates)
     else:
@@ -197,6 +202,11 @@ def _query_of(
         if re.match(r"\s*where\b", where, re.IGNORECASE):
             raise ValueError(f"where is the condition alone, without WHERE, but is {where!r}")
         _refuse_limit(where)
+        if (marker := _PERCENT_MARKER.search(_QUOTED.sub("''", where))) is not None:
+            raise ValueError(
+                f"where has {marker[0]}, but the markers of a condition are written ?, and "
+                f"parameters= has their values; where is {where!r}"
+            )
         conditions.append(where)
     query = f"SELECT {selectors} FROM {escape_name(table.keyspace_name)}.{escape_name(table.name)}"
     if conditions:
@@ -211,10 +221,18 @@ def _query_of(
 _QUOTED = re.compile(
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\$.*?\$\$|/\*.*?\*/|(?:--|//)[^\n]*""", re.DOTALL
 )
+_PERCENT_MARKER = re.compile(r"%s|%\(\w+\)s")
 _LIMIT = re.compile(r"(\bper\s+partition\s+)?\blimit\b", re.IGNORECASE)
 _GROUPS = re.compile(r"\bgroup\s+by\b", re.IGNORECASE)
 _CALLS = re.compile(r"([\w.]+)\s*\(")
 _AGGREGATES = frozenset({"count", "min", "max", "avg", "sum"})
+
+
+def _is_condition(selectors: str) -> bool:
+    """Return True if a string for `columns` compares a column with a value."""
+    text = _QUOTED.sub("''", selectors)
+    # A selector may have angle brackets in the type of a literal, as in (list<int>)[1].
+    return "=" in text or ("(" not in text and re.search(r"[<>]", text) is not None)
 
 
 def _refuse_limit(where: str) -> None:

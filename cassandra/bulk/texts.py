@@ -376,7 +376,25 @@ def _converted_scalar(type_name: str, read: Reader, value: object) -> object:
             return Decimal(repr(value))
     if type_name not in _SCALARS and type_name not in _TEXTS:
         return value  # a custom type: only its codec can check the value
-    raise TypeError(f"{short_repr(value)} ({type(value).__name__}) is not {_DESCRIBED[type_name]}")
+    raise TypeError(
+        f"{short_repr(value)} ({type(value).__name__}) is not {_DESCRIBED[type_name]}"
+        + _advice_on(type_name, value)
+    )
+
+
+def _advice_on(type_name: str, value: object) -> str:
+    """Return what to write for a value of JSON that its column does not take; "" without advice."""
+    is_whole = isinstance(value, Decimal) and value == value.to_integral_value()
+    if type_name in _INTEGERS and is_whole:
+        return (
+            ": write it without a fraction and an exponent (pandas writes integers as 1.0 if a "
+            "value is missing: write the file from frame.convert_dtypes(), or load the frame)"
+        )
+    if type_name in _TEXTS and isinstance(value, (dict, list)):
+        return ": to store it as a text of JSON, write json.dumps(value) into the line"
+    if type_name in _TEXTS:
+        return ": write it in quotes"
+    return ""
 
 
 def _finite(number: float, original: object) -> float:

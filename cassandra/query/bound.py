@@ -227,6 +227,9 @@ _REPLACEMENTS_FOR_VECTORS = {
 # Errors for an array of two dimensions in the place of a vector.
 _MATRIX_ERRORS = pattern(
     r"(?:array\(\[\[.*|of shape \d+x\S+ )\(ndarray\) has \d+ elements, vector<"
+    r"|tensor\(\[\[.*\(Tensor\) has \d+ elements, vector<"
+    # As many rows as the vector has elements.
+    r"|: element 0 of vector<[^:]*: .*\((?:ndarray|list)\) is not a number"
     r"|elements for vector<[^:]*: it has \d+ dimensions"
     # A list of lists, as `array.tolist()` returns.
     r"|: \[\[.*\(list\) has \d+ elements, vector<",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -177,6 +178,27 @@ def test_what_applies_to_partitions_and_quoted_words_is_accepted(session: Sessio
 def test_a_condition_with_the_keyword_is_refused(session: Session, where: str) -> None:
     with pytest.raises(ValueError, match="where is the condition alone, without WHERE"):
         plan(session, None, where)
+
+
+@pytest.mark.parametrize("marker", ["%s", "%(low)s"])
+def test_markers_of_other_statements_are_refused(session: Session, marker: str) -> None:
+    """The server's error for them said to pass values to `execute`."""
+    match = re.escape(f"where has {marker}, but the markers of a condition are written ?, and")
+    with pytest.raises(ValueError, match=match):
+        plan(session, None, f"c0 > {marker}", 1)
+    plan(session, None, "c0 = '%s'")
+
+
+@pytest.mark.parametrize("columns", ["c0 > 5", "id = 'x'", "c0 >= ?", "c0<1"])
+def test_a_condition_in_place_of_columns_is_refused(session: Session, columns: str) -> None:
+    match = re.escape(f"{columns!r} is a condition: write where={columns!r}")
+    with pytest.raises(ValueError, match=match):
+        plan(session, columns)
+
+
+def test_selectors_with_signs_of_comparisons_are_no_conditions(session: Session) -> None:
+    for columns in ('"a=b", id', "id, (list<int>)[1] AS numbers", "m['>']"):
+        plan(session, columns)
 
 
 def test_a_range_is_bound_with_the_values_of_the_condition(

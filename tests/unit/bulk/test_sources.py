@@ -100,7 +100,10 @@ def test_fields_without_a_column_are_refused_if_columns_are_closed(tmp_path: Pat
     path = write(tmp_path / "a.jsonl", content)
     assert rows_of(read(path)) == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
     first, second = rows_of(read(path, is_closed=True))
-    assert str(first) == "it has a field 'title', which is not a column that is written: id, name"
+    assert str(first) == (
+        "it has a field 'title', which is not a column that is written: id, name "
+        "(columns= maps fields to columns, ignore= leaves fields out)"
+    )
     assert second == (2, UNSET_VALUE)
 
 

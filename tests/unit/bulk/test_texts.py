@@ -269,7 +269,9 @@ def test_json_values_are_read_as_cql_values(
     ("type_name", "value", "message"),
     [
         ("Int32Type", True, "True (bool) is not an integer"),
-        ("Int32Type", Decimal("1.0"), "is not an integer"),
+        ("Int32Type", Decimal("1.5"), "is not an integer"),
+        ("Int32Type", Decimal("1.0"), "is not an integer: write it without a fraction"),
+        ("LongType", Decimal("1E+999"), "is not an integer: write it without a fraction"),
         ("DecimalType", False, "False (bool) is not a number"),
         ("DecimalType", float("nan"), "nan (float) is not a number"),
         ("DoubleType", Decimal("1e400"), "1E+400 is too large"),
@@ -281,7 +283,7 @@ def test_json_values_are_read_as_cql_values(
         ("TimeType", 0, "0 (int) is not a time of day"),
         ("UUIDType", 5, "5 (int) is not a UUID"),
         ("BytesType", [1], "[1] (list) is not a blob"),
-        ("UTF8Type", {}, "{} (dict) is not a text"),
+        ("UTF8Type", {}, "{} (dict) is not a text: to store it as a text of JSON"),
         ("DurationType", 5, "5 (int) is not a duration"),
     ],
 )

@@ -219,6 +219,24 @@ def test_a_large_matrix_gets_the_same_advice_as_a_small_one() -> None:
             vector_statement().bind((numpy.ones(shape, dtype="f4"),))
 
 
+def test_matrices_of_as_many_rows_as_the_vector_has_elements_get_advice() -> None:
+    numpy = pytest.importorskip("numpy")
+    for matrix in (numpy.ones((3, 3), dtype="f4"), [[0.5], [0.25], [1.0]]):
+        with pytest.raises(TypeError, match=r"its rows are vectors themselves: write array\[0\]"):
+            vector_statement().bind((matrix,))
+
+
+def test_a_tensor_of_two_dimensions_gets_advice() -> None:
+    class Tensor(list[Any]):
+        """Has the repr of PyTorch's tensors."""
+
+        def __repr__(self) -> str:
+            return f"tensor({[*self]})"
+
+    with pytest.raises(ValueError, match=r"its rows are vectors themselves: write array\[0\]"):
+        vector_statement().bind((Tensor([[0.5, 0.25, 1.0]]),))
+
+
 def test_a_list_of_vectors_in_place_of_a_vector_gets_advice() -> None:
     with pytest.raises(ValueError, match=r"its rows are vectors themselves: write array\[0\]"):
         vector_statement().bind(([[0.5, 0.25, 1.0]],))
