@@ -38,8 +38,7 @@ from cassandra.bulk.opened import STANDARD_INPUT, bare_name, is_pipe
 from cassandra.errors import DependencyException
 from cassandra.query.snapshots import snapshot
 from cassandra.query.tables.rows import arrow_batches, is_array, is_arrow, is_frame
-from cassandra.query.tables.types import bare
-from cassandra.query.tables.values import array_values
+from cassandra.query.tables.values import array_values, type_of_items
 
 log = logging.getLogger(__name__)
 
@@ -133,14 +132,16 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
         :param lost_times: warns of times of day that a date column would lose; None warns of none.
         """
         for name, values in self._columns.items():
-            if not is_array(values) or values.ndim != 1 or name not in types:
+            if not is_array(values) or name not in types:
                 continue
             column, cql_type = types[name]
+            # The rows of an array of two dimensions are vectors or other collections.
+            item_type = type_of_items(values, cql_type)
             # Leave other combinations as they are: binding refuses them, and names the column.
-            if (values.dtype.kind, bare(cql_type).codec().cql_name) not in _MOMENTS:
+            if item_type is None or (values.dtype.kind, item_type.codec().cql_name) not in _MOMENTS:
                 continue
             self._moment_types[name] = cql_type
-            if lost_times is not None and is_date(bare(cql_type)):
+            if lost_times is not None and is_date(item_type):
                 lost_times.look_at_array(column, values)
 
     def __len__(self) -> int:

@@ -134,9 +134,9 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
     if array.ndim > 1:
         # Codecs of collections and vectors accept arrays. The rows of a masked array are masked
         # arrays too, so their nulls are not lost.
-        cqltype = bare(cqltype)
-        if array.dtype.kind in "mM" and container_of(cqltype) in (ListType, SetType, VectorType):
-            return [_values_of_moments(row, element_of(cqltype)) for row in array]
+        item_type = type_of_items(array, cqltype)
+        if array.dtype.kind in "mM" and item_type is not None:
+            return [_values_of_moments(row, item_type) for row in array]
         return list(array)
     cqltype = bare(cqltype)
     cql_name = cqltype.codec().cql_name
@@ -158,6 +158,19 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
     if dtype_kind != "f" or cql_name in _FLOATS:
         return values
     return without_nan(values, cql_name, _exact_bits_of(array.dtype))
+
+
+def type_of_items(array: Array, cqltype: CqlType) -> CqlType | None:
+    """Return the CQL type of the items of an array whose rows, or items, are bound as `cqltype`.
+
+    :returns: None if rows of an array are not bound as this type.
+    """
+    cqltype = bare(cqltype)
+    if array.ndim == 1:
+        return cqltype
+    if array.ndim == 2 and container_of(cqltype) in (ListType, SetType, VectorType):
+        return bare(element_of(cqltype))
+    return None
 
 
 def _values_of_moments(array: Array, element: CqlType) -> list[Any] | None:

@@ -1047,6 +1047,28 @@ def test_a_mapping_of_numpy_moments_is_loaded_as_a_frame_is(
     assert loaded_moments(node, renamed, columns=mapping) == expected
 
 
+def test_vectors_of_moments_are_loaded_as_to_numpy_returns_them(node: FakeNode) -> None:
+    numpy = pytest.importorskip("numpy")
+    text = "INSERT INTO t (id, days, moments) VALUES (?, ?, ?)"
+    names = [("id", "int"), ("days", "vector<date, 2>"), ("moments", "list<timestamp>")]
+    node.prime_prepare(text, names, pk_indexes=[0])
+    days = numpy.array([["1969-12-31", "1970-01-01"], ["NaT", "NaT"]], "datetime64[D]")
+    columns = {
+        "id": [1, 2],
+        "days": numpy.ma.array(days, mask=[[False, False], [True, True]]),
+        "moments": numpy.array([[-1, 1], [2, 3]], "datetime64[ms]"),
+    }
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        assert session.load(session.prepare(text), columns).written == 2
+    values: list[Any] = [each.values for each in node.requests if each.opcode == Opcode.EXECUTE]
+    first, second = sorted(values, key=lambda row: row[0])
+    # In a vector, dates have a length, which is 4.
+    assert first[1] == b"\x04\x7f\xff\xff\xff\x04\x80\x00\x00\x00"
+    assert second[1] is None
+    assert first[2].endswith((1).to_bytes(8, "big"))
+
+
 def test_a_mapping_of_numpy_moments_warns_of_lost_times_of_day(node: FakeNode) -> None:
     """A datetime64 in milliseconds loses its time of day in a column of the type date."""
     numpy = pytest.importorskip("numpy")
