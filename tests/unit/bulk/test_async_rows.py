@@ -103,6 +103,8 @@ async def test_a_cancelled_load_of_an_async_generator_closes_it(node: FakeNode) 
 
 
 def test_blocking_loads_refuse_async_generators(node: FakeNode) -> None:
+    """The error says that only a session of `cassandra.aio` can load asynchronous rows."""
+
     async def generate() -> Any:
         yield 1, "a"
 

@@ -90,6 +90,8 @@ def test_an_application_s_class_is_found_by_its_name() -> None:
 def test_a_serialize_method_that_returns_no_bytes_is_an_error(
     implementation: Implementation,
 ) -> None:
+    """The codec of a list checks what an application's type returns for an element."""
+
     class TypeReturningValue(t.UTF8Type):
         @classmethod
         def serialize(cls, val: Any, protocol_version: int) -> Any:

@@ -322,6 +322,7 @@ def test_field_names_of_an_array_are_not_taken_for_formats(implementation: Imple
 def test_a_memoryview_without_one_dimension_is_refused_as_collection(
     implementation: Implementation, cqltype: Any, shape: Any
 ) -> None:
+    """The error says how many dimensions the memoryview has."""
     array: Any = numpy.zeros(shape, "f4")
     view = memoryview(array)
     message = f"is not a collection of elements for .*{len(shape)} dimensions"

@@ -465,6 +465,7 @@ def test_a_bad_batch_type_and_a_long_id_are_named(implementation: Implementation
 
 @pytest.mark.parametrize("bytes_class", [bytearray, memoryview])
 def test_values_may_be_any_bytes(implementation: Implementation, bytes_class: Any) -> None:
+    """Encoded values may be bytearrays or memoryviews, in a list or a tuple."""
     value = bytes_class(b"hi")
     expected = b"\x00\x00\x00\x01Q\x00\x01\x01\x00\x01\x00\x00\x00\x02hi"
     for values in ([value], (value,)):

@@ -58,7 +58,7 @@ def test_values_are_written_and_read(name: str, plain_value: Any, data: bytes) -
 
 
 def test_functions_that_only_read_or_only_write() -> None:
-    """These functions have no counterpart in the other direction."""
+    """Each function only writes, or only reads, one notation of the protocol."""
     target = BytesIO()
     protocol.write_uint(target, 0xFFFFFFFF)
     protocol.write_long(target, -2)

@@ -87,6 +87,9 @@ def test_other_arguments_of_a_cluster_are_refused(argument: Any) -> None:
 
 @pytest.mark.parametrize("mode", ["required", "optional", "mutual"])
 def test_the_options_of_a_node_follow_the_mode(tmp_path: Path, mode: tls.TlsMode) -> None:
+    """An optional mode also accepts connections without TLS, and a mutual one needs certificates of
+    clients.
+    """
     options = tls.TlsMaterial.make(str(tmp_path), mode).server_options("127.0.0.7")
     assert options["enabled"] is True
     assert options["optional"] is (mode == "optional")

@@ -30,6 +30,7 @@ def current_thread_name() -> str:
 
 
 def test_functions_run_on_the_thread_and_return_their_value(thread: NodeThread) -> None:
+    """`call` runs a function on the thread of the event loop, and waits for its result."""
     assert thread.call(current_thread_name) == "test-nodes"
     assert thread.call(divmod, 7, 2) == (3, 1)
     assert thread.call(asyncio.get_running_loop) is thread.loop
@@ -120,6 +121,7 @@ def test_the_policy_of_event_loops_does_not_matter() -> None:
 
 
 def test_stopping_ends_the_thread() -> None:
+    """The thread is a daemon, so it does not keep the process alive if it is not stopped."""
     threads_before = set(threading.enumerate())
     node_thread = NodeThread("test-nodes")
     (new_thread,) = set(threading.enumerate()) - threads_before
