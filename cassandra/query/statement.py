@@ -19,6 +19,7 @@ from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
 
 if TYPE_CHECKING:
     from cassandra import bases
+    from cassandra.cqltypes.coerce import text_bytes
     from cassandra.encoder import Encoder
     from cassandra.engine.endpoint import EndPoint
     from cassandra.metadata.host import Host
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases
 
-    at_first_cluster(__name__, Encoder="cassandra.encoder", bind="cassandra._impl")
+    at_first_cluster(
+        __name__,
+        Encoder="cassandra.encoder",
+        bind="cassandra._impl",
+        text_bytes="cassandra.cqltypes.coerce",
+    )
 
 __all__ = [
     "FETCH_SIZE_UNSET",
@@ -420,15 +426,12 @@ def _refuse_lone_surrogates(text: str, params: Any) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        from cassandra.cqltypes.coerce import text_bytes  # rarely needed
-        from cassandra.cqltypes.failures import EncodeValueError
-
         for key, value in params.items() if isinstance(params, Mapping) else enumerate(params):
             if isinstance(value, str):
                 try:
                     text_bytes(value, "text")
-                except EncodeValueError as error:
-                    raise EncodeValueError(f"parameter {key!r}: {error}") from None
+                except ValueError as error:  # EncodeValueError
+                    raise type(error)(f"parameter {key!r}: {error}") from None
 
 
 def _values_of(params: Any) -> Iterable[object]:

@@ -9,6 +9,7 @@ import datetime
 import operator
 import pickle
 import re
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -846,6 +847,18 @@ def test_half_a_surrogate_pair_in_a_parameter(
         session.execute(query, parameters)
     with pytest.raises(UnicodeEncodeError):
         session.execute("SELECT '\ud800' FROM t WHERE k = %s", (1,))
+
+
+def test_half_a_surrogate_pair_without_a_cluster() -> None:
+    program = (
+        "from cassandra.query import bind_params\n"
+        "try: bind_params('%s', ('\\ud800',))\n"
+        "except ValueError as error: print(type(error).__name__)\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert process.stdout == "EncodeValueError\n"
 
 
 def test_a_profile_as_timeout(session: Session) -> None:
