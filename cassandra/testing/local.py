@@ -116,9 +116,11 @@ class LocalCluster:
         # have.
         argument: object = nodes
         if not isinstance(argument, (int, Sequence, Mapping)) or isinstance(argument, str):
+            # "3" is a number of nodes, "5.0" a version.
+            advice = str(nodes) if str(nodes).isdecimal() else f"1, {str(nodes)!r}"
             raise TypeError(
                 "the first argument is the number of nodes: "
-                f"write LocalCluster(1, {str(nodes)!r}), not LocalCluster({nodes!r})"
+                f"write LocalCluster({advice}), not LocalCluster({nodes!r})"
             )
         self._version = parse_version(version)
         self._locations = lay_out(nodes, datacenters, racks)

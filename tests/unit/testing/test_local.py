@@ -63,3 +63,8 @@ def test_a_version_in_place_of_the_number_of_nodes(version: Any) -> None:
     """The error shows how to pass both the number of nodes and the version."""
     with pytest.raises(TypeError, match=r"number of nodes: write LocalCluster\(1, '5\.0'\), not "):
         LocalCluster(version)
+
+
+def test_a_number_of_nodes_as_text() -> None:
+    with pytest.raises(TypeError, match=r"write LocalCluster\(3\), not LocalCluster\('3'\)"):
+        LocalCluster("3")  # type: ignore[arg-type]
