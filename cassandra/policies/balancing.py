@@ -346,6 +346,10 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         self._found_dc = ""  # the data centre that the policy has found itself
         self._found_in: Callable[[], object] = _nothing  # returns the cluster in which it did
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy finds the data centre again. Besides, weak references cannot be pickled.
+        return {**vars(self), "_found_in": _nothing}
+
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         # A policy in a constant of a module may serve one cluster after the other. Do not keep the
         # data centre of the previous cluster: this cluster may have no node in one of that name.

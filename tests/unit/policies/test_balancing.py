@@ -237,6 +237,17 @@ def test_the_local_data_centre_is_found_again_for_another_cluster(
     assert policy.local_dc == "dc2"
 
 
+def test_a_policy_that_has_found_its_data_centre_can_be_pickled() -> None:
+    """A copy in another process finds the data centre of the cluster there."""
+    policy = DCAwareRoundRobinPolicy()
+    _, hosts = cluster_in("dc1")
+    policy.populate(OwnCluster(get_control_connection_host=lambda: hosts[0]), [])
+    assert policy.local_dc == "dc1"
+    unpickled = pickle.loads(pickle.dumps(policy))
+    unpickled.populate(*cluster_in("dc2"))
+    assert unpickled.local_dc == "dc2"
+
+
 def test_a_local_data_centre_that_the_application_names_is_kept() -> None:
     policy = DCAwareRoundRobinPolicy()
     policy.populate(*cluster_in("dc1"))
