@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import cassandra
+from tests import elsewhere
 
 HERE = Path(__file__).parents[1] / "unit"
 SOURCES = Path(cassandra.__file__).parent
@@ -24,10 +25,10 @@ SOURCES = Path(cassandra.__file__).parent
 # several modules together. The value says what they test.
 ACROSS = {
     "drop_in/": "what programs of today's drivers find: names, settings, values, tracers",
-    "faults/": "what goes wrong, by where it does: connections, hosts, faces, the mapper, a server",
+    "faults/": "what goes wrong, by where it does: connections, hosts, APIs, the mapper, a server",
     "lifetimes/": "ends, forks and shutdowns of clusters, with calls under way",
     "scylla/": "ScyllaDB's extensions through the whole engine",
-    "security/": "TLS, logins, bundles and encrypted columns on every face; what must not show",
+    "security/": "TLS, logins, bundles and encrypted columns on every API; what must not show",
     "cqlengine/query/test_idempotence.py": "which statements of the mapper may be sent again",
     "cqltypes/codecs/test_sharing.py": "plans of types under threads, and reference counts",
     "cqltypes/test_hostile_values.py": "both implementations, with values that nobody means to bind",  # noqa: E501
@@ -161,3 +162,10 @@ def test_each_exception_is_needed() -> None:
 def test_each_test_in_across_exists() -> None:
     for name in ACROSS:
         assert (HERE / name).exists(), name
+
+
+def test_each_test_that_other_interpreters_skip_exists() -> None:
+    """A renamed test would otherwise lose its entry in `elsewhere.REASONS` without a word."""
+    for key in elsewhere.REASONS:
+        path, _, name = key.partition("::")
+        assert f"def {name}" in (HERE / path).read_text() or not name, key
