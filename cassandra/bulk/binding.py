@@ -25,7 +25,7 @@ from cassandra._later_warnings import warn
 from cassandra._write_times import probable_unit
 from cassandra.bulk.chunks import Chunk, Column, slice_of
 from cassandra.bulk.fields import unknown_field, values_by_name, values_by_position
-from cassandra.bulk.float_decimals import FloatDecimals
+from cassandra.bulk.float_decimals import CHECKED_TYPES, FloatDecimals
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import IndexedVector, fault_of
 from cassandra.bulk.inner_nulls import collection_columns, inner_null
@@ -173,8 +173,8 @@ class Binder:
         # converter is left out: its values may be objects of any class.
         self._columns_by_type: dict[str, list[tuple[int, str]]] = {
             "date": [],
-            "decimal": [],
             "timestamp": [],
+            **{type_name: [] for type_name in CHECKED_TYPES},
         }
         for index, (plain_column, column) in enumerate(
             zip(prepared.plain_plan.columns, prepared.bind_plan.columns, strict=True)
@@ -257,7 +257,7 @@ class Binder:
 
     def _look_at_values(self, source: Any, row_numbers: Sequence[int], chunk: Chunk) -> None:
         """Warn of values that are probably not what the application means: times of day for date
-        columns, floats for decimals, and seconds for timestamps.
+        columns, floats for decimals, integers that are rounded, and seconds for timestamps.
 
         :param source: rows, or an array of two dimensions, in the order of the bind markers. Tables
             with named columns were checked when their columns were selected.
@@ -265,8 +265,9 @@ class Binder:
         :param chunk: the chunk of the rows.
         """
         if isinstance(source, list):
-            for index, name in self._columns_by_type["decimal"]:
-                self.float_decimals.look_at_rows(name, source, index)
+            for type_name in CHECKED_TYPES:
+                for index, name in self._columns_by_type[type_name]:
+                    self.float_decimals.look_at_rows(name, type_name, source, index)
             for index, name in self._columns_by_type["timestamp"]:
                 self._row_units.look_at_rows(name, index, source, row_numbers, chunk)
         for index, name in self._columns_by_type["date"]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._misspelt import nearest
 from cassandra.bulk.chunks import Column, Reading
-from cassandra.bulk.float_decimals import FloatDecimals
+from cassandra.bulk.float_decimals import CHECKED_TYPES, FloatDecimals
 from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.bulk.opened import no_column
 from cassandra.protocol.records import declared_fields
@@ -288,8 +288,9 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
     float_decimals = reading.float_decimals or FloatDecimals()
     for column, index in columns:
         _check_date_column(table, column, index, lost_times)
-        if getattr(column.type, "typename", None) == "decimal":
-            float_decimals.look_at_table(column.name, table, index)
+        type_name = getattr(column.type, "typename", None)
+        if type_name in CHECKED_TYPES:
+            float_decimals.look_at_table(column.name, type_name, table, index)
     names_written = [column.name for column, _ in columns]
     is_pandas = hasattr(table, "iloc")
     if names_written == (list(table.columns) if is_pandas else names):

@@ -1,14 +1,18 @@
-"""Warns of floats for decimal columns, which are stored with all binary digits of the float.
+"""Warns of numbers that their column stores as other numbers than the source shows.
 
 A decimal column takes a float at its exact value, as in cassandra-driver: 30.13 is stored as
 30.129999999999999005... In a load that is probably a mistake: the column was made a decimal to keep
-the digits as they are written. Tables are checked when their columns are selected
-(`select_columns`), and all other rows when they are bound (`Binder`).
+the digits as they are written. A double or float column rounds integers of many digits: 2**53 + 1
+is stored as 2**53. Tables are checked when their columns are selected (`select_columns`), and all
+other rows when they are bound (`Binder`).
 """
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Iterable
+from ctypes import c_float
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from typing import Any
@@ -20,36 +24,63 @@ from cassandra.query.tables.rows import is_array
 # How many values of a chunk to look at: numbers such as 0.5 are exact, and tell nothing.
 ROWS = 100
 
+# The CQL types whose columns are checked.
+CHECKED_TYPES = ("decimal", "double", "float")
+
 
 class FloatDecimals:
-    """Looks for floats in the values of decimal columns; warns at most once per column."""
+    """Looks for floats in the values of decimal columns, and for integers that are rounded in those
+    of double and float columns; warns at most once per column.
+    """
 
     def __init__(self) -> None:
         self._warned: set[str] = set()  # the names of columns that have been warned of
 
-    def look_at_table(self, name: str, table: Any, index: int) -> None:
-        """Warn if a column of a table has floats that are not the decimals that they look like.
+    def look_at_table(self, name: str, type_name: str, table: Any, index: int) -> None:
+        """Warn if a column of a table has numbers that are not stored as what they look like.
 
-        :param name: the name of the decimal column that is written.
+        :param name: the name of the column that is written.
+        :param type_name: its type, one of `CHECKED_TYPES`.
         :param table: a data frame, a structured array, or Arrow data.
         :param index: the position of the column in the table.
         """
-        if name not in self._warned:
-            self._look_at(name, _first_values(table, index), hasattr(table, "iloc"))
+        if name in self._warned:
+            return
+        values = _first_values(table, index, type_name)
+        if type_name == "decimal":
+            self._look_for_floats(name, values, hasattr(table, "iloc"))
+        else:
+            self._look_for_integers(name, type_name, values)
 
-    def look_at_rows(self, name: str, rows: Iterable[Any], index: int) -> None:
-        """Warn if rows have floats that are not the decimals that they look like.
+    def look_at_rows(self, name: str, type_name: str, rows: Iterable[Any], index: int) -> None:
+        """Warn if rows have numbers that are not stored as what they look like.
 
-        :param name: the name of the decimal column that is written.
+        :param name: the name of the column that is written.
+        :param type_name: its type, one of `CHECKED_TYPES`.
         :param rows: the application's rows: tuples, lists, mappings by column name, or objects with
             attributes.
         :param index: the position of the column's value in a tuple or list.
         """
         if name not in self._warned:
             values = (value_in_row(row, name, index) for row in islice(rows, ROWS))
-            self._look_at(name, values, is_pandas=False)
+            if type_name == "decimal":
+                self._look_for_floats(name, values, is_pandas=False)
+            else:
+                self._look_for_integers(name, type_name, values)
 
-    def _look_at(self, name: str, values: Iterable[Any], is_pandas: bool) -> None:
+    def _look_for_integers(self, name: str, type_name: str, values: Iterable[Any]) -> None:
+        for value in values:
+            stored = rounded_integer(value, type_name)
+            if stored is not None:
+                self._warned.add(name)
+                warn(
+                    f"column {name!r} is a {type_name}, which rounds integers of so many digits: "
+                    f"{value} is stored as {stored:.0f}; a column of bigint, varint or decimal "
+                    "keeps all digits"
+                )
+                return
+
+    def _look_for_floats(self, name: str, values: Iterable[Any], is_pandas: bool) -> None:
         for value in values:
             exact = inexact_decimal(value)
             if exact is None:
@@ -85,8 +116,28 @@ def inexact_decimal(value: Any) -> Decimal | None:
     return exact
 
 
-def _first_values(table: Any, index: int) -> Iterable[Any]:
-    """Return the first values of a column of a table."""
+def rounded_integer(value: Any, type_name: str) -> float | None:
+    """Return the number that a double or float column stores for an integer, if it is another one.
+
+    :param value: any value.
+    :param type_name: "double" or "float".
+    :returns: None for integers that are stored as they are, for those that binding refuses, and for
+        all other values.
+    """
+    if not hasattr(type(value), "__index__"):
+        return None
+    try:
+        integer = operator.index(value)
+        stored = float(integer)
+    except (TypeError, OverflowError):  # an array, or a number of more than 308 digits
+        return None
+    if type_name == "float":
+        stored = c_float(stored).value
+    return stored if math.isfinite(stored) and stored != integer else None
+
+
+def _first_values(table: Any, index: int, type_name: str) -> Iterable[Any]:
+    """Return the first values of a column of a table, if they may be of the kind to look for."""
     if hasattr(table, "iloc"):
         return table.iloc[:ROWS, index].dropna()  # type: ignore[no-any-return]
     if is_array(table):
@@ -95,6 +146,7 @@ def _first_values(table: Any, index: int) -> Iterable[Any]:
     from pyarrow import types
 
     values = table.column(index)
-    if not types.is_floating(values.type):
+    is_checked = types.is_floating if type_name == "decimal" else types.is_integer
+    if not is_checked(values.type):
         return ()
     return values.slice(0, ROWS).to_pylist()  # type: ignore[no-any-return]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.bulk.float_decimals import inexact_decimal
+from cassandra.bulk.float_decimals import inexact_decimal, rounded_integer
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode
 
@@ -101,3 +101,40 @@ def test_arrow_parquet_and_structured_arrays_warn(node: FakeNode, tmp_path: Path
         assert message.startswith("column 'price' is a decimal, and the source has floats: 30.13")
     exact = table.set_column(1, "price", pyarrow.array([Decimal("30.13")]))
     assert warnings_of_load(node, exact) == []
+
+
+def test_integers_that_floats_round() -> None:
+    """`rounded_integer` returns the stored number of such an integer, and None for other values."""
+    assert rounded_integer(2**53 + 1, "double") == 2**53
+    assert rounded_integer(-(2**24) - 1, "float") == -(2**24)
+    for other in (2**53, 2**60, -5, True, 10**400, 0.1, float(2**53), "9007199254740993", None):
+        assert rounded_integer(other, "double") is None
+    assert rounded_integer(2**24 + 1, "double") is None
+    assert rounded_integer(2**130 - 1, "float") is None  # binding refuses it
+
+
+@pytest.mark.parametrize("kind", ["rows", "mappings", "pandas", "arrow", "array"])
+def test_integers_of_many_digits_for_doubles_warn_once(node: FakeNode, kind: str) -> None:
+    """An identifier such as 2**53 + 1 in a double column was changed without a word."""
+    node.prime_prepare(INSERT, [("id", "int"), ("price", "double")], pk_indexes=[0])
+
+    def source(*prices: int) -> Any:
+        pairs = list(enumerate(prices))
+        if kind == "rows":
+            return pairs
+        if kind == "mappings":
+            return [{"id": id, "price": price} for id, price in pairs]
+        if kind == "array":
+            numpy = pytest.importorskip("numpy")
+            return numpy.array(pairs, dtype=[("id", "i4"), ("price", "i8")])
+        columns = {"id": range(len(prices)), "price": prices}
+        if kind == "pandas":
+            return pytest.importorskip("pandas").DataFrame(columns)
+        return pytest.importorskip("pyarrow").table(columns)
+
+    (message,) = warnings_of_load(node, source(5, 2**53 + 1, 2**53 + 3))
+    assert message == (
+        "column 'price' is a double, which rounds integers of so many digits: 9007199254740993 is "
+        "stored as 9007199254740992; a column of bigint, varint or decimal keeps all digits"
+    )
+    assert warnings_of_load(node, source(5, 2**53, -1)) == []
