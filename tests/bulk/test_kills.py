@@ -21,7 +21,11 @@ from tests.bulk.killed import PAGES
 from tests.processes import WITH_TESTS
 from tests.waiting import until
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    # The tables have empty texts, too.
+    pytest.mark.filterwarnings("ignore:column .* has empty texts, which CSV:RuntimeWarning"),
+]
 
 COUNT = 3000
 SEEDS = range(int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))

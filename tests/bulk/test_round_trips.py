@@ -24,7 +24,11 @@ from tests.bulk.conftest import (
 )
 from tests.bulk.schemas import Schema
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    # The tables have empty texts, too.
+    pytest.mark.filterwarnings("ignore:column .* has empty texts, which CSV:RuntimeWarning"),
+]
 
 FIRST = int(os.environ.get("TURBOCQL_BULK_FIRST_SEED", "0"))
 SEEDS = range(FIRST, FIRST + int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))
