@@ -29,9 +29,9 @@ esac
 """
 
 
-def write_program(path: Path, text: str) -> None:
+def write_program(path: Path, source: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(source)
     path.chmod(0o755)
 
 
@@ -48,26 +48,34 @@ def build(
     write_program(prefix / "bin" / "python3.15", f"#!/bin/sh\necho {existing}\n")
     write_program(programs / "curl", CURL.format(available=available, status=status))
     write_program(programs / "awk", "#!/bin/sh\necho http://mirror.invalid/debian\n")
-    done = subprocess.run(
+    result = subprocess.run(
         [str(SCRIPT), "3.15", str(prefix)],
         env={**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         check=False,
     )
-    return done.stdout, done.stderr, (programs / "requested").exists()
+    return result.stdout, result.stderr, (programs / "requested").exists()
 
 
-def path_in(folder: Path) -> str:
+def interpreter_line(folder: Path) -> str:
+    """Return what the script prints if it keeps the build: the path of the interpreter."""
     return f"{folder / 'prefix' / 'bin' / 'python3.15'}\n"
 
 
 def test_a_build_of_a_release_is_kept_without_a_look_at_the_mirror(tmp_path: Path) -> None:
-    assert build(tmp_path, "final 3.15.0", "3.15.2") == (path_in(tmp_path), "", False)
+    output, errors, used_curl = build(tmp_path, existing="final 3.15.0", available="3.15.2")
+    assert output == interpreter_line(tmp_path)
+    assert errors == ""
+    assert not used_curl
 
 
 def test_a_build_that_cannot_say_its_version_is_kept(tmp_path: Path) -> None:
-    assert build(tmp_path, "> /dev/null", "3.15.2") == (path_in(tmp_path), "", False)
+    """An interpreter that prints nothing is kept without asking the mirror."""
+    output, errors, used_curl = build(tmp_path, existing="> /dev/null", available="3.15.2")
+    assert output == interpreter_line(tmp_path)
+    assert errors == ""
+    assert not used_curl
 
 
 @pytest.mark.parametrize("available", ["3.15.0~rc2", "3.15.0~rc1"])
@@ -75,14 +83,15 @@ def test_a_candidate_is_kept_and_named_if_there_is_nothing_newer(
     tmp_path: Path, available: str
 ) -> None:
     output, errors, _ = build(tmp_path, "candidate 3.15.0rc2", available)
-    assert output == path_in(tmp_path)
+    assert output == interpreter_line(tmp_path)
     assert "Python 3.15.0rc2 is a release candidate" in errors
     assert f"to build it again, delete {tmp_path / 'prefix'}" in errors
 
 
 def test_a_candidate_is_kept_if_the_mirror_cannot_be_reached(tmp_path: Path) -> None:
-    output, errors, _ = build(tmp_path, "candidate 3.15.0rc2", status=7)
-    assert output == path_in(tmp_path)
+    cannot_connect = 7  # curl's exit status
+    output, errors, _ = build(tmp_path, "candidate 3.15.0rc2", status=cannot_connect)
+    assert output == interpreter_line(tmp_path)
     assert "is a release candidate" in errors
 
 

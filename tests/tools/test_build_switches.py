@@ -38,6 +38,7 @@ class Extension:
         self.name, self.sources, self.rest = name, sources, rest
 
 
+# The argument `nthreads` of each call of the fake `cythonize`.
 processes: list[int] = []
 
 
@@ -82,6 +83,7 @@ def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_each_pyx_is_an_extension(run_setup: Any) -> None:
+    """setup.py builds each .pyx file, and no extension is optional, whatever the switch says."""
     cases: list[dict[str, str]] = [{}, {"BUILD_EXTENSIONS_ARE_MUST": "1"}]
     for switches in cases:
         modules = run_setup(**switches)
@@ -95,27 +97,33 @@ def test_each_pyx_is_an_extension(run_setup: Any) -> None:
 
 
 def test_turbocql_plain_c_defines_a_macro(run_setup: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    cases: list[str] = ["", "1"]
-    for value in cases:
+    """If the environment variable is set, each extension is compiled with a macro of its name."""
+    cases: list[tuple[str, list[tuple[str, str]]]] = [
+        ("", []),
+        ("1", [("TURBOCQL_PLAIN_C", "1")]),
+    ]
+    for value, macros in cases:
         monkeypatch.setenv("TURBOCQL_PLAIN_C", value)
-        macros = [("TURBOCQL_PLAIN_C", "1")] if value else []
         assert all(module.rest["define_macros"] == macros for module in run_setup())
 
 
-@pytest.mark.parametrize(("version", "is_newer"), [((3, 10), False), ((3, 99), True)])
+NOTICE = "turbocql: CPython 3.99 is newer than those that this release was tested on"
+
+
+@pytest.mark.parametrize(("version", "notices"), [((3, 10), []), ((3, 99), [NOTICE])])
 def test_an_untested_python_gets_the_extensions_and_a_notice(
     run_setup: Any,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     version: tuple[int, int],
-    is_newer: bool,
+    notices: list[str],
 ) -> None:
     monkeypatch.setattr(sys, "version_info", (*version, 0, "final", 0))
-    assert run_setup()
+    extensions = run_setup()
+    assert extensions
     lines = capsys.readouterr().err.splitlines()
-    assert [line.split(" (up to ")[0] for line in lines] == is_newer * [
-        "turbocql: CPython 3.99 is newer than those that this release was tested on"
-    ]
+    # The end of the line, which is cut off, names the newest tested version.
+    assert [line.split(" (up to ")[0] for line in lines] == notices
 
 
 @pytest.mark.usefixtures("run_setup")  # the fixture replaces setuptools, which may be absent
@@ -127,6 +135,7 @@ def test_the_newest_wheel_is_for_the_newest_tested_python() -> None:
 
 
 def test_only_bind_and_codecs_have_directives_of_their_own() -> None:
+    """All other Cython files are compiled with the directives of setup.py alone."""
     files = sorted((ROOT / "cassandra" / "_accel").glob("*.p[yx][xdi]"))
     directives = {
         f"{path.name}: {line}"
@@ -145,19 +154,19 @@ def test_only_bind_and_codecs_have_directives_of_their_own() -> None:
 PROJECT = """
 import runpy
 from setuptools import Extension, setup
-made = runpy.run_path({setup!r})
+commands = runpy.run_path({setup!r})
 setup(
     name="tried",
     version="1",
     packages=["tried"],
     ext_modules=[Extension("tried.good", ["good.c"]), Extension("tried.bad", ["bad.c"])],
-    cmdclass={{"build_ext": made["AllOrNone"], "bdist_wheel": made["HonestWheel"]}},
+    cmdclass={{"build_ext": commands["AllOrNone"], "bdist_wheel": commands["HonestWheel"]}},
 )
 """
 MODULE = """
 #include <Python.h>
-static struct PyModuleDef made = {PyModuleDef_HEAD_INIT, "%s", NULL, -1, NULL};
-PyMODINIT_FUNC PyInit_%s(void) { return PyModule_Create(&made); }
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "%s", NULL, -1, NULL};
+PyMODINIT_FUNC PyInit_%s(void) { return PyModule_Create(&module); }
 """
 
 
@@ -193,6 +202,7 @@ needs_compiler = pytest.mark.skipif(
 @pytest.mark.slow
 @needs_compiler
 def test_a_failed_extension_makes_the_wheel_pure(tmp_path: Path) -> None:
+    """If one extension does not compile, the wheel has no extension and no platform tag."""
     result = run_commands(tmp_path, "bdist_wheel")
     assert result.returncode == 0, result.stderr
     assert "the pure Python modules serve" in result.stderr
@@ -208,7 +218,8 @@ def test_a_failed_extension_makes_the_wheel_pure(tmp_path: Path) -> None:
 def test_a_failed_extension_removes_all_others_from_the_tree(tmp_path: Path) -> None:
     # At first, both extensions compile. Then a newer compiler rejects one of them.
     (tmp_path / "bad.c").write_text(MODULE % ("bad", "bad"))
-    assert run_commands(tmp_path, "build_ext", "--inplace").returncode == 0
+    first_build = run_commands(tmp_path, "build_ext", "--inplace")
+    assert first_build.returncode == 0, first_build.stderr
     assert len([*(tmp_path / "tried").glob("*.so")]) >= 2
     (tmp_path / "bad.c").write_text("#error a compiler that is too new")
     result = run_commands(tmp_path, "build_ext", "--inplace", "--force")
@@ -219,15 +230,15 @@ def test_a_failed_extension_removes_all_others_from_the_tree(tmp_path: Path) -> 
 @pytest.mark.slow
 @needs_compiler
 def test_with_must_a_failed_extension_fails_the_build(tmp_path: Path) -> None:
-    done = run_commands(tmp_path, "bdist_wheel", CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST="1")
-    assert done.returncode != 0
+    result = run_commands(tmp_path, "bdist_wheel", CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST="1")
+    assert result.returncode != 0
     assert not (tmp_path / "dist").exists()
 
 
 @pytest.mark.slow
 @needs_compiler
 def test_a_wheel_with_extensions_has_a_platform_tag(tmp_path: Path) -> None:
-    (tmp_path / "bad.c").write_text(MODULE % ("bad", "bad"))
+    (tmp_path / "bad.c").write_text(MODULE % ("bad", "bad"))  # now, both extensions compile
     assert run_commands(tmp_path, "bdist_wheel").returncode == 0
     (wheel,) = (tmp_path / "dist").iterdir()
     assert not wheel.name.endswith("-any.whl")
@@ -237,6 +248,8 @@ def test_a_wheel_with_extensions_has_a_platform_tag(tmp_path: Path) -> None:
 def test_without_semaphores_cython_runs_in_one_process(
     run_setup: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
+    """`cythonize` cannot start worker processes on platforms where creating a Lock fails."""
+
     def failing_lock() -> None:
         raise error
 
@@ -252,6 +265,7 @@ def test_without_semaphores_cython_runs_in_one_process(
 
 @pytest.mark.parametrize("switch", ["NO_EXTENSIONS", "NO_CYTHON"])
 def test_a_switch_disables_all_extensions(run_setup: Any, switch: str) -> None:
+    """Each switch leaves no extensions; with BUILD_EXTENSIONS_ARE_MUST as well, setup.py exits."""
     assert run_setup(**{switch: "1"}) == []
     with pytest.raises(SystemExit, match="contradicts"):
         run_setup(BUILD_EXTENSIONS_ARE_MUST="1")

@@ -47,10 +47,14 @@ def wheels(monkeypatch: pytest.MonkeyPatch) -> Any:
     return package
 
 
-def write_wheel_into(wheels: Any, folder: Path, **more: bytes) -> Path:
+def write_wheel_into(wheels: Any, folder: Path, **more_files: bytes) -> Path:
+    """Write a wheel for CPython 3.13 on Linux with `FILES` and further files; return its path.
+
+    :param more_files: the contents of the further files, by name.
+    """
     folder.mkdir(exist_ok=True)
     wheel: Path = wheels.archives.write_wheel(
-        {**FILES, **more}, "cp313", "cp313", ("manylinux_2_17_x86_64",), EPOCH, folder
+        {**FILES, **more_files}, "cp313", "cp313", ("manylinux_2_17_x86_64",), EPOCH, folder
     )
     return wheel
 
@@ -68,7 +72,7 @@ def test_the_same_files_make_the_same_wheel(wheels: Any, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_pip_installs_the_wheel(wheels: Any, tmp_path: Path) -> None:
-    wheel = wheels.archives.write_wheel(FILES, "py3", "none", ("any",), 0, tmp_path)
+    wheel = wheels.archives.write_wheel(FILES, "py3", "none", ("any",), EPOCH, tmp_path)
     assert wheel.name == "turbocql-1.0-py3-none-any.whl"
     target = tmp_path / "installed"
     subprocess.run(
@@ -81,14 +85,15 @@ def test_pip_installs_the_wheel(wheels: Any, tmp_path: Path) -> None:
 
 
 def test_the_same_files_make_the_same_sdist(wheels: Any, tmp_path: Path) -> None:
+    """`repack_sdist` removes what differs between machines: order, times, users and modes."""
     contents = []
-    # The two archives differ in the order of the files, and in their times and users.
-    for name, step in (("one", 1), ("two", -1)):
-        path = tmp_path / f"{name}.tar.gz"
+    names = ["turbocql/a.py", "turbocql/run"]
+    for user, modified, members in (("one", 6, names), ("two", 4, names[::-1])):
+        path = tmp_path / f"{user}.tar.gz"
         with tarfile.open(path, "w:gz") as archive:
-            for member in ("turbocql/a.py", "turbocql/run")[::step]:
+            for member in members:
                 info = tarfile.TarInfo(member)
-                info.size, info.mtime, info.uname = 2, step + 5, name
+                info.size, info.mtime, info.uname = 2, modified, user
                 info.mode = 0o775 if member.endswith("run") else 0o640
                 archive.addfile(info, io.BytesIO(b"x\n"))
         wheels.archives.repack_sdist(path, EPOCH)
@@ -102,7 +107,8 @@ def test_the_same_files_make_the_same_sdist(wheels: Any, tmp_path: Path) -> None
 def test_wrong_extra_and_large_contents_are_refused(
     wheels: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check = wheels.checks.check_contents
+    """A wheel must have exactly the expected modules, no sources or tests, and a limited size."""
+    check = wheels.checks.check_contents  # (wheel, names of the modules that it must have)
     name = MODULE.rpartition("/")[2]
     good = write_wheel_into(wheels, tmp_path, **{MODULE: b"x"})
     check(good, {name})
@@ -114,7 +120,7 @@ def test_wrong_extra_and_large_contents_are_refused(
         bad = write_wheel_into(wheels, tmp_path, **{extra: b"x"})
         with pytest.raises(ValueError, match="no part of a wheel"):
             check(bad, set())
-    monkeypatch.setattr(wheels.checks, "LARGEST", 100)
+    monkeypatch.setattr(wheels.checks, "LARGEST", 100)  # bytes
     with pytest.raises(ValueError, match="at most 100"):
         check(good, {name})
 
@@ -141,8 +147,10 @@ def test_a_wheel_that_cannot_be_imported_is_refused(wheels: Any, tmp_path: Path)
 
 def test_the_bill_of_materials_lists_required_packages_and_is_reproducible(wheels: Any) -> None:
     def make_document(tag: str) -> Any:
+        """Return the parsed bill of materials of a wheel with a compatibility tag."""
         metadata = FILES["turbocql-1.0.dist-info/METADATA"]
-        return json.loads(wheels.sbom.document(metadata, 0, {"gcc": "12.2"}, tag))
+        tools = {"gcc": "12.2"}
+        return json.loads(wheels.sbom.document(metadata, EPOCH, tools, tag))
 
     document = make_document("cp313-cp313-x86_64")
     assert document == make_document("cp313-cp313-x86_64")
@@ -152,21 +160,23 @@ def test_the_bill_of_materials_lists_required_packages_and_is_reproducible(wheel
 
 
 def test_the_running_interpreter_is_found_by_its_version(wheels: Any) -> None:
-    suffix = "t" if not getattr(sys, "_is_gil_enabled", lambda: True)() else ""
-    version = f"{sys.version_info[0]}.{sys.version_info[1]}{suffix}"
-    target = wheels.targets.find(version, [])
-    assert target is None or target.abi == f"cp{version.replace('.', '')}"
+    """`find` returns an interpreter of a version, or None if there is none or it has no headers."""
+    has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}{'' if has_gil else 't'}"
+    interpreter = wheels.targets.find(version, [])
+    assert interpreter is None or interpreter.abi == f"cp{version.replace('.', '')}"
     assert wheels.targets.find("2.99", []) is None
 
 
 def test_an_interpreter_known_by_its_headers_compiles_without_the_gil(wheels: Any) -> None:
+    """The "t" of a free-threaded version appears in its ABI tag and defines CPython's macro."""
     python = wheels.targets.Interpreter("3.14t", Path("include"), None)
     assert (python.digits, python.abi) == ("314", "cp314t")
     assert python.defines == ["-DPy_GIL_DISABLED=1"]
 
 
 def test_missing_interpreters_and_targets_are_reported() -> None:
-    for arguments, words in (
+    for arguments, message in (
         (["--only", "2.99"], "there is no CPython 2.99 here: tools/build_python 2.99"),
         (["--targets", "sparc"], "no target is called 'sparc'; there are x86_64, aarch64"),
     ):
@@ -176,11 +186,12 @@ def test_missing_interpreters_and_targets_are_reported() -> None:
             text=True,
         )
         assert result.returncode == 1
-        assert words in result.stderr
+        assert message in result.stderr
 
 
 def test_a_wheel_of_1970_is_dated_1980_the_first_year_of_zip(wheels: Any, tmp_path: Path) -> None:
-    wheel = wheels.archives.write_wheel(FILES, "py3", "none", ("any",), 0, tmp_path)
+    start_of_1970 = 0
+    wheel = wheels.archives.write_wheel(FILES, "py3", "none", ("any",), start_of_1970, tmp_path)
     with zipfile.ZipFile(wheel) as archive:
         assert {entry.date_time[0] for entry in archive.infolist()} == {1980}
 
@@ -200,20 +211,19 @@ def test_manifest_in_includes_every_file_that_git_knows() -> None:
     patterns: dict[str, list[str]] = {}
     for line in (TOOLS.parent / "MANIFEST.in").read_text().splitlines():
         if line.startswith("recursive-include "):
-            _, folder, *endings = line.split()
-            patterns.setdefault(folder, []).extend(endings)
-    names = listed.stdout.splitlines()
-    assert len(names) > 500  # with fewer, the folders were renamed, and this would test nothing
-    assert [
-        name
-        for name in names
-        if not any(
-            fnmatch.fnmatch(Path(name).name, ending)
-            for folder, endings in patterns.items()
-            if name.startswith(f"{folder}/")
-            for ending in endings
+            _, folder, *folder_patterns = line.split()
+            patterns.setdefault(folder, []).extend(folder_patterns)
+
+    def is_included(path: str) -> bool:
+        return any(
+            path.startswith(f"{folder}/") and fnmatch.fnmatch(Path(path).name, pattern)
+            for folder, folder_patterns in patterns.items()
+            for pattern in folder_patterns
         )
-    ] == []
+
+    paths = listed.stdout.splitlines()
+    assert len(paths) > 500  # with fewer, the folders were renamed, and this would test nothing
+    assert [path for path in paths if not is_included(path)] == []
 
 
 @pytest.fixture
@@ -227,12 +237,9 @@ def release_workflow() -> str:
 def test_the_release_workflow_makes_wheels_for_every_version(
     wheels: Any, release_workflow: str
 ) -> None:
-    (build,) = re.findall(r'CIBW_BUILD: "(.*)"', release_workflow)
-    identifiers = {
-        f"cp{version.replace('.', '')}-*"
-        for version in set(wheels.targets.VERSIONS) - NOT_OF_CIBUILDWHEEL
-    }
-    assert set(build.split()) == identifiers
+    (patterns,) = re.findall(r'CIBW_BUILD: "(.*)"', release_workflow)
+    versions = set(wheels.targets.VERSIONS) - NOT_OF_CIBUILDWHEEL
+    assert set(patterns.split()) == {f"cp{version.replace('.', '')}-*" for version in versions}
 
 
 def test_the_release_workflow_installs_the_interpreters_of_the_linux_wheels(

@@ -17,6 +17,7 @@ from tests.chaos.network import Network
 
 
 def test_a_network_closes_its_connections_and_its_loop() -> None:
+    """Whatever the fault of a proxy, both of its connections are closed when the network exits."""
     cases: list[str | None] = [None, "drop", "mute", "slow"]
     for fault in cases:
         with socket.create_server(("127.0.0.1", 0)) as node:
@@ -27,11 +28,11 @@ def test_a_network_closes_its_connections_and_its_loop() -> None:
                 accepted, _ = node.accept()
                 accepted.settimeout(10)
                 client.sendall(b"x")
-            for end in (client, accepted):
-                with end:
+            for connection in (client, accepted):
+                with connection:
                     try:
-                        while end.recv(1):
-                            pass
+                        while connection.recv(1):
+                            pass  # until the network closes the other side
                     except ConnectionResetError:
                         pass
         del network
@@ -40,6 +41,7 @@ def test_a_network_closes_its_connections_and_its_loop() -> None:
 
 
 def test_a_node_that_joins_gets_a_proxy() -> None:
+    """`places` translates the address in a node's row to a proxy, and creates a missing proxy."""
     with socket.create_server(("127.0.0.1", 0)) as node:
         with Network(["127.0.0.1"], node.getsockname()[1]) as network:
             known_node = network.places.create({"rpc_address": "127.0.0.1"})
@@ -75,11 +77,13 @@ class Nodes:
 
 
 def test_120_rounds_of_a_campaign_have_each_fault() -> None:
+    """Slow faults come between short ones: a rolling restart, and a node that joins and leaves."""
     nodes: Any = Nodes()
     short_faults = {"drop", "deaf", "mute", "slow", "refuse", "reset", "pause", "kill"}
     with socket.create_server(("127.0.0.1", 0)) as node:
-        points = [f"127.0.0.{number}" for number in (1, 2, 3)]
-        with Network(points, node.getsockname()[1]) as network:
+        addresses = [f"127.0.0.{number}" for number in (1, 2, 3)]
+        with Network(addresses, node.getsockname()[1]) as network:
+            # Each round is (name of the fault, function that begins it, function that ends it).
             faults = [*islice(rounds(nodes, network, random.Random(1)), 120)]
             for name, begin, end in faults:
                 # Only the slow faults are executed. The names of all others end with the number of
@@ -87,9 +91,10 @@ def test_120_rounds_of_a_campaign_have_each_fault() -> None:
                 if "node" not in name or "joins" in name:
                     begin()
                     end()
-    assert {name.split()[0] for name, _, _ in faults} == {*short_faults, "rolling", "a"}
+    names = [name for name, _, _ in faults]
+    assert {name.split()[0] for name in names} == {*short_faults, "rolling", "a"}
     # The first slow fault, a rolling restart, must come after three quick ones.
-    assert next(index for index, fault in enumerate(faults) if fault[0] == "rolling restart") == 3
+    assert names.index("rolling restart") == 3
     assert nodes.calls[:5] == [
         ("restart", 1), ("restart", 2), ("restart", 3), ("joins", 4), ("decommission", 4),
     ]  # fmt: skip

@@ -6,6 +6,7 @@ from tests.compilers import KINDS
 
 
 def test_the_output_of_version_matches_the_kind_of_compiler() -> None:
+    """Each output matches one kind of compiler, or none if it names no compiler."""
     cases: list[tuple[str, str | None]] = [
         ("cc (Debian 12.2.0-14+deb12u1) 12.2.0", "GCC before 14"),
         ("gcc-14 (Ubuntu 14.2.0-4ubuntu2) 14.2.0", "GCC 14 or newer"),
@@ -16,6 +17,5 @@ def test_the_output_of_version_matches_the_kind_of_compiler() -> None:
         ("?", None),
     ]
     for version, kind in cases:
-        assert [name for name, matches in KINDS.items() if matches(version)] == (
-            [kind] if kind else []
-        )
+        matching_kinds = [name for name, matches in KINDS.items() if matches(version)]
+        assert matching_kinds == ([] if kind is None else [kind])

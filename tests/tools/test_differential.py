@@ -25,7 +25,12 @@ from tests.differential.compare import (
 from tests.differential.recorder import Frames, Requests, without_compression
 from tests.differential.worker import canonical
 
-OPTIONS, QUERY = 0x05, 0x07  # opcodes
+# Opcodes of the protocol.
+OPTIONS, QUERY, RESULT, PREPARE, EXECUTE = 0x05, 0x07, 0x08, 0x09, 0x0A
+ONE, LOCAL_ONE = 0x01, 0x0A  # consistency levels
+VALUES, PAGE_SIZE, TIMESTAMP = 0x01, 0x04, 0x20  # flags of the parameters of a request
+PREPARED = 4  # the kind of result that answers PREPARE
+UNSET = -2  # the length of a value that is not set
 
 SAME: dict[str, Any] = {
     "shown": [["rows", "[Row(k=1)]"], ["rows", "[]"]],
@@ -55,6 +60,7 @@ def test_equal_outcomes_have_no_differences() -> None:
 
 
 def test_each_kind_of_difference_is_found() -> None:
+    """Each change of one part of an outcome is one difference, at the place of this part."""
     cases: list[tuple[dict[str, Any], str]] = [
         ({"shown": [["rows", "[Row(k=1.0)]"], ["rows", "[]"]]}, "show:rows"),
         ({"shown": [["rows", "[Row(k=1)]"], ["rows", "()"]]}, "show:rows#2"),
@@ -68,13 +74,16 @@ def test_each_kind_of_difference_is_found() -> None:
         ({"tables": {}}, "table:t[k=1]"),
         ({"broken": "Traceback"}, "broken"),
     ]
-    for changed, expected in cases:
-        assert [difference[0] for difference in differences_to({**SAME, **changed})] == [expected]
+    for changed, place in cases:
+        found_places = [difference[0] for difference in differences_to({**SAME, **changed})]
+        assert found_places == [place]
 
 
 def test_the_order_of_statements_does_not_matter_after_any_order() -> None:
-    free = {**SAME, "has_order": False}
-    assert differences_to({**free, "statements": ["QUERY | b", "QUERY | a"]}, free) == []
+    """If a program calls `any_order`, its requests are compared without their order."""
+    theirs = {**SAME, "has_order": False}
+    ours = {**theirs, "statements": ["QUERY | b", "QUERY | a"]}
+    assert differences_to(ours, theirs) == []
 
 
 def test_ours_may_agree_with_either_driver_if_they_differ() -> None:
@@ -85,6 +94,10 @@ def test_ours_may_agree_with_either_driver_if_they_differ() -> None:
 
 
 def test_an_error_may_have_further_base_classes_but_not_fewer() -> None:
+    """A program that catches the other drivers' error must also catch ours.
+
+    Errors are shown with their base classes, as ``error(BASE|CLASS)``.
+    """
     cases: list[tuple[str, str, bool]] = [
         ("error(A|B)", "error(A|B|C)", True),
         ("error(A|B)", "error(A)", False),
@@ -99,10 +112,11 @@ def test_an_error_may_have_further_base_classes_but_not_fewer() -> None:
         assert is_same(theirs, ours) is expected
 
 
-HERE = Difference("core.program[7]", "show:rows", "cassandra-driver", "[1]", "[2]")
+HERE = Difference("core.program[7]", "show:rows", "cassandra-driver", theirs="[1]", ours="[2]")
 
 
 def test_patterns_of_an_entry_match_from_the_start() -> None:
+    """The patterns are for the program, the place, their result and ours; each may be left out."""
     cases: list[tuple[Seen, bool]] = [
         (Seen(r"core\.program"), True),
         (Seen(r"core\.program", "show:rows", r"\[1\]", r"\[2\]"), True),
@@ -125,7 +139,9 @@ def test_a_difference_without_an_entry_is_undefended() -> None:
 def test_a_defended_difference_is_counted() -> None:
     entry = Defended("what", "why", (Seen(r"core\."), Seen(r"core\.program\[7\]")))
     verdict = judge([HERE], [entry], is_whole=True)
-    assert (verdict.undefended, verdict.stale, verdict.counts) == ([], [], {"what": 1})
+    assert verdict.undefended == []
+    assert verdict.stale == []
+    assert verdict.counts == {"what": 1}  # although both of the entry's patterns match
 
 
 def test_an_entry_without_a_difference_is_stale_only_if_all_programs_have_run() -> None:
@@ -135,7 +151,7 @@ def test_an_entry_without_a_difference_is_stale_only_if_all_programs_have_run() 
 
 
 class Word(str):
-    pass
+    """A string of another class than `str`."""
 
 
 def test_canonical_strings_of_different_values_differ() -> None:
@@ -176,70 +192,89 @@ def test_the_canonical_string_of_an_error_has_its_base_classes() -> None:
 
 
 def envelope(version: int, opcode: int, body: bytes, stream: int = 3, flags: int = 0) -> bytes:
+    """Return a request as a client sends it: the header of its envelope, and the body."""
     return struct.pack(">BBhBi", version, flags, stream, opcode, len(body)) + body
 
 
-def text(value: str) -> bytes:
+def long_string(value: str) -> bytes:
+    """Return the protocol's [long string] for `value`."""
     return struct.pack(">i", len(value)) + value.encode()
 
 
 def test_the_recorder_reads_a_query() -> None:
-    body = text("SELECT k FROM t WHERE k = ?") + struct.pack(">HI", 10, 0x01 | 0x04 | 0x20)
-    body += struct.pack(">Hi", 1, 4) + b"\0\0\0\7" + struct.pack(">iq", 50, int(time.time() * 1e6))
-    assert Requests().read(5, 0, 1, 0x07, body) == (
+    """The string has the parameters by name. It says "now" for a timestamp near the clock's time,
+    so that the strings of two runs are equal.
+    """
+    value_count, value = 1, struct.pack(">i", 7)
+    page_size, microseconds = 50, int(time.time() * 1e6)
+    body = long_string("SELECT k FROM t WHERE k = ?")
+    body += struct.pack(">HI", LOCAL_ONE, VALUES | PAGE_SIZE | TIMESTAMP)
+    body += struct.pack(">Hi", value_count, len(value)) + value
+    body += struct.pack(">iq", page_size, microseconds)
+    assert Requests().read(version=5, flags=0, stream=1, opcode=QUERY, body=body) == (
         "QUERY cl=LOCAL_ONE values=[0x00000007] page=50 timestamp=now | SELECT k FROM t WHERE k = ?"
     )
 
 
 def test_the_recorder_shows_the_cql_of_a_prepared_statement() -> None:
+    """EXECUTE has only the statement's id, which the response to PREPARE returned."""
     requests = Requests()
-    assert requests.read(4, 0, 9, 0x09, text("INSERT")) == "PREPARE | INSERT"
-    requests.note_response(0, 9, 0x08, struct.pack(">iH", 4, 2) + b"id")
-    body = struct.pack(">H", 2) + b"id" + struct.pack(">HB", 1, 0x01) + struct.pack(">Hi", 1, -2)
-    assert requests.read(4, 0, 1, 0x0A, body) == "EXECUTE cl=ONE values=[unset] | INSERT"
+    body = long_string("INSERT")
+    shown = requests.read(version=4, flags=0, stream=9, opcode=PREPARE, body=body)
+    assert shown == "PREPARE | INSERT"
+    statement_id = struct.pack(">H", 2) + b"id"  # after its length
+    body = struct.pack(">i", PREPARED) + statement_id
+    requests.note_response(flags=0, stream=9, opcode=RESULT, body=body)
+    value_count = 1
+    body = statement_id + struct.pack(">HBHi", ONE, VALUES, value_count, UNSET)
+    shown = requests.read(version=4, flags=0, stream=1, opcode=EXECUTE, body=body)
+    assert shown == "EXECUTE cl=ONE values=[unset] | INSERT"
 
 
 def test_the_recorder_leaves_out_queries_of_system_tables() -> None:
+    """Drivers read system tables and send OPTIONS on their own, each at other times."""
     requests = Requests()
-    body = text("SELECT * FROM system.local") + struct.pack(">HB", 1, 0)
-    assert requests.read(4, 0, 1, 0x07, body) is None
-    assert requests.read(4, 0, 1, 0x05, b"") is None
+    no_flags = 0
+    query = long_string("SELECT * FROM system.local") + struct.pack(">HB", ONE, no_flags)
+    assert requests.read(version=4, flags=0, stream=1, opcode=QUERY, body=query) is None
+    assert requests.read(version=4, flags=0, stream=1, opcode=OPTIONS, body=b"") is None
 
 
 def test_the_recorder_finds_envelopes_in_segments() -> None:
+    """An envelope may begin in one segment of protocol v5 and end in the next one."""
     cases: list[int] = [1, 7, 1000]
     for step in cases:  # how many bytes arrive at once
         payload = envelope(5, OPTIONS, b"") + envelope(5, QUERY, b"body")
         segments = b"".join(
             # The length of the payload, the flag "self-contained", and checksums that are not read.
-            (len(half) | 1 << 17).to_bytes(3, "little") + b"crc" + half + b"crc4"
-            for half in (payload[:12], payload[12:])
+            (len(part) | 1 << 17).to_bytes(3, "little") + b"crc" + part + b"crc4"
+            for part in (payload[:12], payload[12:])  # a header has nine bytes
         )
         frames = Frames(is_segmented=True)
         seen = []
         for position in range(0, len(segments), step):
             frames.feed(segments[position : position + step])
-            seen += [(envelope[3], envelope[4]) for envelope in frames.envelopes()]
+            seen += [(opcode, body) for _, _, _, opcode, body, _ in frames.envelopes()]
         assert seen == [(OPTIONS, b""), (QUERY, b"body")]
 
 
 def test_the_recorder_removes_compression_from_supported() -> None:
+    """Without the node's algorithms, drivers do not compress, and requests can be read."""
+
     def encode_string(value: str) -> bytes:
         return struct.pack(">H", len(value)) + value.encode()
 
-    cql_version = encode_string("CQL_VERSION") + struct.pack(">H", 1) + encode_string("3.4.7")
-    compression = (
-        encode_string("COMPRESSION")
-        + struct.pack(">H", 2)
-        + encode_string("lz4")
-        + encode_string("snappy")
-    )
-    body = struct.pack(">H", 2) + compression + cql_version
-    expected = (
-        struct.pack(">H", 2) + encode_string("COMPRESSION") + struct.pack(">H", 0) + cql_version
-    )
+    def encode_option(name: str, values: list[str]) -> bytes:
+        count = struct.pack(">H", len(values))
+        return encode_string(name) + count + b"".join(map(encode_string, values))
+
+    option_count = struct.pack(">H", 2)
+    cql_version = encode_option("CQL_VERSION", ["3.4.7"])
+    body = option_count + encode_option("COMPRESSION", ["lz4", "snappy"]) + cql_version
+    expected = option_count + encode_option("COMPRESSION", []) + cql_version
     assert without_compression(body) == expected
 
 
 def test_places_number_equal_labels() -> None:
+    """The second value that a program shows under the same label gets ``#2`` after the label."""
     assert list(places({"shown": [["a", "1"], ["a", "2"]]})) == ["show:a", "show:a#2"]

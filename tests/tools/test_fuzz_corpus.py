@@ -12,6 +12,7 @@ from tests.fuzz import kept
 def test_the_corpus_keeps_one_input_per_kind_of_outcome_and_no_line_twice(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """The corpus is a folder with one file for each fuzzer; a line has a setting and an input."""
     monkeypatch.setattr(kept, "CORPUS", tmp_path)
     # The outcomes of the first three inputs differ only in numbers and quoted text. They count as
     # one kind, so only one of the inputs is kept.
@@ -22,6 +23,8 @@ def test_the_corpus_keeps_one_input_per_kind_of_outcome_and_no_line_twice(
     kept.keep("part", 8, "00")
     kept.keep("part", 9, "01")
     assert kept.lines("part") == [["8", "00"], ["9", "01"]]
-    # `numbers` ends after a count, or after some seconds.
+
+
+def test_the_numbers_of_inputs_end_after_a_count_or_after_seconds() -> None:
     assert [*kept.numbers(3, None)] == [0, 1, 2]
     assert [*kept.numbers(3, 0.0)] == []

@@ -33,7 +33,7 @@ go_on = threading.Event()
 # Test bodies, by the resource that they leave open.
 LEAVES_OPEN = {
     "socket": "held.append(socket.socket())",
-    "cycle": "one = [socket.create_server(('127.0.0.1', 0))]; one.append(one)",
+    "cycle": "sockets = [socket.create_server(('127.0.0.1', 0))]; sockets.append(sockets)",
     "loop": "held.append(asyncio.SelectorEventLoop())",
     "thread": "threading.Thread(target=go_on.wait, name='sleeper', daemon=True).start()",
     "process": "held.append(subprocess.Popen(['cat'], stdin=subprocess.PIPE))",
@@ -49,9 +49,9 @@ CLOSES = {
 
 
 def run_tests(folder: Path, bodies: Mapping[str, str]) -> str:
-    """Run pytest on a module with a test for each body, and return its report.
+    """Run pytest on a module with a test for each body, and return the report of pytest.
 
-    After each of them comes a test that collects garbage.
+    After each of these tests comes a test that collects garbage.
 
     :param folder: where the module is written.
     :param bodies: the bodies of the tests, by name.
@@ -82,6 +82,7 @@ def run_tests(folder: Path, bodies: Mapping[str, str]) -> str:
         timeout=120,
         check=False,
     )
+    # The tests that collect garbage must pass even if all others fail.
     assert "passed" in result.stdout, result.stdout + result.stderr
     return result.stdout
 
@@ -89,8 +90,9 @@ def run_tests(folder: Path, bodies: Mapping[str, str]) -> str:
 @pytest.mark.slow
 def test_each_test_that_leaves_something_open_fails_at_its_teardown(tmp_path: Path) -> None:
     report = run_tests(tmp_path, LEAVES_OPEN)
-    parts = re.split(r"_+ ERROR at teardown of test_(\w+) _+", report)
-    reports = dict(zip(parts[1::2], parts[2::2], strict=True))
+    # re.split returns what comes before the first error, and then name, message, name, message.
+    _, *names_and_messages = re.split(r"_+ ERROR at teardown of test_(\w+) _+", report)
+    reports = dict(zip(names_and_messages[::2], names_and_messages[1::2], strict=True))
     assert list(reports) == list(LEAVES_OPEN)
     assert "<socket.socket fd=" in reports["socket"]
     assert "laddr=('127.0.0.1'" in reports["cycle"]
@@ -104,5 +106,6 @@ def test_each_test_that_leaves_something_open_fails_at_its_teardown(tmp_path: Pa
 @pytest.mark.slow
 def test_closed_resources_are_not_reported(tmp_path: Path) -> None:
     report = run_tests(tmp_path, CLOSES)
-    assert f"{2 * len(CLOSES)} passed" in report
+    count = 2 * len(CLOSES)  # each body is followed by a test that collects garbage
+    assert f"{count} passed" in report
     assert "error" not in report

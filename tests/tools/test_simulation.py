@@ -19,13 +19,16 @@ from tests.simulation.shrink import IN_ANOTHER_KEYSPACE, kind_of, shrink_plan
 
 @pytest.fixture(autouse=True)
 def _short_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.simulation.life.LENGTH", 3.0)
+    monkeypatch.setattr("tests.simulation.life.LENGTH", 3.0)  # virtual seconds
 
 
 def calm_plan(seed: int = 1, **settings: object) -> Plan:
     """Return a plan without faults and with each kind of step but "use" and "prepare_all".
 
-    Its settings are fixed where random ones would make requests fail or wait.
+    The settings are those of a random plan for `seed`, except for fixed ones where random values
+    would make requests fail or wait.
+
+    :param settings: further settings that replace those.
     """
     fixed = {**random_plan(seed).settings, "throttler": None, "abrupt": False, "waiting": None}
     fixed |= {"retry": "default", "scylla": 0, "nodes": 3, "request_timeout": 5.0}
@@ -44,18 +47,16 @@ def test_a_simulation_without_faults_has_no_violations() -> None:
 
 
 def test_two_simulations_of_the_same_plan_have_the_same_log() -> None:
-    plan = Plan(
-        7,
-        calm_plan().settings,
-        [
-            PlannedEvent(0.1 * number, kind, number, parameter=number)
-            for number, kind in enumerate(STEPS)
-        ],
-        [
-            PlannedEvent(0.07 * number, kind, number, seconds=0.3, parameter=number)
-            for number, kind in enumerate(FAULTS)
-        ],
-    )
+    """The plan has each kind of step and fault, so none of them may depend on real time."""
+    steps = [
+        PlannedEvent(0.1 * number, kind, number, parameter=number)
+        for number, kind in enumerate(STEPS)
+    ]
+    faults = [
+        PlannedEvent(0.07 * number, kind, number, seconds=0.3, parameter=number)
+        for number, kind in enumerate(FAULTS)
+    ]
+    plan = Plan(7, calm_plan().settings, steps, faults)
     first, second = run_plan(plan), run_plan(plan)
     assert first.lines == second.lines
     assert len(first.lines) > 50  # both logs are not just empty
@@ -66,11 +67,9 @@ def test_each_kind_of_step_and_fault_has_a_method() -> None:
     from tests.simulation.faults import Faults
     from tests.simulation.mapped import Mapped
 
-    assert [
-        kind
-        for kind in STEPS
-        if not hasattr(Mapped if kind.startswith("mapped") else Clients, f"do_{kind}")
-    ] == []
+    for kind in STEPS:
+        cls = Mapped if kind.startswith("mapped") else Clients
+        assert hasattr(cls, f"do_{kind}")
     assert [kind for kind in FAULTS if not hasattr(Faults, f"do_{kind}")] == []
 
 
@@ -79,22 +78,26 @@ def test_a_failing_plan_shrinks_to_the_events_that_make_it_fail() -> None:
     plan = Plan(1, {}, steps=events[:30], faults=events[30:])
 
     def run_failing_with_events_3_and_35(candidate: Plan) -> Outcome:
+        """Stand in for `run_plan`: report a violation only if both events are in the plan."""
         remaining = {event.target_index for event in (*candidate.steps, *candidate.faults)}
-        return Outcome(1, ["op 5 was lost"] if {3, 35} <= remaining else [])
+        violations = ["op 5 was lost"] if {3, 35} <= remaining else []
+        return Outcome(1, violations)
 
     small, outcome = shrink_plan(plan, ["op 7 was lost"], run_failing_with_events_3_and_35)
     assert [event.target_index for event in (*small.steps, *small.faults)] == [3, 35]
     assert outcome is not None
-    # It must be valid Python code.
+    # `as_test` returns the source of a test that repeats the plan.
     compile(small.as_test(outcome.violations), "shown", "exec")
 
 
 def test_violations_that_differ_in_numbers_have_the_same_kind() -> None:
+    """A plan is still the same failure after shrinking if its violations have the same kind."""
     assert kind_of("op 12 (write) was lost at 1.5") == kind_of("op 7 (write) was lost at 22.25")
     assert kind_of("op 1 (read) ran in ['ka'], not in ['kb']") == IN_ANOTHER_KEYSPACE
 
 
 def test_a_retry_of_a_non_idempotent_write_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The patched policy sends each failed request to the next host, whatever may have run."""
     from cassandra.policies.retry import RetryPolicy
 
     monkeypatch.setattr(
@@ -113,7 +116,7 @@ def test_a_retry_of_a_non_idempotent_write_is_a_violation(monkeypatch: pytest.Mo
 
 
 def plan_with_clock_faults(*steps: str) -> Plan:
-    """Return a plan in which the machine's clock is set back by minutes before and between steps.
+    """Return a plan whose machine's clock goes back by 200 seconds before and between steps.
 
     :param steps: kinds of client steps, in order.
     """
@@ -121,7 +124,7 @@ def plan_with_clock_faults(*steps: str) -> Plan:
         PlannedEvent(0.5 * (index + 1), kind, parameter=1 + index)
         for index, kind in enumerate(steps)
     ]
-    # The parameter 3 multiplies the two seconds by -100.
+    # With the parameter 3, the clock moves by the event's seconds times -100.
     faults = [
         PlannedEvent(0.4 * (index + 1), "clock", seconds=2.0, parameter=3) for index in range(5)
     ]
@@ -133,10 +136,12 @@ def test_a_clock_that_is_set_back_causes_no_violation() -> None:
         plan_with_clock_faults("write", "mapped", "mapped_batch", "batch", "mapped_later")
     )
     assert outcome.violations == []
-    assert sum("the clock says" in line for line in outcome.lines) == 5  # one for each fault
+    clock_changes = [line for line in outcome.lines if "the clock says" in line]
+    assert len(clock_changes) == 5  # one for each fault
 
 
 def test_timestamps_that_go_back_are_a_violation() -> None:
+    """The mutant's timestamps follow the clock, so a later write gets a lower timestamp."""
     with MUTANTS["timestamps_go_back"].installed():
         violations = run_plan(plan_with_clock_faults("write", "mapped", "write")).violations
     assert any("which is not after" in violation for violation in violations)
@@ -145,6 +150,7 @@ def test_timestamps_that_go_back_are_a_violation() -> None:
 def test_a_mapper_time_from_the_system_clock_is_a_violation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Relative timestamps of the mapper must be computed from the simulated clock."""
     monkeypatch.setattr("cassandra.cqlengine.statements.wall_time_ns", time.time_ns)
     violations = run_plan(plan_with_clock_faults("mapped_later")).violations
     assert any("has the time" in violation for violation in violations)
@@ -153,15 +159,16 @@ def test_a_mapper_time_from_the_system_clock_is_a_violation(
 def test_a_connect_that_never_ends_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
     from cassandra.engine.request import Request
 
-    monkeypatch.setattr(Request, "resend", lambda self, attempt: None)
     settings = calm_plan(protocol=4, server_version=4, sessions=1, request_timeout=None).settings
     # With the patched method, the USE of the first connect is never sent. There is no request
     # timeout, so the connect waits forever.
+    monkeypatch.setattr(Request, "resend", lambda self, attempt: None)
     violations = run_plan(Plan(1, settings)).violations
     assert violations[0] == "the first connect never ends"
 
 
 def test_no_request_is_lost_if_nodes_announce_their_shutdown() -> None:
+    """While all nodes restart one after another, each write is acknowledged without a retry."""
     kinds = ("write", "write_once", "count", "read", "simple_write", "batch_once")
     steps = [
         PlannedEvent(number / 50, kinds[number % 6], number, parameter=number)
@@ -176,14 +183,15 @@ def test_no_request_is_lost_if_nodes_announce_their_shutdown() -> None:
     nodes: list[Any] = simulation.fake.nodes
     assert all(node.after_drain for node in nodes)
     operations = simulation.clients.operations.values()
-    assert [
+    lost_writes = [
         operation.number
         for operation in operations
         if operation.is_write and not operation.is_acknowledged
-    ] == []
+    ]
+    assert lost_writes == []
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_replaces_an_existing_function(name: str) -> None:
     with MUTANTS[name].installed():
-        pass
+        pass  # installing fails if the driver has no function of this name

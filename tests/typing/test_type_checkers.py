@@ -29,9 +29,10 @@ def marked(path: Path) -> set[int]:
     return {number for number, line in enumerate(lines, 1) if line.endswith("  # error")}
 
 
-def run(*command: object) -> subprocess.CompletedProcess[str]:
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run this interpreter with command-line arguments, such as "-m", "mypy"."""
     return subprocess.run(
-        [sys.executable, *map(str, command)],
+        [sys.executable, *map(str, arguments)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -48,10 +49,12 @@ def mypy_errors(cache: Path, *paths: Path) -> dict[int, str]:
     result = run("-m", "mypy", "--no-error-summary", "--cache-dir", cache, *paths)
     assert result.returncode in (0, 1), result.stdout + result.stderr
     errors = re.findall(r"^(\S+\.py):(\d+): error: (.*)$", result.stdout, re.MULTILINE)
-    # mypy also checks the modules that these files import; these must have no errors.
-    elsewhere = [error for error in errors if not error[0].startswith(("tests/typing", "tests\\"))]
-    assert elsewhere == []
-    return {int(line): text for _, line, text in errors}
+    # mypy also checks the modules that these files import; those modules must have no errors.
+    errors_elsewhere = [
+        error for error in errors if not error[0].startswith(("tests/typing", "tests\\"))
+    ]
+    assert errors_elsewhere == []
+    return {int(line): message for _, line, message in errors}
 
 
 def pyright_errors(tmp_path: Path, *paths: Path) -> dict[int, str]:
@@ -72,7 +75,7 @@ def pyright_errors(tmp_path: Path, *paths: Path) -> dict[int, str]:
         result = run("-m", "pyright", "--project", settings, "--outputjson", *paths)
         report = json.loads(result.stdout)
     except (subprocess.TimeoutExpired, json.JSONDecodeError):
-        pytest.skip("pyright's own part, a package of Node.js, could not be downloaded or started")
+        pytest.skip("pyright's package of Node.js could not be downloaded or started")
     assert report["summary"]["filesAnalyzed"] == len(paths)
     errors = [
         diagnostic
