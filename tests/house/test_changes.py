@@ -59,9 +59,9 @@ def test_mistakes_in_reports_wrong_names_and_texts() -> None:
         ("+rows.feature.rst", "A result.\n\nIt has rows.\n", "paragraph"),
         ("+rows.feature.rst", "A " + 50 * "re" + "sult.\n", "98"),
     ]
-    for name, text, mistake in cases:
+    for name, text, pattern in cases:
         (message,) = mistakes_in(name, text)
-        assert re.search(mistake, message)
+        assert re.search(pattern, message)
 
 
 def test_the_readme_explains_each_type() -> None:

@@ -96,11 +96,17 @@ def function_of(attribute: object) -> Callable[..., Any] | None:
 
 
 def parameters(function: Callable[..., Any], is_bound: bool) -> list[inspect.Parameter]:
+    """Return the public parameters of a function, without `self` or `cls`.
+
+    :param is_bound: True if the first parameter is `self` or `cls`.
+    """
     try:
         signature = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return []  # a built-in function
-    return [parameter for parameter in signature[is_bound:] if not parameter.name.startswith("_")]
+    if is_bound:
+        signature = signature[1:]
+    return [parameter for parameter in signature if not parameter.name.startswith("_")]
 
 
 def is_listed(name: str, texts: list[str]) -> bool:
@@ -189,15 +195,17 @@ def test_each_parameter_has_a_field() -> None:
 
 
 def test_each_excluded_member_exists() -> None:
-    excluded = [
+    """A member that a page excludes must exist: otherwise it was renamed, and is now documented."""
+    exclusions = [
         exclusion
         for page in DOCS.rglob("*.rst")
         for exclusion in excluded_members(page.name, page.read_text())
     ]
-    assert excluded
-    assert [
-        str(exclusion) for exclusion in excluded if not has_member(exclusion.path, exclusion.name)
-    ] == []
+    assert exclusions
+    missing = [
+        str(exclusion) for exclusion in exclusions if not has_member(exclusion.path, exclusion.name)
+    ]
+    assert missing == []
 
 
 def test_an_excluded_member_that_does_not_exist_is_found() -> None:
@@ -212,13 +220,14 @@ def test_an_excluded_member_that_does_not_exist_is_found() -> None:
    :exclude-members: result, set_keyspace
 """
     exclusions = excluded_members("made_up.rst", text)
-    assert [
+    assert len(exclusions) == 6  # four of cassandra.cluster, and two of ResponseFuture
+    missing = [
         exclusion for exclusion in exclusions if not has_member(exclusion.path, exclusion.name)
-    ] == [
+    ]
+    assert missing == [
         ("made_up.rst", "cassandra.cluster", "ask_ahead"),
         ("made_up.rst", "cassandra.cluster.ResponseFuture", "set_keyspace"),
     ]
-    assert len(exclusions) == 6  # four of cassandra.cluster, and two of ResponseFuture
 
 
 def test_a_module_without_all_is_found() -> None:
@@ -236,15 +245,23 @@ def test_a_missing_field_is_found() -> None:
     def with_variadic_parameters(*first: int, third: int) -> None:
         """Do it."""
 
-    assert parameters_without_field(with_named_parameters, False, []) == ["second"]
-    assert parameters_without_field(with_named_parameters, True, []) == ["second"]
-    assert parameters_without_field(with_variadic_parameters, False, []) == ["first", "third"]
-    assert parameters_without_field(with_variadic_parameters, False, [with_named_parameters]) == [
-        "third"
-    ]
+    def missing(function: Any, overridden: Any = (), is_bound: bool = False) -> list[str]:
+        return parameters_without_field(function, is_bound, [*overridden])
+
+    assert missing(with_named_parameters) == ["second"]
+    # As a method, the function has `first` as its `self`, which needs no field.
+    assert missing(with_named_parameters, is_bound=True) == ["second"]
+    assert missing(with_variadic_parameters) == ["first", "third"]
+    # A field of the overridden function counts for the variadic parameter `first`.
+    assert missing(with_variadic_parameters, overridden=[with_named_parameters]) == ["third"]
 
 
 def test_a_missing_field_of_a_constructor_is_found() -> None:
+    """The docstring of the class that defines a constructor describes its parameters.
+
+    A named tuple has no constructor of its own; its fields are its parameters.
+    """
+
     class Base:
         """Something.
 

@@ -20,10 +20,11 @@ WIDEST = 76  # characters of code that a page shows without scrolling
 def code_lines(page: Path) -> list[tuple[int, str]]:
     """Return (line number, text) of each line in a page's code blocks.
 
-    The common indentation of a block is removed.
+    A block begins with a directive for code, or after a line that ends with two colons. It has the
+    following lines that are indented more than that line. The common indentation is removed.
     """
     lines = page.read_text().splitlines()
-    numbered: list[tuple[int, str]] = []
+    numbered_lines: list[tuple[int, str]] = []
     index = 0
     while index < len(lines):
         line = lines[index]
@@ -43,8 +44,8 @@ def code_lines(page: Path) -> list[tuple[int, str]]:
         margin = min(
             (len(text) - len(text.lstrip()) for _, text in block if text.strip()), default=0
         )
-        numbered += [(number, text[margin:]) for number, text in block]
-    return numbered
+        numbered_lines += [(number, text[margin:]) for number, text in block]
+    return numbered_lines
 
 
 def test_code_lines_come_from_every_kind_of_code_block(tmp_path: Path) -> None:
@@ -56,32 +57,30 @@ def test_code_lines_come_from_every_kind_of_code_block(tmp_path: Path) -> None:
 
 
 def test_no_line_of_code_needs_scrolling() -> None:
-    wide = [
+    too_wide = [
         f"{page.name}:{number}: {line}"
         for page in PAGES
         for number, line in code_lines(page)
         if len(line) > WIDEST
     ]
-    assert not wide, "\n".join(wide)
+    assert not too_wide, "\n".join(too_wide)
 
 
 def test_each_page_is_in_a_menu() -> None:
+    """Each page except the start page is an entry of a table of contents (``toctree``)."""
     docs = ROOT / "docs"
     listed: set[str] = set()
     for index in (docs / "index.rst", docs / "api" / "index.rst", docs / "api" / "cluster.rst"):
-        listed |= {
-            str((index.parent / name).relative_to(docs))
-            for name in re.findall(r"^   ([\w/-]+)$", index.read_text(), re.M)
-        }
-    pages = {str(page.relative_to(docs).with_suffix("")) for page in PAGES[1:]}
+        # The entries are the names of pages, relative to the folder of the index.
+        for name in re.findall(r"^   ([\w/-]+)$", index.read_text(), re.M):
+            listed.add(str((index.parent / name).relative_to(docs)))
+    pages = {str(page.relative_to(docs).with_suffix("")) for page in docs.rglob("*.rst")}
     assert pages - listed == {"index"}
 
 
 def test_each_example_is_named_by_a_page() -> None:
-    texts = [page.read_text() for page in PAGES]
-    assert [
-        example.name for example in EXAMPLES if not any(example.stem in text for text in texts)
-    ] == []
+    documentation = "\n".join(page.read_text() for page in PAGES)
+    assert [example.name for example in EXAMPLES if example.stem not in documentation] == []
 
 
 def test_each_file_that_a_page_names_exists() -> None:
@@ -96,15 +95,18 @@ def test_each_file_that_a_page_names_exists() -> None:
 
 
 def test_the_page_of_programs_lists_the_versions_that_the_lane_runs() -> None:
-    tried = programs_page.read_records(programs_page.KEPT)
+    """The page is made from the records of the last run of the lane ``programs``."""
+    records = programs_page.read_records(programs_page.KEPT)
+    recorded_versions = {name: record["version"] for name, record in records.items()}
     versions = {name: programs_page.package_of(program)[1] for name, program in PROGRAMS.items()}
-    assert {name: entry["version"] for name, entry in tried.items()} == versions, (
+    assert recorded_versions == versions, (
         "run the lane, and then python -m tests.programs.page FOLDER"
     )
     assert (ROOT / "docs" / "works-with.inc").read_text() == programs_page.table()
 
 
 def test_each_setting_of_a_cluster_is_in_the_table_of_tasks() -> None:
+    """TASKS groups the settings by what a user wants to do; each setting is in one group."""
     listed = " ".join(TASKS.values()).split()
     assert sorted(listed) == sorted(ClusterSettings._table)
     assert ".. settings-by-task::" in (ROOT / "docs/api/cluster-cluster.rst").read_text()
@@ -128,22 +130,23 @@ def test_dead_links_returns_broken_and_unknown_links(tmp_path: Path) -> None:
 
 
 def test_the_contributing_guide_names_each_tox_environment() -> None:
-    lanes = re.findall(r"^\[testenv:([a-z][\w-]*)\]", (ROOT / "tox.ini").read_text(), re.MULTILINE)
+    names = re.findall(r"^\[testenv:([a-z][\w-]*)\]", (ROOT / "tox.ini").read_text(), re.MULTILINE)
     guide = (ROOT / "CONTRIBUTING.rst").read_text()
-    assert lanes
-    assert [
-        lane for lane in lanes if f"``{lane}``" not in guide and f"-e {lane}" not in guide
-    ] == []
+    assert names
+    missing = [name for name in names if f"``{name}``" not in guide and f"-e {name}" not in guide]
+    assert missing == []
 
 
 def test_each_test_module_says_what_it_tests() -> None:
-    """Each test module has a docstring, and no two are equal: one would have been copied."""
-    names_by_text: dict[str, list[str]] = {}
+    """Each test module has a docstring, and no two docstrings are equal.
+
+    Of two equal docstrings, one was copied and does not describe its module.
+    """
+    names_by_docstring: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
         if path.name != "__init__.py" and not {"programs", "scripts", "typing"} & set(path.parts):
-            text = ast.get_docstring(ast.parse(path.read_text()), clean=True) or ""
-            names_by_text.setdefault(text.strip(), []).append(name)
-    assert {
-        text: names for text, names in names_by_text.items() if len(names) > 1 or not text
-    } == {}
+            docstring = ast.get_docstring(ast.parse(path.read_text()), clean=True) or ""
+            names_by_docstring.setdefault(docstring.strip(), []).append(name)
+    assert "" not in names_by_docstring, names_by_docstring[""]
+    assert [names for names in names_by_docstring.values() if len(names) > 1] == []

@@ -186,8 +186,9 @@ assert columns.Varchar16.__module__ == "cassandra.cqlengine.columns"
 
 def recipes() -> dict[str, str]:
     """Return the text of each section of the page by its title."""
-    parts = re.split(r"^(.+)\n-{3,}\n", PAGE.read_text(), flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
+    # re.split returns what comes before the first title, and then title, text, title, text.
+    _, *parts = re.split(r"^(.+)\n-{3,}\n", PAGE.read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def diffs(recipe: str) -> Iterator[tuple[str, list[list[str]]]]:
@@ -206,10 +207,10 @@ def diffs(recipe: str) -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def apply(hunk: list[str], text: str) -> str:
-    """Return `text` with the changes of one part of a diff, which adds lines and removes none.
+    """Return `text`, the content of a file, with the lines that a hunk of a diff adds.
 
-    The lines of `hunk` that it does not add must be in `text` exactly once. If the new lines are
-    there already, because the tree has the change, return `text` as it is.
+    The unchanged lines of the hunk must be in `text` exactly once. If the new lines are in `text`
+    already, because the tree has the change, return `text` as it is.
     """
     # The first character of each line is its mark: "+", or a space for an unchanged line.
     old_text = "\n".join(line[1:] for line in hunk if not line.startswith("+"))
@@ -218,50 +219,54 @@ def apply(hunk: list[str], text: str) -> str:
     # has none before it, so put one there.
     if f"\n{new_text}\n" in f"\n{text}":
         return text
-    assert f"\n{text}".count(f"\n{old_text}\n") == 1, f"there is not one place for {old_text!r}"
+    assert f"\n{text}".count(f"\n{old_text}\n") == 1, f"{old_text!r} must be in the file once"
     return f"\n{text}".replace(f"\n{old_text}\n", f"\n{new_text}\n")[1:]
 
 
-def test_each_bar_and_each_use_is_one_of_a_recipe() -> None:
+def test_each_recipe_has_a_limit_of_files_and_a_program() -> None:
     assert list(recipes()) == list(MOST_FILES) == list(USES)
 
 
 @pytest.mark.parametrize("title", MOST_FILES)
 def test_a_recipe_changes_few_files(title: str) -> None:
     recipe = recipes()[title]
-    changed = [file for file, _ in diffs(recipe)]
+    changed_files = [file for file, _ in diffs(recipe)]
+    # A step that says "Describe it in ``docs/PAGE.rst``" has no diff.
     pages = [line for line in recipe.splitlines() if line.startswith("#. ") and "``docs/" in line]
-    assert len(changed) + len(pages) <= MOST_FILES[title]
+    assert len(changed_files) + len(pages) <= MOST_FILES[title]
 
 
 @pytest.mark.parametrize("title", USES)
 def test_the_result_of_a_recipe_works(title: str, tmp_path: Path) -> None:
+    """Apply the diffs to a copy of the package, and run a program that uses what they add."""
     ignored = shutil.ignore_patterns("__pycache__", "*.so", "*.c")
     shutil.copytree(ROOT / "cassandra", tmp_path / "cassandra", ignore=ignored)
     for file, hunks in diffs(recipes()[title]):
         path = tmp_path / file
         for hunk in hunks:
             path.write_text(apply(hunk, path.read_text()))
-    check = f"import cassandra\nassert cassandra.__file__.startswith({str(tmp_path)!r})\n"
+    imports_copy = f"import cassandra\nassert cassandra.__file__.startswith({str(tmp_path)!r})\n"
     environment = {"CASS_DRIVER_IMPL": "python", "PYTHONPATH": str(tmp_path)}
-    result = run_python(check + USES[title], environment)
+    result = run_python(imports_copy + USES[title], environment)
     assert result.returncode == 0, result.stderr
 
 
-def test_each_file_and_name_of_the_page_exists() -> None:
-    text = PAGE.read_text()
-    paths = [
-        path.relative_to(ROOT).as_posix()
-        for ending in ("py", "pyx", "pxi", "pxd")
-        for path in (ROOT / "cassandra").rglob(f"*.{ending}")
-    ]
-    paths += [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.rst")]
-    paths += [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py")]
-    named = re.findall(r"``([\w/]+\.(?:py|pxi|pyx|rst))``", text)
-    assert named
-    missing = [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in paths)]
-    assert missing == []
-    code = [ROOT / path for path in paths if path.startswith(("cassandra/", "tests/unit/"))]
-    sources = "\n".join(path.read_text() for path in code)
-    names = re.findall(r"``(_?[A-Z]+(?:_[A-Z0-9]+)*|_[a-z_]+)``", text)
+def files(folder: str, *endings: str) -> list[Path]:
+    """Return the files of a folder of the tree, and of its subfolders, with one of the endings."""
+    return [path for ending in endings for path in (ROOT / folder).rglob(f"*.{ending}")]
+
+
+def test_each_file_that_the_page_names_exists() -> None:
+    """The page may name a file by the last parts of its path, such as ``settings/table.py``."""
+    sources = files("cassandra", "py", "pyx", "pxi", "pxd")
+    paths = [path.as_posix() for path in (*sources, *files("docs", "rst"), *files("tests", "py"))]
+    names = re.findall(r"``([\w/]+\.(?:py|pxi|pyx|rst))``", PAGE.read_text())
+    assert names
+    assert [name for name in names if not any(path.endswith(f"/{name}") for path in paths)] == []
+
+
+def test_each_constant_and_private_name_of_the_page_exists() -> None:
+    paths = [*files("cassandra", "py", "pyx", "pxi", "pxd"), *files("tests/unit", "py")]
+    sources = "\n".join(path.read_text() for path in paths)
+    names = re.findall(r"``(_?[A-Z]+(?:_[A-Z0-9]+)*|_[a-z_]+)``", PAGE.read_text())
     assert [name for name in names if not re.search(rf"\b{name}\b", sources)] == []

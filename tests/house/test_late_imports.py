@@ -102,6 +102,7 @@ def test_type_checkers_see_the_objects_that_late_imports_import() -> None:
 
 
 def test_mistakes_in_reports_missing_and_different_objects() -> None:
+    """In the source, the late imports of `load`, `Request` and `ssl` are right."""
     source = """
 if TYPE_CHECKING:
     import ssl

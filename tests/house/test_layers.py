@@ -186,6 +186,7 @@ def imported(node: ast.AST) -> list[str]:
 
 
 def is_type_checking(node: ast.AST) -> bool:
+    """Return True if `node` is the statement ``if TYPE_CHECKING:``."""
     return (
         isinstance(node, ast.If)
         and isinstance(node.test, ast.Name)
@@ -199,16 +200,17 @@ def runtime_imports(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
     Imports for type checkers only (``if TYPE_CHECKING``) are left out.
     """
 
-    def walk(node: ast.AST, inside: bool) -> Iterator[tuple[str, int, bool]]:
+    def walk(node: ast.AST, in_function: bool) -> Iterator[tuple[str, int, bool]]:
+        """Yield the imports of a node and of everything inside it."""
         if is_type_checking(node):
             return
         for name in imported(node):
-            yield name, node.lineno, inside  # type: ignore[attr-defined]
-        inside = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            yield name, node.lineno, in_function  # type: ignore[attr-defined]
+        in_function = in_function or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         for child in ast.iter_child_nodes(node):
-            yield from walk(child, inside)
+            yield from walk(child, in_function)
 
-    yield from walk(tree, False)
+    yield from walk(tree, in_function=False)
 
 
 def is_upward(module: str, target: str) -> bool:
@@ -281,6 +283,7 @@ def circles(graph: Mapping[str, Collection[str]]) -> list[list[str]]:
     """
 
     def reachable(module: str) -> set[str]:
+        """Return the modules that `module` depends on, directly or through other modules."""
         targets: set[str] = set()
         pending = [module]
         while pending:
@@ -290,11 +293,13 @@ def circles(graph: Mapping[str, Collection[str]]) -> list[list[str]]:
         return targets
 
     reached = {module: reachable(module) for module in graph}
+    # The group of a module has all modules that it depends on and that depend on it.
     groups = {
         frozenset(target for target in targets if module in reached.get(target, ()))
         for module, targets in reached.items()
     }
-    return sorted((sorted(group) for group in groups if len(group) > 1), key=len, reverse=True)
+    large_groups = [sorted(group) for group in groups if len(group) > 1]
+    return sorted(large_groups, key=len, reverse=True)
 
 
 def without_package(module: str) -> str:
@@ -313,17 +318,20 @@ def test_modules_import_from_lower_layers_only() -> None:
 
 
 def test_late_imports_are_from_lower_layers_only() -> None:
-    upward = {
+    """Only the late imports in UPWARD may be from a higher layer, and each of those must exist."""
+    upward_imports = {
         (without_package(module), without_package(name)): f"{module}, line {line}: {name}"
         for module, tree in TREES.items()
         for name, line in late_imports(tree)
         if is_upward(module, name)
     }
-    assert [where for pair, where in upward.items() if pair not in UPWARD] == []
-    assert [pair for pair in UPWARD if pair not in upward] == [], "no longer needed in UPWARD"
+    assert [line for pair, line in upward_imports.items() if pair not in UPWARD] == []
+    unneeded = [pair for pair in UPWARD if pair not in upward_imports]
+    assert unneeded == [], "no longer needed in UPWARD"
 
 
 def test_late_imports_are_found() -> None:
+    """The names of modules count only in calls of the functions in LATE, not of `getLogger`."""
     source = """
 _HOME = dict.fromkeys(("A", "B"), "cassandra.aio.session")
 _find = lazy_names(__name__, _HOME)
@@ -356,6 +364,7 @@ def test_circles_are_found() -> None:
 
 
 def test_modules_import_names_from_the_module_that_defines_them() -> None:
+    """No module of the driver imports a name from a package that only re-exports this name."""
     reexporting = PACKAGES - {"cassandra._accel", "cassandra.util"}
 
     def is_wrong(module: str, name: str, inside: bool) -> bool:
@@ -375,10 +384,11 @@ def test_imports_inside_functions_are_for_optional_packages() -> None:
 
 
 def test_the_init_of_a_package_only_re_exports_names() -> None:
+    """An ``__init__`` defines no functions or classes, except for looking up its names late."""
     allowed_statements = (
-        *(ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign),
-        *(ast.For, ast.Delete),
-    )
+        ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For,
+        ast.Delete,
+    )  # fmt: skip
     mistakes = [
         f"{module}, line {node.lineno}"
         for module in sorted(PACKAGES)

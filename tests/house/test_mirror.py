@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import cassandra
-from tests import elsewhere
 
 HERE = Path(__file__).parents[1] / "unit"
 SOURCES = Path(cassandra.__file__).parent
@@ -24,11 +23,11 @@ SOURCES = Path(cassandra.__file__).parent
 # Test modules or packages (with a slash at the end) that mirror no module, because they test
 # several modules together. The value says what they test.
 ACROSS = {
-    "drop_in/": "what programs of today's drivers find: names, settings, values, tracers",
-    "faults/": "what goes wrong, by where it does: connections, hosts, APIs, the mapper, a server",
-    "lifetimes/": "ends, forks and shutdowns of clusters, with calls under way",
+    "drop_in/": "what applications of cassandra-driver need: names, settings, values, tracers",
+    "faults/": "faults of connections, hosts, the APIs, the mapper and servers",
+    "lifetimes/": "ends, forks and shutdowns of clusters during calls",
     "scylla/": "ScyllaDB's extensions through the whole engine",
-    "security/": "TLS, logins, bundles and encrypted columns on every API; what must not show",
+    "security/": "TLS, logins, bundles and encrypted columns on every API; what must not be shown",
     "cqlengine/query/test_idempotence.py": "which statements of the mapper may be sent again",
     "cqltypes/codecs/test_sharing.py": "plans of types under threads, and reference counts",
     "cqltypes/test_hostile_values.py": "both implementations, with values that nobody means to bind",  # noqa: E501
@@ -127,24 +126,32 @@ def has_own_test(module: str) -> bool:
 
 
 def test_each_module_has_a_test_module_of_its_name() -> None:
-    without = [
+    untested = [
         f"{module}: {own_test(module)}"
         for module in MODULES
         if not has_own_test(module) and needs_test(module) and entry_for(module, GUARDED_BY) is None
     ]
-    assert without == [], "write the test module, or say in GUARDED_BY which test guards the module"
+    assert untested == [], (
+        "write the test module, or say in GUARDED_BY which test guards the module"
+    )
 
 
 def test_each_test_module_has_a_module_of_its_name() -> None:
-    without = [
+    tests_without_module = [
         test
         for test in TESTS
         if entry_for(test, ACROSS) is None and not any(is_mirror(test, name) for name in MODULES)
     ]
-    assert without == [], "name it after the module that it guards, or say in ACROSS what it guards"
+    assert tests_without_module == [], (
+        "name it after the module that it guards, or say in ACROSS what it guards"
+    )
 
 
 def test_each_exception_is_needed() -> None:
+    """An entry of ACROSS covers no test that mirrors a module; one of GUARDED_BY, no tested module.
+
+    An entry of GUARDED_BY for a package may also cover some modules that have their own tests.
+    """
     for test in TESTS:
         entry = entry_for(test, ACROSS)
         assert entry is None or not any(is_mirror(test, name) for name in MODULES), (
@@ -155,17 +162,10 @@ def test_each_exception_is_needed() -> None:
         guarded = [
             module for module in MODULES if entry_for(module, {name: test}) and needs_test(module)
         ]
-        assert guarded, f"there is no {name}, or nothing in it to test"
+        assert guarded, f"{name} does not exist, or has nothing to test"
         assert not all(map(has_own_test, guarded)), f"{name} has a test module of its own"
 
 
 def test_each_test_in_across_exists() -> None:
     for name in ACROSS:
         assert (HERE / name).exists(), name
-
-
-def test_each_test_that_other_interpreters_skip_exists() -> None:
-    """A renamed test would otherwise lose its entry in `elsewhere.REASONS` without a word."""
-    for key in elsewhere.REASONS:
-        path, _, name = key.partition("::")
-        assert f"def {name}" in (HERE / path).read_text() or not name, key

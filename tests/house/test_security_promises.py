@@ -31,9 +31,10 @@ def functions(path: Path) -> set[str]:
 
 
 def test_each_promise_has_tests_and_these_exist() -> None:
-    table = promises()
-    assert table
-    for promise, tests in table.items():
+    """A test is named as ``PATH::FUNCTION``."""
+    tests_by_promise = promises()
+    assert tests_by_promise
+    for promise, tests in tests_by_promise.items():
         assert tests, promise
         for test in tests:
             path, _, name = test.partition("::")

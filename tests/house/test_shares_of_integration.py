@@ -24,8 +24,9 @@ def item(*names: str, **parameters: str) -> Any:
 
 
 def test_each_test_is_in_one_share_and_no_share_is_empty() -> None:
+    """KINDS has the fixtures for nodes, with the parameter of a parametrised fixture after it."""
     cases: list[int] = [1, 2, 3]
-    for processes in cases:
+    for process_count in cases:
         items = [
             item("tmp_path"),
             item("fragile", "three_nodes", "expendable"),
@@ -35,12 +36,14 @@ def test_each_test_is_in_one_share_and_no_share_is_empty() -> None:
             name, _, parameter = kind.partition(" ")
             test_item = item(**{name: parameter}) if parameter else item(name)
             items += [test_item, item("pool", *test_item.fixturenames, **test_item.callspec.params)]
-        shares = [share_of(items, number, processes) for number in range(processes)]
+        shares = [share_of(items, process, process_count) for process in range(process_count)]
         assert all(shares)
+        # Compare identities, because fake items cannot be sorted.
         assert sorted(map(id, chain(*shares))) == sorted(map(id, items))
 
 
 def test_tests_of_one_kind_run_in_one_process() -> None:
     items = [item("three_nodes"), item("three_nodes", "expendable"), item("node"), item("node")]
-    assert share_of(items, 0, 2) == items[:2]
-    assert share_of(items, 1, 2) == items[2:]
+    first_share, second_share = (share_of(items, process, 2) for process in range(2))
+    assert first_share == items[:2]
+    assert second_share == items[2:]
