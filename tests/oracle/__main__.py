@@ -34,6 +34,9 @@ def environment(folder: str, distribution: str) -> str | None:
     """Create an environment with one driver, and return its interpreter.
 
     Return None if pip cannot install the driver.
+
+    :param folder: the environment is created in this folder.
+    :param distribution: the name of the driver for pip.
     """
     directory = Path(folder) / distribution
     venv.create(directory, with_pip=True)
@@ -49,14 +52,20 @@ def run(python: str, program: str, count: int) -> list[str]:
     """Run a program that reads `count` rows of each keyspace; return descriptions of its mistakes.
 
     For each keyspace, the program prints "go" and later "done", and waits for a line each time. All
-    requests that it sends in between must arrive at the right shard.
+    requests that the program sends in between must arrive at the right shard.
+
+    :param python: the interpreter that runs the program.
+    :param program: the name of its file in `PROGRAMS`.
     """
     faults = []
-    with FakeCluster(3, scylla=Scylla([7, 5, 8])) as nodes:
+    shards_of_nodes = [7, 5, 8]
+    with FakeCluster(3, scylla=Scylla(shards_of_nodes)) as nodes:
         scylla = nodes.scylla
-        for keyspace, tablets in (("vn", None), ("tb", 16)):
-            scylla.keyspace(keyspace, replication_factor=2, tablets=tablets is not None)
-            scylla.table(keyspace, "t", tablets=tablets)
+        # "vn" distributes its rows by virtual nodes, and "tb" by 16 tablets.
+        for keyspace, tablet_count in (("vn", None), ("tb", 16)):
+            has_tablets = tablet_count is not None
+            scylla.keyspace(keyspace, replication_factor=2, tablets=has_tablets)
+            scylla.table(keyspace, "t", tablets=tablet_count)
         process = start_program(python, program, nodes, str(count))
         assert process.stdin is not None
         assert process.stdout is not None
@@ -71,12 +80,12 @@ def run(python: str, program: str, count: int) -> list[str]:
                 if arrivals.counted != count or (knows_shards and arrivals.right != count):
                     faults.append(f"{keyspace}: {arrivals}")
                 if not knows_shards:
-                    print("  it does not ask for tablets")
+                    print("  the driver does not ask for tablets")
             scylla.forget_arrivals()
             process.stdin.write("\n")
             process.stdin.flush()
         if process.wait(60):
-            faults.append(f"it ended with {process.returncode}")
+            faults.append(f"the program ended with {process.returncode}")
         faults += [str(fault) for node in nodes.nodes for fault in node.malformed]
     return faults
 
@@ -84,7 +93,10 @@ def run(python: str, program: str, count: int) -> list[str]:
 def start_program(
     python: str, program: str, nodes: FakeCluster, *arguments: str
 ) -> subprocess.Popen[str]:
-    """Start a program that connects to the nodes."""
+    """Start a program that connects to the nodes.
+
+    :param arguments: command-line arguments after the addresses and the port of the nodes.
+    """
     address = [",".join(nodes.contact_points), str(nodes.port)]
     return subprocess.Popen(
         [python, str(PROGRAMS / program), *address, *arguments],
@@ -101,7 +113,8 @@ def start_program(
 def run_routes(python: str, program: str) -> list[str]:
     """Run a program that connects through proxies by client routes; return its mistakes.
 
-    It must open connections through each proxy, and read the routes again after one has changed.
+    The program must open connections through each proxy, and read the routes again after a route
+    has changed.
     """
     faults = []
     with FakeCluster(3, scylla=Scylla(3)) as nodes:
@@ -125,7 +138,7 @@ def run_routes(python: str, program: str) -> list[str]:
         process.stdin.write("\n")
         process.stdin.flush()
         if process.wait(60):
-            faults.append(f"it ended with {process.returncode}")
+            faults.append(f"the program ended with {process.returncode}")
         for proxy in proxies.values():
             proxy.close()
         faults += [str(fault) for node in nodes.nodes for fault in node.malformed]
@@ -138,8 +151,13 @@ def _readings(nodes: FakeCluster) -> int:
 
 
 def _asks_for_tablets(scylla: Scylla) -> bool:
-    options = [connection.options for node in scylla.nodes for connection in node.connections]
-    return any(name.startswith("TABLETS_ROUTING") for startup in options for name in startup)
+    """Return True if the driver has enabled tablets in the STARTUP of a connection."""
+    return any(
+        name.startswith("TABLETS_ROUTING")
+        for node in scylla.nodes
+        for connection in node.connections
+        for name in connection.options
+    )
 
 
 def main() -> int:
@@ -149,11 +167,11 @@ def main() -> int:
     options = parser.parse_args()
     wrong_count = 0
     with tempfile.TemporaryDirectory() as folder:
-        for distribution, program, is_needed in ORACLES:
+        for distribution, program, is_required in ORACLES:
             python = environment(folder, distribution)
             if python is None:
-                print(f"{distribution} does not install here")
-                wrong_count += is_needed
+                print(f"pip cannot install {distribution}")
+                wrong_count += is_required
                 continue
             print(distribution)
             faults = run(python, program, options.count)

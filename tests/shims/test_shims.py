@@ -37,7 +37,10 @@ import cassio
 
 
 def run(*command: object, **environment: str) -> str:
-    """Run a command that must succeed; return its standard output."""
+    """Run a command that must succeed; return its standard output.
+
+    :param environment: environment variables that are set for the command.
+    """
     result = subprocess.run(
         [str(part) for part in command],
         check=False,
@@ -81,6 +84,7 @@ def test_pip_finds_the_requirement_satisfied_and_installs_nothing(
 
 
 def test_a_package_that_requires_cassandra_driver_does_not_install_it(python: Path) -> None:
+    """Pip adds cassio and its other requirements, and changes no installed package."""
     packages_before = installed(python)
     run(python, "-m", "pip", "install", "-q", "cassio")
     packages_after = installed(python)
@@ -106,14 +110,16 @@ def test_the_documented_commands_switch_to_this_driver_and_back(tmp_path: Path) 
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
     # The documented commands install from ./dist.
-    wheels = ("-m", "pip", "wheel", "-q", "-w", tmp_path / "dist")
-    run(python, *wheels, ROOT)
-    run(python, *wheels, "--no-deps", *(ROOT / "shims" / name for name in SHIMS))
+    pip_wheel = ("-m", "pip", "wheel", "-q", "-w", tmp_path / "dist")
+    run(python, *pip_wheel, ROOT)
+    run(python, *pip_wheel, "--no-deps", *(ROOT / "shims" / name for name in SHIMS))
     run(python, "-m", "pip", "install", "-q", "cassandra-driver==3.29.3")
     packages_before = installed(python)
     path = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": ""}
     shell = ("env", "-C", tmp_path, "bash", "-e", "-c")
-    assert run(*shell, switch, **path).split()[-1] in ("c", "python")
+    # The last command prints the implementation that the installed driver uses.
+    implementation = run(*shell, switch, **path).split()[-1]
+    assert implementation in ("c", "python")
     packages_after = installed(python)
     assert packages_after["cassandra-driver"] == "3.30.1+turbocql"
     assert "turbocql" in packages_after

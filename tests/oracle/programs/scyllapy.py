@@ -11,6 +11,7 @@ hosts, port, count = sys.argv[1].split(","), int(sys.argv[2]), int(sys.argv[3])
 
 
 async def main() -> None:
+    """Read all rows of each keyspace twice, and wait for a line of standard input after each."""
     scylla = scyllapy.Scylla([f"{host}:{port}" for host in hosts])
     await scylla.startup()
     await asyncio.sleep(1)  # scyllapy does not report when all shards are connected
