@@ -19,6 +19,7 @@ _END = object()
 
 
 async def _call_in_thread(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a blocking function in a simulated thread of its own, and return its result."""
     return await asyncio.to_thread(function, *arguments, **options)
 
 
@@ -92,7 +93,8 @@ class _BlockingSession:
             if not callback_ran.done():
                 callback_ran.set_result(None)
 
-        def on_end(_: object) -> None:
+        def on_page_or_error(_: object) -> None:
+            """Count this call; the argument is the rows of a page, or an error."""
             nonlocal calls, is_paged
             calls += 1
             if calls > 1 and not is_paged:
@@ -101,7 +103,7 @@ class _BlockingSession:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(set_callback_ran)
 
-        await _call_in_thread(future.add_callbacks, on_end, on_end)
+        await _call_in_thread(future.add_callbacks, on_page_or_error, on_page_or_error)
         await callback_ran
 
     async def prepare(self, *arguments: Any) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cassandra.errors import DriverException
+from cassandra.policies import HostDistance
 from cassandra.protocol.messages.errors import PreparedQueryNotFound
 from cassandra.query import BatchStatement, BatchType, SimpleStatement
 from tests.simulation.mapped import Mapped
@@ -216,7 +217,7 @@ class Clients:
         # right after it was prepared.
         notes = getattr(error, "__notes__", ())
         if isinstance(error, PreparedQueryNotFound) and not any(
-            "just prepared" in n for n in notes
+            "just prepared" in note for note in notes
         ):
             self.simulation.report_violation(f"{label} was not prepared again: {error}")
 
@@ -262,7 +263,7 @@ class Clients:
             self.end_operations(user, *operations)
 
     def check_row(self, operation: Operation, row: Any, key: int | None = None) -> None:
-        """Report a violation if a row is the answer to another operation than the one given.
+        """Report a violation if a row is not the answer to `operation`.
 
         :param key: the key that the row must have; None allows any.
         """
@@ -296,32 +297,41 @@ class Clients:
             self.end_operations_in_known_keyspaces(user, operation)
 
     async def do_write(self, user: User, event: PlannedEvent) -> None:
+        """Insert a row by a prepared statement that is marked as idempotent."""
         await self._write(user, event, INSERT, is_once=False)
 
     async def do_write_once(self, user: User, event: PlannedEvent) -> None:
+        """Insert a row by a prepared statement that must not be repeated."""
         await self._write(user, event, INSERT, is_once=True)
 
     async def do_count(self, user: User, event: PlannedEvent) -> None:
         await self._write(user, event, COUNT, is_once=True)
 
     async def do_to_host(self, user: User, event: PlannedEvent) -> None:
+        """Write to one host only, with the option `host` of `Session.execute`."""
         hosts = sorted(user.cluster.metadata.all_hosts(), key=lambda host: str(host.endpoint))
         if hosts:
             host = hosts[event.parameter % len(hosts)]
             await self._write(user, event, INSERT, is_once=True, host=host)
 
     async def do_simple_write(self, user: User, event: PlannedEvent) -> None:
+        """Insert a row by a statement that is not prepared."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=True)
-        text = f"INSERT INTO w (k, op) VALUES ({event.parameter % KEYS}, {operation.number})"
+        query = f"INSERT INTO w (k, op) VALUES ({event.parameter % KEYS}, {operation.number})"
+        statement = SimpleStatement(query, is_idempotent=True)
         await self.execute_operations(
-            user, SimpleStatement(text, is_idempotent=True), None, [operation], event
+            user, statement, values=None, operations=[operation], event=event
         )
 
     async def do_lwt(self, user: User, event: PlannedEvent) -> None:
-        """Insert a new row with IF NOT EXISTS. It cannot exist yet, so this must be applied."""
+        """Insert a new row with IF NOT EXISTS. The node must apply it, as no such row exists."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=False, write=True)
-        text = f"INSERT INTO w (k, op) VALUES ({event.parameter}, {operation.number}) IF NOT EXISTS"
-        result = await self.execute_operations(user, text, None, [operation], event)
+        query = (
+            f"INSERT INTO w (k, op) VALUES ({event.parameter}, {operation.number}) IF NOT EXISTS"
+        )
+        result = await self.execute_operations(
+            user, query, values=None, operations=[operation], event=event
+        )
         row = result.one()  # None if the retry policy has ignored an error
         if row is not None and row[0] is not True:
             self.simulation.report_violation(
@@ -344,11 +354,14 @@ class Clients:
             self.check_row(operation, row, key)
 
     async def do_simple_read(self, user: User, event: PlannedEvent) -> None:
+        """Read a row by a statement that is not prepared, and check that it answers this read."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=False)
         key = event.parameter % KEYS
-        text = f"SELECT k, op, v, ks FROM w WHERE k = {key} AND op = {operation.number}"
-        statement = SimpleStatement(text, is_idempotent=True)
-        result = await self.execute_operations(user, statement, None, [operation], event)
+        query = f"SELECT k, op, v, ks FROM w WHERE k = {key} AND op = {operation.number}"
+        statement = SimpleStatement(query, is_idempotent=True)
+        result = await self.execute_operations(
+            user, statement, values=None, operations=[operation], event=event
+        )
         if (row := result.one()) is not None:
             self.check_row(operation, row, key)
 
@@ -366,8 +379,7 @@ class Clients:
         ]
         for operation in operations:
             operation.request = bound_operation.number  # all statements arrive in one request
-        kind = BatchType.LOGGED if event.parameter % 2 else BatchType.UNLOGGED
-        batch = BatchStatement(kind)
+        batch = BatchStatement(BatchType.LOGGED if event.parameter % 2 else BatchType.UNLOGGED)
         batch.is_idempotent = not is_once
         # On protocol 5 the prepared statement's keyspace applies to the batch's simple statements,
         # as in cassandra-driver.
@@ -389,16 +401,16 @@ class Clients:
             self.end_operations(user, *operations)
 
     async def do_batch(self, user: User, event: PlannedEvent) -> None:
-        await self._batch(user, event, False)
+        await self._batch(user, event, is_once=False)
 
     async def do_batch_once(self, user: User, event: PlannedEvent) -> None:
-        await self._batch(user, event, True)
+        await self._batch(user, event, is_once=True)
 
     async def do_pages(self, user: User, event: PlannedEvent) -> None:
-        """Read a result of several pages: each row must come once, and the rows in their order."""
+        """Read a result of several pages: each row must come once, and in order of `n`."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=False)
-        text = f"SELECT n, op, ks FROM p WHERE op = {operation.number}"
-        statement = SimpleStatement(text, fetch_size=6, is_idempotent=True)
+        query = f"SELECT n, op, ks FROM p WHERE op = {operation.number}"
+        statement = SimpleStatement(query, fetch_size=6, is_idempotent=True)
         row_numbers = []
         try:
             result = await user.session.execute(statement)
@@ -414,16 +426,19 @@ class Clients:
         """Read a whole table: each row must come once, even if ranges are requested again."""
         if self.simulation.plan.settings["scylla"] or self.simulation.threads is not None:
             return  # simulated ScyllaDB has no schema, and a blocking scan calls `time.sleep`
-        options = {} if event.seconds < 0 else {"timeout": event.seconds}
         scan = user.session.scan(
-            SCANNED, ["id"], concurrency=1 + event.parameter % 5, page_size=2, **options
+            SCANNED,
+            ["id"],
+            concurrency=1 + event.parameter % 5,
+            page_size=2,
+            **self.timeout_option(event),
         )
         ids = [row.id async for row in scan]
         if sorted(ids) != list(range(SCANNED_ROWS)):
             self.simulation.report_violation(f"a scan read the rows {ids}")
 
     async def do_concurrent(self, user: User, event: PlannedEvent) -> None:
-        """Execute twenty writes by `execute_concurrent`: each must have one outcome."""
+        """Execute twenty writes by `execute_concurrent`, which must yield one outcome for each."""
         statement, keyspaces = await self.prepared(user, INSERT)
         operations = [
             self.begin_operation(user, event.kind, idempotent=True, write=True) for _ in range(20)
@@ -431,9 +446,11 @@ class Clients:
         for operation in operations:
             operation.keyspaces = set(keyspaces)
         statement.is_idempotent = True
-        pairs = [(event.parameter % KEYS, operation.number) for operation in operations]
+        key = event.parameter % KEYS
         results = user.session.execute_concurrent(
-            [(statement, pair) for pair in pairs], concurrency=7, raise_on_first_error=False
+            [(statement, (key, operation.number)) for operation in operations],
+            concurrency=7,
+            raise_on_first_error=False,
         )
         try:
             index = 0
@@ -480,6 +497,7 @@ class Clients:
         operations: list[Operation] = []
 
         def rows() -> Any:
+            """Yield (k, op) of each row; the operation of a row begins when its row is taken."""
             for number in range(25):
                 # A load treats an INSERT as idempotent, so it writes failed rows again.
                 operation = self.begin_operation(user, event.kind, idempotent=True, write=True)
@@ -514,8 +532,10 @@ class Clients:
             self.end_operations(user, operation)
 
     async def do_prepare(self, user: User, event: PlannedEvent) -> None:
-        user.prepared.pop((INSERT, SELECT, COUNT)[event.parameter % 3], None)
-        await self.prepared(user, (INSERT, SELECT, COUNT)[event.parameter % 3])
+        """Prepare a statement again, perhaps in another keyspace than before."""
+        query = (INSERT, SELECT, COUNT)[event.parameter % 3]
+        user.prepared.pop(query, None)
+        await self.prepared(user, query)
 
     async def do_prepare_all(self, user: User, event: PlannedEvent) -> None:
         """Prepare all statements of a session again."""
@@ -550,29 +570,37 @@ class Clients:
             self.simulation.log(f"use {keyspace}: session in {user.session.keyspace}")
 
     async def do_ddl(self, user: User, event: PlannedEvent) -> None:
+        """Create a table. The driver then waits until the nodes agree on the schema."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=False, write=True)
-        text = f"CREATE TABLE t{operation.number} (k int PRIMARY KEY)"
+        query = f"CREATE TABLE t{operation.number} (k int PRIMARY KEY)"
+        without_timeout = PlannedEvent(event.start, event.kind)
         await self.execute_operations(
-            user, text, None, [operation], PlannedEvent(event.start, event.kind)
+            user, query, values=None, operations=[operation], event=without_timeout
         )
 
     async def do_refresh(self, user: User, event: PlannedEvent) -> None:
+        """Let the driver read the list of nodes or the schema again."""
         if event.parameter % 2:
             await user.cluster.refresh_nodes()
         else:
             await user.cluster.refresh_schema_metadata(max_schema_agreement_wait=1.0)
 
     async def do_resize(self, user: User, event: PlannedEvent) -> None:
+        """Set the number of connections to each host, which pools then open or close."""
+        # Plans with protocol version 3 keep the default number of connections.
         if self.simulation.plan.settings["protocol"] != 3:
-            user.cluster.set_core_connections_per_host(0, 1 + event.parameter % 3)
+            connection_count = 1 + event.parameter % 3
+            user.cluster.set_core_connections_per_host(HostDistance.LOCAL_RACK, connection_count)
 
     async def do_agreement(self, user: User, event: PlannedEvent) -> None:
-        await user.session.wait_for_schema_agreement(2.0)
+        seconds = 2.0
+        await user.session.wait_for_schema_agreement(seconds)
 
     async def do_new_session(self, user: User, event: PlannedEvent) -> None:
         await self.connect(user.cluster, KEYSPACES[event.parameter % len(KEYSPACES)])
 
     async def do_close_session(self, user: User, event: PlannedEvent) -> None:
+        """Close a session while its other steps may run; but never the last session."""
         if len(self.users) > 1:
             self.users.remove(user)
             await user.session.shutdown()
@@ -583,9 +611,10 @@ class Clients:
         await self.connect(cluster, KEYSPACES[event.parameter % len(KEYSPACES)])
 
     async def do_close_cluster(self, user: User, event: PlannedEvent) -> None:
-        others = [other for other in self.users if other.cluster is not user.cluster]
-        if others:
-            self.users[:] = others
+        """Close a cluster with all its sessions, unless it is the only cluster."""
+        remaining_users = [other for other in self.users if other.cluster is not user.cluster]
+        if remaining_users:
+            self.users[:] = remaining_users
             await user.cluster.shutdown()
 
     async def do_share_throttler(self, user: User, event: PlannedEvent) -> None:

@@ -115,6 +115,7 @@ class Faults:
     # -- connections -------------------------------------------------------------------------------
 
     async def do_refuse(self, event: PlannedEvent) -> None:
+        """Let a node refuse new connections; its open connections go on."""
         node = self.node(event)
         if node.is_running:
             node.refuse_connections()
@@ -123,12 +124,14 @@ class Faults:
                 node.accept_connections()
 
     async def do_hang(self, event: PlannedEvent) -> None:
+        """Let a node accept new connections, but answer nothing on them."""
         node = self.node(event)
         node.accept_but_hang()
         await asyncio.sleep(event.seconds)
         node._hanging = False
 
     async def do_drop_syns(self, event: PlannedEvent) -> None:
+        """Lose the first packets of new connections to a node, so that connecting times out."""
         node = self.node(event)
         self.simulation.network.drop_syns(node.address)
         await asyncio.sleep(event.seconds)
@@ -151,6 +154,7 @@ class Faults:
             connections[event.parameter % len(connections)].hang()
 
     async def do_slow_reader(self, event: PlannedEvent) -> None:
+        """Let a node stop reading, so that the clients' send buffers fill."""
         node = self.node(event)
         node._reading = False
         node._apply_reading()
@@ -237,6 +241,7 @@ class Faults:
         self._announce_up(node, event)
 
     async def do_rolling(self, event: PlannedEvent) -> None:
+        """Stop and start all nodes, one after another."""
         for number in range(len(self.simulation.fake.nodes)):
             await self.do_crash(replace(event, target_index=number, seconds=event.seconds / 4))
 
@@ -269,6 +274,7 @@ class Faults:
             await self.do_drain(replace(event, target_index=number, seconds=event.seconds / 4))
 
     async def do_forget(self, event: PlannedEvent) -> None:
+        """Let one node or all nodes forget their prepared statements."""
         nodes = self.simulation.fake.nodes if event.parameter % 2 else [self.node(event)]
         for node in nodes:
             node.forget_prepared()
@@ -341,15 +347,12 @@ class Faults:
             return
         self._has_moved = True
 
-        def change() -> None:
+        def give_new_address() -> None:
             used_addresses = {other.address for other in self.simulation.fake.nodes}
-            node.address = next(
-                address
-                for number in range(100 + event.parameter % 50, 250)
-                if (address := f"10.0.0.{number}") not in used_addresses
-            )
+            addresses = [f"10.0.0.{number}" for number in range(100 + event.parameter % 50, 250)]
+            node.address = next(address for address in addresses if address not in used_addresses)
 
-        await self._restart_changed([node], event, change)
+        await self._restart_changed([node], event, give_new_address)
 
     async def do_swap(self, event: PlannedEvent) -> None:
         """Restart two nodes, each at the address of the other."""
@@ -358,20 +361,20 @@ class Faults:
             return
         node, other_node = self.node(event), nodes[(event.target_index + 1) % len(nodes)]
 
-        def change() -> None:
+        def swap_addresses() -> None:
             node.address, other_node.address = other_node.address, node.address
 
-        await self._restart_changed([node, other_node], event, change)
+        await self._restart_changed([node, other_node], event, swap_addresses)
 
     async def do_replace(self, event: PlannedEvent) -> None:
         """Restart a node with another host id and token, as if a new node had replaced it."""
         node = self.node(event)
 
-        def change() -> None:
+        def give_new_identity() -> None:
             node.host_id = uuid.UUID(int=5000 + event.parameter)
             node.tokens = (str(event.parameter * 7 + 1),)
 
-        await self._restart_changed([node], event, change)
+        await self._restart_changed([node], event, give_new_identity)
 
     async def do_join(self, event: PlannedEvent) -> None:
         if len(self.simulation.fake.nodes) < 5:
@@ -386,6 +389,7 @@ class Faults:
         self.simulation.fake.tell("STATUS_CHANGE", "UP", self.node(event))
 
     async def do_event_both(self, event: PlannedEvent) -> None:
+        """Send four events about a node, alternately that it is up and that it is down."""
         node = self.node(event)
         for number in range(4):
             change = ("UP", "DOWN")[(number + event.parameter) % 2]
@@ -393,10 +397,12 @@ class Faults:
             await asyncio.sleep(event.seconds / 10)
 
     async def do_event_doubled(self, event: PlannedEvent) -> None:
+        """Send three times that a node has joined, although it is in the cluster already."""
         for _ in range(3):
             self.simulation.fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", self.node(event))
 
     async def do_event_schema(self, event: PlannedEvent) -> None:
+        """Let all nodes send that the table ``ka.w`` was changed."""
         for node in self.simulation.fake.nodes:
             if node.is_running:
                 node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "ka", "w")
@@ -427,6 +433,7 @@ class Faults:
         await self._peers(event, lambda node, peers: [*peers, Ghost()])
 
     async def do_peers_doubled(self, event: PlannedEvent) -> None:
+        """Put each peer twice into the system.peers of a node, and the node itself once."""
         await self._peers(event, lambda node, peers: [*peers, *peers, node])
 
     async def do_peers_missing(self, event: PlannedEvent) -> None:
@@ -445,6 +452,7 @@ class Faults:
         requests_left = count
 
         def trouble(request: Request) -> Any:
+            """Answer with `answer` as long as requests are left; see `store.Trouble`."""
             nonlocal requests_left
             if requests_left <= 0:
                 return None
@@ -462,7 +470,7 @@ class Faults:
         """Answer some requests of a node with an error."""
         code, fields, scope = _ERRORS[event.parameter % len(_ERRORS)]
 
-        def answer(node: Any, request: Request) -> tuple[str, Answer] | None:
+        def answer_with_error(node: Any, request: Request) -> tuple[str, Answer] | None:
             is_read = all(text.startswith("SELECT") for text in request.queries)
             is_batch = request.opcode == Opcode.BATCH
             # The error fits only some kinds of requests; the node answers all others as usual.
@@ -480,7 +488,8 @@ class Faults:
             fate = "refused" if scope in ("refused", "batch log") else "unclear"
             return fate, error(code, **fields)
 
-        await self._trouble(event, 1 + event.target_index % 8, self._if_accepted(answer))
+        count = 1 + event.target_index % 8
+        await self._trouble(event, count, self._if_accepted(answer_with_error))
 
     async def do_withhold(self, event: PlannedEvent) -> None:
         """Do not answer some requests of a node.
@@ -488,7 +497,7 @@ class Faults:
         If the event's parameter is odd, the node executes them all the same.
         """
 
-        def answer(node: Any, request: Request) -> tuple[str, None]:
+        def leave_unanswered(node: Any, request: Request) -> tuple[str, None]:
             if request.connection not in node.withholding:
                 node.withholding.append(request.connection)
             if event.parameter % 2:
@@ -496,32 +505,38 @@ class Faults:
                 return ALREADY_RECORDED, None
             return "unclear", None
 
-        await self._trouble(event, 1 + event.parameter % 20, self._if_accepted(answer))
+        count = 1 + event.parameter % 20
+        await self._trouble(event, count, self._if_accepted(leave_unanswered))
 
     async def do_late(self, event: PlannedEvent) -> None:
-        def answer(node: Any, request: Request) -> tuple[str, Answer]:
-            # The node executes the request now, but sends the answer after a delay.
+        """Let a node execute some requests at once, but answer them after a delay."""
+
+        def answer_late(node: Any, request: Request) -> tuple[str, Answer]:
             seconds = 0.05 + event.parameter / 300
             return ALREADY_RECORDED, delay(seconds, node.answer_of(request, "done"))
 
-        await self._trouble(event, 1 + event.parameter % 20, self._if_accepted(answer))
+        count = 1 + event.parameter % 20
+        await self._trouble(event, count, self._if_accepted(answer_late))
 
     async def do_drip(self, event: PlannedEvent) -> None:
-        def answer(node: Any, request: Request) -> tuple[str, Answer]:
+        """Send one answer of a node in pieces of one to seven bytes."""
+
+        def answer_in_pieces(node: Any, request: Request) -> tuple[str, Answer]:
             bytes_at_once = 1 + event.parameter % 7
             return ALREADY_RECORDED, dribble(node.answer_of(request, "done"), bytes_at_once)
 
-        await self._trouble(event, 1, self._if_accepted(answer))
+        await self._trouble(event, 1, self._if_accepted(answer_in_pieces))
 
     async def do_cut_frame(self, event: PlannedEvent) -> None:
         """Send only the first bytes of a response. Then close the connection, reset it, or hang."""
 
-        def answer(node: Any, request: Request) -> tuple[str, Answer]:
+        def answer_in_part(node: Any, request: Request) -> tuple[str, Answer]:
             answer_to_cut = node.answer_of(request, "unclear")
+            sent_bytes = event.parameter % 11
             ending = ("close", "reset", "hang")[event.parameter % 3]
-            return ALREADY_RECORDED, half_frame(answer_to_cut, event.parameter % 11, ending)
+            return ALREADY_RECORDED, half_frame(answer_to_cut, sent_bytes, ending)
 
-        await self._trouble(event, 1, self._if_accepted(answer))
+        await self._trouble(event, 1, self._if_accepted(answer_in_part))
 
     @staticmethod
     def _if_accepted(answer: Callable[..., Any]) -> Callable[..., Any]:
@@ -540,20 +555,24 @@ class Faults:
 
         return answer_if_accepted
 
-    async def _lag(self, event: PlannedEvent, name: str, longest: float) -> None:
+    async def _lag(self, event: PlannedEvent, name: str) -> None:
+        """Delay some of a node's answers by up to 1.5 seconds.
+
+        :param name: the attribute of the node for the delay: `lag`, `use_lag` or `prepare_lag`.
+        """
         node = self.node(event)
-        setattr(node, name, longest * (1 + event.parameter) / 1000)
+        setattr(node, name, 1.5 * (1 + event.parameter) / 1000)  # a parameter is less than 1000
         await asyncio.sleep(event.seconds)
         setattr(node, name, 0.0)
 
     async def do_lag(self, event: PlannedEvent) -> None:
-        await self._lag(event, "lag", 1.5)
+        await self._lag(event, "lag")
 
     async def do_use_lag(self, event: PlannedEvent) -> None:
-        await self._lag(event, "use_lag", 1.5)
+        await self._lag(event, "use_lag")
 
     async def do_prepare_lag(self, event: PlannedEvent) -> None:
-        await self._lag(event, "prepare_lag", 1.5)
+        await self._lag(event, "prepare_lag")
 
     async def do_alter(self, event: PlannedEvent) -> None:
         """Add a column to the table that clients read; but at most three in a simulation.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ def check_pools(simulation: Simulation) -> None:
                     len(getattr(pool.shards, "connections", ()))
                     or simulation.plan.settings["scylla"]
                 )
-                size = -(-size // shards) * shards
+                size = math.ceil(size / shards) * shards
             if len(pool.connections) > size:
                 simulation.report_violation(
                     f"{pool!r} has {len(pool.connections)} connections, its size is {size}"
@@ -40,8 +41,8 @@ def check_pools(simulation: Simulation) -> None:
 def check_retries(simulation: Simulation) -> None:
     """Check that no retry is scheduled for a request that has ended.
 
-    It looks through the loops' timers. Those of retries call a bound method of an object with an
-    attribute `_request`.
+    The function reads the loops' timers. The timer of a retry calls a bound method of an object
+    with an attribute `_request`.
     """
     for loop in [simulation.loop, *simulation.loop.children]:
         scheduled: list[Any] = getattr(loop, "_scheduled", [])
@@ -68,11 +69,11 @@ async def check_hosts(simulation: Simulation) -> None:
             operation = simulation.clients.begin_operation(
                 user, "check", idempotent=True, write=False
             )
-            text = f"SELECT k, op, v, ks FROM w WHERE k = 1 AND op = {operation.number}"
-            statement = SimpleStatement(text, is_idempotent=True)
+            query = f"SELECT k, op, v, ks FROM w WHERE k = 1 AND op = {operation.number}"
+            statement = SimpleStatement(query, is_idempotent=True)
             try:
                 result = await session.execute(statement, host=host, timeout=5.0)
-                simulation.clients.check_row(operation, result.one(), 1)
+                simulation.clients.check_row(operation, result.one(), key=1)
             except Exception as error:
                 simulation.report_violation(
                     f"{host} is not used again: {type(error).__name__}: {error}"

@@ -89,25 +89,29 @@ class _Loop(SimulatedLoop):
         self.stream_limit = parent.stream_limit
 
     def cassandra_environment(self) -> SimulatedEnvironment:
+        """Return the environment of the driver, whose `connect` limits streams if needed."""
         environment = super().cassandra_environment()
         limit = self.stream_limit
-        if limit is not None:
-            connect = environment.connect
+        if limit is None:
+            return environment
+        connect = environment.connect
 
-            async def connect_limited(
-                make_connection: Callable[[], Any], *arguments: Any, **options: Any
-            ) -> None:
-                def make_limited() -> Any:
-                    connection = make_connection()
-                    # The control connection sends more requests at once than the limit, so it is
-                    # not limited.
-                    if not connection.is_control_connection:
-                        connection.set_stream_limit(limit)
-                    return connection
+        async def connect_limited(
+            make_connection: Callable[[], Any], *arguments: Any, **options: Any
+        ) -> None:
+            """Connect as usual, but limit the streams of the connection that is made."""
 
-                await connect(make_limited, *arguments, **options)
+            def make_limited() -> Any:
+                connection = make_connection()
+                # The control connection is not limited, because it sends more requests at once
+                # than the limit.
+                if not connection.is_control_connection:
+                    connection.set_stream_limit(limit)
+                return connection
 
-            vars(environment)["connect"] = connect_limited
+            await connect(make_limited, *arguments, **options)
+
+        vars(environment)["connect"] = connect_limited
         return environment
 
 
@@ -229,26 +233,31 @@ class Simulation:
         }
         # (delay in seconds, attempts), or ("percentile", percentile), or None.
         speculation = settings["speculation"]
+        speculation_policy: Any = None
+        if speculation and speculation[0] == "percentile":
+            speculation_policy = PercentileSpeculativeExecutionPolicy(speculation[1], 2)
+        elif speculation:
+            speculation_policy = ConstantSpeculativeExecutionPolicy(*speculation)
         return ExecutionProfile(
-            balancing_factories[settings["balancing"]](),
-            retry_factories[settings["retry"]](),
+            load_balancing_policy=balancing_factories[settings["balancing"]](),
+            retry_policy=retry_factories[settings["retry"]](),
             request_timeout=settings["request_timeout"],
-            speculative_execution_policy=(
-                PercentileSpeculativeExecutionPolicy(speculation[1], 2)
-                if speculation and speculation[0] == "percentile"
-                else ConstantSpeculativeExecutionPolicy(*speculation)
-                if speculation
-                else None
-            ),
+            speculative_execution_policy=speculation_policy,
         )
 
     def _throttler(self) -> Any:
-        kind = self.plan.settings["throttler"]
-        if kind == "concurrency":
-            return ConcurrencyLimitingThrottler(5, 1000)
-        if kind in ("rate", "slow_rate"):
-            return RateLimitingThrottler(40 if kind == "rate" else 3, 1000)
-        return AdaptiveThrottler(10, 2, 100, 1000) if kind == "adaptive" else None
+        """Return a new throttler for the plan's setting; None for no throttler."""
+        longest_queue = 1000  # requests
+        match self.plan.settings["throttler"]:
+            case "concurrency":
+                return ConcurrencyLimitingThrottler(5, longest_queue)
+            case "rate":
+                return RateLimitingThrottler(40, longest_queue)
+            case "slow_rate":
+                return RateLimitingThrottler(3, longest_queue)
+            case "adaptive":
+                return AdaptiveThrottler(10, 2, 100, longest_queue)
+        return None
 
     def make_cluster(self, throttler: Any = None) -> aio.Cluster | BlockingCluster:
         """Return a new cluster object of the driver with the settings of the plan.
@@ -328,11 +337,11 @@ class Simulation:
         try:
             self.loop.run(self._run_bounded())
         except (Stalled, Livelocked) as error:
-            self.report_violation(f"the loop came to no end: {error}")
+            self.report_violation(f"the loop did not end: {error}")
         except asyncio.CancelledError:
-            self.report_violation(f"the life came to no end within {_LONGEST} virtual seconds")
+            self.report_violation(f"the simulation did not end in {_LONGEST} virtual seconds")
         except Exception as error:
-            self.report_violation(f"the life broke: {error!r}", error)
+            self.report_violation(f"the simulation failed: {error!r}", error)
         finally:
             gc.enable()
             self.clients.mapped.close()
@@ -385,7 +394,7 @@ class Simulation:
             judge.check_pools(self)
             judge.check_retries(self)
         await asyncio.sleep(max(began + LENGTH - self.loop.time(), 0.0))
-        self.log("all is healed")
+        self.log("all faults end")
         self.faults.heal()
         await asyncio.sleep(0)
         self.faults.heal()  # once more: the cancelled tasks of the faults may have changed nodes

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 def _model_of(keyspace: str) -> Any:
+    """Return the mapper's model for the table ``m`` of a keyspace (see `mapped_table`)."""
+
     class Row(Model):
         __keyspace__ = keyspace
         __table_name__ = "m"
@@ -67,6 +69,7 @@ class Mapped:
         return self._names[user]
 
     def _objects(self, user: User, keyspace: str) -> Any:
+        """Return the query set of a keyspace's table that uses the session of `user`."""
         return _MODELS[keyspace].objects.using(connection=self._connection(user))
 
     def _begin(
@@ -143,8 +146,8 @@ class Mapped:
         connection = self._connection(user)
 
         def build_batch() -> BatchQuery:
-            now = self._note_time(operations, delay)
-            batch_query = BatchQuery(timestamp=now, connection=connection)
+            timestamp = self._note_time(operations, delay)
+            batch_query = BatchQuery(timestamp=timestamp, connection=connection)
             for operation in operations:
                 operation.request = operations[0].number  # all statements arrive in one request
                 rows = _MODELS[keyspace].batch(batch_query)

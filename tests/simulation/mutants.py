@@ -123,19 +123,20 @@ def orphans_are_dropped(correct: Any) -> Any:
     return wrong
 
 
-@mutant("two answers of one read change places", stream_table.StreamTable, "dispatch")
+@mutant("two answers that arrive together are swapped", stream_table.StreamTable, "dispatch")
 def answers_are_crossed(correct: Any) -> Any:
     def wrong(table: Any, connection: Any, envelopes: list[Any]) -> None:
+        # The first item of an envelope is its stream.
         if len(envelopes) == 2:
-            (first_envelope, *first), (other, *second) = envelopes
-            envelopes = [(other, *first), (first_envelope, *second)]
+            (first_stream, *first_answer), (second_stream, *second_answer) = envelopes
+            envelopes = [(second_stream, *first_answer), (first_stream, *second_answer)]
         correct(table, connection, envelopes)
 
     return wrong
 
 
 @mutant(
-    "the first request on a connection that closes is not told",
+    "the first request on a closing connection is not notified",
     stream_table.StreamTable,
     "take_all",
 )
@@ -171,7 +172,7 @@ def retries_are_doubled(correct: Any) -> Any:
     return wrong
 
 
-@mutant("requests are sent again that may have been done", retry.RetryPolicy, "on_request_error")
+@mutant("writes that may have run are sent again", retry.RetryPolicy, "on_request_error")
 def retries_what_is_not_idempotent(correct: Any) -> Any:
     def wrong(self: Any, query: Any, consistency: int, error: Any, retry_num: int) -> Any:
         return (self.RETRY_NEXT_HOST, None) if retry_num < 3 else (self.RETHROW, None)
@@ -200,7 +201,7 @@ def retries_have_new_timestamps(correct: Any) -> Any:
     return wrong
 
 
-@mutant("an error that ends a request is taken for success", request.Request, "fail")
+@mutant("a request that ends with an error reports success", request.Request, "fail")
 def errors_are_swallowed(correct: Any) -> Any:
     def wrong(self: Any, error: BaseException) -> None:
         if isinstance(error, ConnectionException):
@@ -368,7 +369,7 @@ def failures_are_not_noted(correct: Any) -> Any:
 # -- the blocking API ------------------------------------------------------------------------------
 
 
-@mutant("a blocking call is not told that its cluster ends", loops._Call, "_end")
+@mutant("a blocking call is not notified that its cluster ends", loops._Call, "_end")
 def calls_are_not_told(correct: Any) -> Any:
     def wrong(self: Any, error: Any) -> None:
         if not isinstance(error, ConnectionShutdown):
@@ -382,7 +383,7 @@ def late_callbacks_are_lost(correct: Any) -> Any:
     return _nothing
 
 
-@mutant("a callback is called again by the next one", response_future._Callbacks, "add")
+@mutant("adding a callback calls it twice", response_future._Callbacks, "add")
 def callbacks_are_doubled(correct: Any) -> Any:
     def wrong(self: Any, callback: Any) -> None:
         correct(self, callback)
@@ -391,7 +392,7 @@ def callbacks_are_doubled(correct: Any) -> Any:
     return wrong
 
 
-@mutant("only one thread is woken that waits for a future", ResponseFuture, "_wait")
+@mutant("of several threads that wait for a future, one is woken", ResponseFuture, "_wait")
 def waits_are_not_woken(correct: Any) -> Any:
     def wrong(self: Any, timeout: Any = None) -> None:
         self._waiter = None
@@ -536,6 +537,8 @@ def _stamping(call: Callable[[Any, Callable[[], int]], int]) -> Callable[[Any], 
             return call(self, super().__call__)
 
     def make(correct: Any) -> Any:
+        """Return a `read_from` that also changes the class of the generator."""
+
         def read_from(self: Any, time_ns: Callable[[], int]) -> None:
             correct(self, time_ns)
             self.__class__ = Wrong
@@ -554,7 +557,7 @@ def timestamps_go_back(correct: Any) -> Any:
     return _stamping(call)(correct)
 
 
-@mutant("requests get the timestamp before", MonotonicTimestampGenerator, "read_from")
+@mutant("some requests get the previous timestamp", MonotonicTimestampGenerator, "read_from")
 def timestamps_are_doubled(correct: Any) -> Any:
     def call(generator: Any, stamp: Callable[[], int]) -> int:
         last: int = generator.last

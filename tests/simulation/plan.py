@@ -238,6 +238,7 @@ def _step(rng: random.Random, number: int, may_cancel: bool) -> PlannedEvent:
 
 
 def _fault(rng: random.Random) -> PlannedEvent:
+    """Draw a fault of at most five seconds. Short faults are more frequent than long ones."""
     kind = _chosen(rng, FAULTS)
     seconds = round(0.01 + rng.random() ** 2 * 5.0, 4)
     start = round(rng.random() * LENGTH, 4)

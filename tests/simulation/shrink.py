@@ -30,7 +30,7 @@ def shrink_plan(
 ) -> tuple[Plan, Outcome | None]:
     """Return the smallest plan found that still fails, and its outcome.
 
-    It tries to leave out half of the events, then smaller groups, and single events at the end.
+    First try to leave out half of the events, then smaller groups, and single events at the end.
 
     :param violations: the violations of `plan`. A smaller plan must have one of the same kind.
     :param run_plan: runs a plan, and returns its outcome.
@@ -41,6 +41,7 @@ def shrink_plan(
     best: Outcome | None = None
 
     def fails(candidate: Plan) -> bool:
+        """Run a plan; return True if it fails in the same way, and then keep its outcome."""
         nonlocal runs, best
         runs += 1
         outcome = run_plan(candidate)

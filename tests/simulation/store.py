@@ -161,7 +161,7 @@ class Store:
 
 
 def _token_of(row: int) -> int:
-    # Return the token of a row. The rows are spread evenly over the range of the murmur3 tokens.
+    """Return the token of a row. The rows are spread evenly over the murmur3 tokens."""
     return -(2**63) + (2 * row + 1) * 2**63 // SCANNED_ROWS
 
 
@@ -336,17 +336,18 @@ class _Stored(FakeNode):
         return rows(_SESSIONS, [(7, f"op {op}", 0, "10.0.0.1", {}, "10.1.0.1")])
 
     def _is_system(self, request: Request) -> bool:
+        """Return True for queries of system tables and for USE, which the store does not record."""
         return any(_SYSTEM.search(text) for text in request.queries) or (
             request.opcode == Opcode.QUERY and (request.query or "").upper().startswith("USE ")
         )
 
     def _record(self, request: Request, fate: str) -> None:
+        """Record all operations of a request with the given fate, without executing them."""
         for text, values, prepared, keyspace in self._parts(request):
             op = op_of(text, values, prepared)
             if op is not None:
-                self.store.arrive(
-                    request, op, keyspace, fate, timestamp_of(request, values, prepared)
-                )
+                timestamp = timestamp_of(request, values, prepared)
+                self.store.arrive(request, op, keyspace, fate, timestamp)
 
     def _parts(self, request: Request) -> list[StatementPart]:
         """Return the statements of a request.
