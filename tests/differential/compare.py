@@ -75,9 +75,10 @@ def is_same(theirs: str, ours: str) -> bool:
         return False
     if ERROR.sub("error", theirs) != ERROR.sub("error", ours):
         return False
+    # Compare the base classes of each error in the values; their names are separated by "|".
     return all(
-        set(name.split("|")) <= set(other.split("|"))
-        for name, other in zip(ERROR.findall(theirs), ERROR.findall(ours), strict=True)
+        set(their_bases.split("|")) <= set(our_bases.split("|"))
+        for their_bases, our_bases in zip(ERROR.findall(theirs), ERROR.findall(ours), strict=True)
     )
 
 
@@ -108,7 +109,11 @@ def differences(
 
 
 def _all_places(outcomes: Iterable[Mapping[str, str]]) -> list[str]:
-    return list(dict.fromkeys(key for outcome in outcomes for key in outcome))
+    """Return each place that one of the outcomes has, once, in the order of the outcomes."""
+    places_in_order: dict[str, None] = {}
+    for outcome in outcomes:
+        places_in_order |= dict.fromkeys(outcome)
+    return list(places_in_order)
 
 
 @dataclass(frozen=True)
@@ -147,9 +152,9 @@ class Defended:
 
     :param what: the difference, in reStructuredText.
     :param why: the reason for it.
-    :param seen: patterns for the programs and values in which it appears.
-    :param test: the path of a test of it, if no program can show it.
-    :param key: the key of its entry in `cassandra.migrate.table`. Empty if it is not documented
+    :param seen: patterns for the programs and values in which the difference appears.
+    :param test: the path of a test of the difference, if no program can show it.
+    :param key: the key in `cassandra.migrate.table`. Empty if the difference is not documented
         there.
     """
 
@@ -164,8 +169,8 @@ def documented(key: str, seen: tuple[Seen, ...] = (), test: str = "") -> Defende
     """Return a `Defended` with the text of an entry in `cassandra.migrate.table`.
 
     :param key: the key of the entry.
-    :param seen: in which programs it appears.
-    :param test: the path of a test of it, if no program can show it.
+    :param seen: patterns for the programs and values in which the difference appears.
+    :param test: the path of a test of the difference, if no program can show it.
     """
     entry = BY_KEY[key]
     return Defended(entry.what, entry.why, seen, test, key)
@@ -200,13 +205,14 @@ def judge(
     counts = {entry.what: 0 for entry in entries}
     undefended = []
     for difference in reported:
-        matching = [
-            (entry, seen) for entry in entries for seen in entry.seen if seen.matches(difference)
-        ]
-        used.update(seen for _, seen in matching)
-        for entry in {id(entry): entry for entry, _ in matching}.values():
-            counts[entry.what] += 1
-        if not matching:
+        is_defended = False
+        for entry in entries:
+            matching = [seen for seen in entry.seen if seen.matches(difference)]
+            used.update(matching)
+            if matching:
+                counts[entry.what] += 1
+                is_defended = True
+        if not is_defended:
             undefended.append(difference)
     stale = [seen for entry in entries for seen in entry.seen if seen not in used]
     return Verdict(undefended, stale if is_whole else [], counts)

@@ -72,7 +72,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
 
     def _started(self) -> subprocess.Popen[bytes]:
-        """Return the process of the worker; start it if necessary."""
+        """Return the process of the worker; start the process if necessary."""
         if self._process is None:
             environment = clean_environment()
             environment["DIFFERENTIAL_PROGRAMS"] = str(PROGRAMS)
@@ -93,10 +93,10 @@ class Worker:
         return self._process
 
     def ask(self, order: dict[str, Any], deadline: float = DEADLINE) -> dict[str, Any]:
-        """Send an order to the process, and return its answer.
+        """Send an order to the process, and return the answer.
 
-        If it gives no answer within `deadline` seconds or dies, the process is ended, and the
-        result is {"error": "hangs"} or {"error": "died"}.
+        If the process does not answer within `deadline` seconds, or dies, this ends the process and
+        returns {"error": "hangs"} or {"error": "died"}.
 
         :param order: see the module docstring of `tests.differential.worker`.
         """
@@ -133,7 +133,7 @@ class Worker:
         return b"".join(chunks)
 
     def close(self) -> None:
-        """Close the pipes of the process, which ends it, and wait; kill it if it does not end."""
+        """Close the pipes of the process, so that it ends. If it does not end in 5 s, kill it."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -188,13 +188,15 @@ class Side:
         """Yield the outcome of each program of a module."""
         # Programs that change the schema get a keyspace each. The others share the module's
         # keyspace, whose tables are emptied after each program.
-        module_keyspace = None if module.own_keyspace else self._create_keyspace(module.tables)
-        for program in programs:
-            program_keyspace = module_keyspace or self._create_keyspace(module.tables)
-            yield program, self._outcome(module, program, program_keyspace)
-            if module_keyspace is None:
+        if module.own_keyspace:
+            for program in programs:
+                program_keyspace = self._create_keyspace(module.tables)
+                yield program, self._outcome(module, program, program_keyspace)
                 self._drop(module, program_keyspace)
-        if module_keyspace is not None:
+        else:
+            module_keyspace = self._create_keyspace(module.tables)
+            for program in programs:
+                yield program, self._outcome(module, program, module_keyspace)
             self._drop(module, module_keyspace)
 
     def _create_keyspace(self, tables: list[str]) -> str:
@@ -212,11 +214,12 @@ class Side:
             f"CREATE KEYSPACE {name} WITH replication = "
             "{'class': 'SimpleStrategy', 'replication_factor': 1}"
         )
-        for text in tables:
-            self._session.execute(text.replace("KS.", f"{name}."))
+        for statement in tables:
+            self._session.execute(statement.replace("KS.", f"{name}."))
         return name
 
     def _drop(self, module: Module, keyspace: str) -> None:
+        """Let the worker close the keyspace's shared session, and drop the keyspace."""
         self.worker.ask({"do": "finish", "module": module.name, "keyspace": keyspace})
         self._session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}", timeout=60)
 
@@ -273,13 +276,13 @@ class Lane:
 
     def modules(self) -> list[Module]:
         """Return the programs of all files in programs/."""
-        result = []
+        modules = []
         for path in sorted(PROGRAMS.glob("*.py")):
             answer = self.sides[OURS].worker.ask({"do": "list", "module": path.stem}, START)
             if "programs" not in answer:
                 raise RuntimeError(f"{path} cannot be read: {answer}")
-            result.append(Module(path.stem, **answer))
-        return result
+            modules.append(Module(path.stem, **answer))
+        return modules
 
     def run(self, module: Module, programs: list[str]) -> dict[str, dict[str, dict[str, Any]]]:
         """Run programs of a module with all drivers; return the outcomes by program and driver."""
@@ -304,7 +307,7 @@ class Lane:
 def is_in_short_form(name: str, share: int) -> bool:
     """Return True if ``--short`` runs a program.
 
-    The choice depends only on the name, so it is the same in each run.
+    The choice depends only on the name, so the same programs are chosen in each run.
 
     :param name: the program's name.
     :param share: about one of this many programs is chosen.

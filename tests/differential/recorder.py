@@ -201,31 +201,35 @@ class Requests:
         self._preparing: dict[int, str] = {}
 
     def read(self, version: int, flags: int, stream: int, opcode: int, body: bytes) -> str | None:
-        """Return a request as a string; None for requests that the driver sends on its own."""
+        """Return a request as a string: its kind and parameters, "|", and the CQL.
+
+        Return None for requests that the driver sends on its own.
+        """
         fields = Fields(body)
         words = ["traced"] if flags & TRACING else []
         if flags & CUSTOM_PAYLOAD:
             words.append(f"payload={fields.payload()}")
         if opcode == QUERY:
-            text = fields.long_string()
+            query = fields.long_string()
             words += parameters(fields, version)
         elif opcode == EXECUTE:
-            text = self._prepared(fields)
+            query = self._prepared(fields)
             if version >= 5:
                 fields.take(fields.number(">H"))  # skip the id of the result's metadata
             words += parameters(fields, version)
         elif opcode == PREPARE:
-            text = self._preparing[stream] = fields.long_string()
+            query = self._preparing[stream] = fields.long_string()
             if version >= 5 and fields.number(">I") & 0x01:  # the flag With_keyspace
                 words.append(f"keyspace={fields.string()}")
         elif opcode == BATCH:
-            text = self._batch(fields, version, words)
+            query = self._batch(fields, version, words)
         else:
             return None
         name = {QUERY: "QUERY", EXECUTE: "EXECUTE", PREPARE: "PREPARE", BATCH: "BATCH"}[opcode]
-        return None if OWN.search(text) else " ".join([name, *words, "|", text])
+        return None if OWN.search(query) else " ".join([name, *words, "|", query])
 
     def _prepared(self, fields: Fields) -> str:
+        """Read the id of a prepared statement, and return its CQL; "?" if the id is unknown."""
         return self.prepared.get(fields.take(fields.number(">H")), "?")
 
     def _batch(self, fields: Fields, version: int, words: list[str]) -> str:
@@ -234,16 +238,16 @@ class Requests:
         statements = []
         for _ in range(fields.number(">H")):
             # The kind of a statement: 0 for CQL, 1 for the id of a prepared statement.
-            text = self._prepared(fields) if fields.number(">B") else fields.long_string()
-            statements.append(f"{text} {values(fields, are_named=False)}")
+            query = self._prepared(fields) if fields.number(">B") else fields.long_string()
+            statements.append(f"{query} {values(fields, are_named=False)}")
         words.append(f"cl={consistency(fields)}")
         words += last_parameters(fields, fields.number(">I" if version >= 5 else ">B"))
         return "; ".join(statements)
 
     def note_response(self, flags: int, stream: int, opcode: int, body: bytes) -> None:
         """Store the CQL of a prepared statement by its id, if this response answers a PREPARE."""
-        text = self._preparing.pop(stream, None)
-        if text is None or opcode != RESULT:
+        query = self._preparing.pop(stream, None)
+        if query is None or opcode != RESULT:
             return
         fields = Fields(body)
         # Skip the tracing id, warnings and custom payload, as the flags say.
@@ -255,7 +259,7 @@ class Requests:
         if flags & CUSTOM_PAYLOAD:
             fields.payload()
         if fields.number(">i") == PREPARED:
-            self.prepared[fields.take(fields.number(">H"))] = text
+            self.prepared[fields.take(fields.number(">H"))] = query
 
 
 def without_compression(body: bytes) -> bytes:
@@ -316,6 +320,7 @@ class Recorder:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def _stop(self) -> None:
+        """Stop accepting connections, and cancel the tasks of the open ones."""
         self._server.close()
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:

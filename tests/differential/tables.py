@@ -30,14 +30,15 @@ class Tables:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def _rows(self, text: str, *values: Any) -> list[dict[str, Any]]:
-        statement = SimpleStatement(text, fetch_size=5000)
-        future = self._session.execute_async(statement, values or None)
-        rows = future.result()
+    def _rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
+        """Execute a query, and return each row as a dictionary."""
+        statement = SimpleStatement(query, fetch_size=5000)
+        rows = self._session.execute_async(statement, values or None).result()
         names = rows.column_names or []
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _columns(self, keyspace: str) -> dict[str, list[dict[str, Any]]]:
+        """Return the rows of ``system_schema.columns`` for a keyspace, by the table's name."""
         columns: dict[str, list[dict[str, Any]]] = {}
         for row in self._rows(
             "SELECT * FROM system_schema.columns WHERE keyspace_name = %s", keyspace
@@ -70,7 +71,8 @@ class Tables:
         try:
             contents = self._read(qualified_table, columns, primary_key)
         except DriverException:
-            # The server cannot show one of the stored values as JSON: find out in which partition.
+            # The server cannot return one of the stored values as JSON: find out in which
+            # partition.
             contents = self._read_by_partition(qualified_table, columns, primary_key)
         return sorted(contents)
 
@@ -172,10 +174,10 @@ class Tables:
                 for column in columns
             )
             texts[f"{table} columns"] = "\n".join(lines)
-        for kind, name in (("tables", "table_name"), ("views", "view_name")):
-            for row in self._schema_rows(kind, keyspace):
+        for system_table, name_column in (("tables", "table_name"), ("views", "view_name")):
+            for row in self._schema_rows(system_table, keyspace):
                 options = {option: row.get(option) for option in OPTIONS}
-                texts[f"{row[name]} options"] = str(options)
+                texts[f"{row[name_column]} options"] = str(options)
         for row in self._schema_rows("indexes", keyspace):
             texts[f"{row['table_name']} index {row['index_name']}"] = (
                 f"{row['kind']} {dict(row['options'])}"
@@ -183,16 +185,17 @@ class Tables:
         for row in self._schema_rows("types", keyspace):
             fields = zip(row["field_names"], row["field_types"], strict=True)
             texts[f"type {row['type_name']}"] = ", ".join(
-                f"{field} {kind}" for field, kind in fields
+                f"{field} {cql_type}" for field, cql_type in fields
             )
         return texts
 
-    def _schema_rows(self, kind: str, keyspace: str) -> list[dict[str, Any]]:
-        return self._rows(f"SELECT * FROM system_schema.{kind} WHERE keyspace_name = %s", keyspace)
+    def _schema_rows(self, table: str, keyspace: str) -> list[dict[str, Any]]:
+        """Return the rows that a table of ``system_schema`` has for a keyspace."""
+        return self._rows(f"SELECT * FROM system_schema.{table} WHERE keyspace_name = %s", keyspace)
 
     def empty(self, keyspace: str) -> None:
-        """Truncate a keyspace's tables."""
+        """Truncate the keyspace's tables that have rows."""
         for table in self._columns(keyspace):
-            where = f"{quoted(keyspace)}.{quoted(table)}"
-            if self._rows(f"SELECT * FROM {where} LIMIT 1"):
-                self._session.execute(f"TRUNCATE {where}", timeout=60)
+            qualified_table = f"{quoted(keyspace)}.{quoted(table)}"
+            if self._rows(f"SELECT * FROM {qualified_table} LIMIT 1"):
+                self._session.execute(f"TRUNCATE {qualified_table}", timeout=60)

@@ -135,7 +135,8 @@ class Names:
         """Return the name of a constant object such as `UNSET_VALUE`."""
         if self._name_of is None:
             self._name_of = self._read()
-        return self._constants.get(id(value), (None, None))[1]
+        _, name = self._constants.get(id(value), (None, None))
+        return name
 
     def bases(self, cls: type) -> list[str]:
         """Return the names of all classes with which an ``except`` clause catches an error.
@@ -168,7 +169,11 @@ def error_text(error: BaseException) -> str:
 
 
 def canonical(value: Any, depth: int = 0) -> str:
-    """Return a string for a value. It is equal only for equal values of equal types."""
+    """Return a string for a value. The strings of two values are equal only if the values are
+    equal and have equal types.
+
+    :param depth: how many collections are around the value.
+    """
     cls = type(value)
     if cls in PLAIN:
         return "nan" if cls is float and math.isnan(value) else repr(value)
@@ -223,11 +228,12 @@ def _collection(value: Any, cls: type, depth: int) -> str | None:
 
 
 def _pairs(value: Any, depth: int) -> list[str]:
+    """Return "KEY: VALUE" for each item of a mapping, model or user type."""
     return [f"{canonical(key, depth)}: {canonical(item, depth + 1)}" for key, item in value.items()]
 
 
 def _object(value: Any, cls: type) -> str:
-    """Return the string for a value that is no collection.
+    """Return the string for a value that is not a collection.
 
     If nothing is known about the value, the string is the name of its class in "<>".
     """
@@ -324,7 +330,9 @@ class ProgramContext:
         return self._sessions["shared"]
 
     def set_up_mapper(self, **settings: Any) -> Any:
-        """Set up the mapper for the program's keyspace; return `cqlengine.connection`."""
+        """Set up the mapper for the program's keyspace; return the module
+        `cassandra.cqlengine.connection`.
+        """
         connection = importlib.import_module("cassandra.cqlengine.connection")
         os.environ["CQLENG_ALLOW_SCHEMA_MANAGEMENT"] = "1"
         connection.setup([self.host], self.keyspace, **{"port": self.port, **settings})
@@ -380,8 +388,8 @@ class Worker:
 
     def run(self, order: dict[str, Any]) -> dict[str, Any]:
         """Run one program, and return what it recorded, raised, warned of and printed."""
-        key = (order["module"], order["keyspace"])
-        context = self._contexts.setdefault(key, ProgramContext(order))
+        context_key = (order["module"], order["keyspace"])
+        context = self._contexts.setdefault(context_key, ProgramContext(order))
         context.shown, context.has_order = [], True
         output = io.StringIO()
         error: str | None = None
@@ -417,8 +425,9 @@ class Worker:
 
     def finish(self, order: dict[str, Any]) -> dict[str, Any]:
         """Close the session that the programs of a keyspace share; return an empty answer."""
-        for key in [key for key in self._contexts if key[1] == order["keyspace"]]:
-            self._contexts.pop(key).close_shared()
+        for module, keyspace in list(self._contexts):
+            if keyspace == order["keyspace"]:
+                self._contexts.pop((module, keyspace)).close_shared()
         return {}
 
     def answer(self, order: dict[str, Any]) -> dict[str, Any]:

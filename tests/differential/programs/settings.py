@@ -84,6 +84,7 @@ EACH = {"setting": SETTINGS, "wrong_kinds": SETTINGS}
 
 
 def setting(context, name):
+    """Record the default of a setting, and whether it can be passed and set later."""
     cluster = Cluster()
     context.record_call("default", getattr, cluster, name)
     value = getattr(cluster, name, None)
@@ -198,6 +199,7 @@ def profiles(context):
 
 
 def _hosts(count=4):
+    """Return hosts with the addresses 10.0.0.0, 10.0.0.1, and so on."""
     return [
         Host(
             DefaultEndPoint(f"10.0.0.{number}"),
