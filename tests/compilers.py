@@ -47,18 +47,20 @@ print("compiled, and in use:", cassandra.__path__[0])
 """
 
 
-def gcc_major_version(version: str) -> int | None:
-    """Return GCC's major version from the first line of ``--version``; None for other compilers."""
+def gcc_major_version(version: str) -> int:
+    """Return GCC's major version from the first line of ``--version``; 0 for other compilers."""
     match = re.search(r"(?:gcc|cc)\b.* (\d+)\.\d+\.\d+$", version)
-    return int(match[1]) if match is not None and "clang" not in version else None
+    if match is None or "clang" in version:
+        return 0
+    return int(match[1])
 
 
 # Maps each kind of compiler to a test whether the first line of its ``--version`` belongs to that
 # kind.
 KINDS: dict[str, Callable[[str], bool]] = {
-    "GCC before 14": lambda version: (gcc_major_version(version) or 14) < 14,
+    "GCC before 14": lambda version: 0 < gcc_major_version(version) < 14,
     # GCC rejects incompatible pointer types only from version 14 on.
-    "GCC 14 or newer": lambda version: (gcc_major_version(version) or 0) >= 14,
+    "GCC 14 or newer": lambda version: gcc_major_version(version) >= 14,
     "Clang": lambda version: "clang" in version,
 }
 
@@ -99,7 +101,8 @@ def version_of(command: str) -> str:
     completed = subprocess.run(
         [*command.split(), "--version"], capture_output=True, text=True, check=False
     )
-    return (completed.stdout.splitlines() or ["?"])[0]
+    lines = completed.stdout.splitlines()
+    return lines[0] if lines else "?"
 
 
 def compiles_without_warnings(name: str, command: str, sources: list[Path]) -> bool:
@@ -110,6 +113,7 @@ def compiles_without_warnings(name: str, command: str, sources: list[Path]) -> b
     flags = [*WARNINGS.split(), "-O0", "-c", "-DNDEBUG", f"-I{include}"]
 
     def compiles(source: Path) -> bool:
+        """Compile one C file; return True if the compiler succeeds."""
         output = str(source.with_suffix(".o"))
         compile_command = [
             *command.split(),
@@ -188,7 +192,8 @@ def main() -> None:
         outcomes = compile_without_building(chosen)
     else:
         outcomes = [builds_and_works(name, command) for name, command in chosen.items()]
-    print(f"{sum(outcomes)} passed, {len(outcomes) - sum(outcomes)} failed")
+    passed_count = sum(outcomes)
+    print(f"{passed_count} passed, {len(outcomes) - passed_count} failed")
     sys.exit(not all(outcomes))
 
 

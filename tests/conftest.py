@@ -34,6 +34,7 @@ if importlib.util.find_spec("hypothesis") is not None:  # `tox -e shims` does no
 
 
 def pytest_report_header() -> list[str]:
+    """Print the tested implementation at the start of the run."""
     lines = [f"turbocql: implementation={_impl.implementation}, lane={LANE}"]
     # Warn at the start if the compiled modules are older than their sources.
     changed_files = _build_stamp.changed_files(thorough=True) if LANE == "c" else None
@@ -54,7 +55,7 @@ def pytest_collection_finish() -> None:
 
 
 def _encodable(data: Any) -> Any:
-    """Return `data` with surrogates escaped in all its texts, because UTF-8 cannot encode them."""
+    """Return `data` with surrogates escaped in all its strings: UTF-8 cannot encode surrogates."""
     if isinstance(data, str):
         return data if data.isascii() else data.encode("utf-8", "backslashreplace").decode()
     if isinstance(data, dict):
@@ -68,7 +69,7 @@ def _encodable(data: Any) -> Any:
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """Make ``-n auto`` start one process more than there are cores.
 
-    Some tests only wait for a silent server, so they use no core.
+    Some tests only wait for a silent server, and use no CPU meanwhile.
     """
     return 1 + (yield)
 

@@ -33,6 +33,7 @@ class Page(HTMLParser):
         self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Record the anchors and links of one tag, which `HTMLParser` passes to this method."""
         for name, value in attrs:
             if value is None:
                 continue
@@ -81,7 +82,8 @@ def dead_links(folder: Path) -> list[str]:
     pages = read(folder)
     faults = []
     for path, page in pages.items():
-        for link in dict.fromkeys(page.links):
+        links_without_duplicates = dict.fromkeys(page.links)  # unlike a set, in the page's order
+        for link in links_without_duplicates:
             fault = fault_of(link, path, pages)
             if fault is not None:
                 faults.append(f"{path.relative_to(folder.resolve())}: {link}: {fault}")
@@ -89,6 +91,7 @@ def dead_links(folder: Path) -> list[str]:
 
 
 def main() -> int:
+    """Print the dead links of the folder on the command line; return 1 if there are any."""
     (folder,) = map(Path, sys.argv[1:])
     faults = dead_links(folder)
     print("\n".join(faults) or "no dead link")

@@ -110,7 +110,7 @@ def _open_permanent_resources() -> None:
 def _open_files() -> set[tuple[str, str]]:
     """Return (descriptor, kind) of each open file and socket of this process.
 
-    On Linux, the kind is the path, or a text such as "socket:[...]".
+    On Linux, the kind is the path, or a string such as "socket:[...]".
     """
     try:
         descriptors = os.listdir(OPEN_FILES)
@@ -130,7 +130,10 @@ def _open_files() -> set[tuple[str, str]]:
 
 
 def _live_threads() -> set[threading.Thread]:
-    # Leave out dummy threads. They stand for threads that Python did not start, such as Arrow's.
+    """Return the running threads that Python has started.
+
+    Other threads, such as those of Arrow, are listed as dummy threads, and left out.
+    """
     return {
         thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)
     }
@@ -147,13 +150,13 @@ def _child_process_ids() -> set[str]:
 
 
 def _describe_process(pid: str) -> str:
-    """Return the id and the command line of a process."""
+    """Return the process id and the command line of a process."""
     try:
         command_line = Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ")
     except OSError:
         return pid
-    text = command_line.decode(errors="replace").strip()
-    return f"{pid} ({text or 'ended, and nobody waited for it'})"
+    command = command_line.decode(errors="replace").strip()
+    return f"{pid} ({command or 'ended, and nobody waited for it'})"
 
 
 class _OpenResources:
@@ -172,7 +175,8 @@ class _OpenResources:
         one.
         """
         descriptions = [
-            _describe_file(number, kind) for number, kind in sorted(self.files - before.files)
+            _describe_file(descriptor, kind)
+            for descriptor, kind in sorted(self.files - before.files)
         ]
         for thread in self.threads - before.threads:
             location = _origins.get(thread, "an unknown place")
@@ -202,6 +206,7 @@ def _describe_file(descriptor: str, kind: str) -> str:
 
 
 def _peer_address(sock: socket.socket) -> str:
+    """Return the address that a socket is connected to; "nobody" if it is not connected."""
     try:
         return repr(sock.getpeername())
     except OSError:

@@ -26,13 +26,15 @@ def run_python(
 ) -> subprocess.CompletedProcess[str]:
     """Run `code` in a new interpreter, in an empty working directory.
 
-    So no module of the current directory or of the checkout can hide another of the same name.
+    Python imports modules from the working directory first. In an empty one, no file can hide an
+    installed module of the same name.
 
     :param env: additional environment variables.
     :param timeout: seconds.
     :param as_file: run the code from a file, not with ``-c``.
-    :param is_bare: hide the installed packages (``-S``). They do not even run code when the
-        interpreter starts, as editable installs do.
+    :param is_bare: hide the installed packages (``-S``). Editable installs then run no code when
+        the interpreter starts.
+    :returns: the completed process, with its output as strings.
     """
     environment = {**os.environ, "PYTHONPATH": HOME, **(env or {})}
     with tempfile.TemporaryDirectory() as directory:

@@ -59,6 +59,7 @@ class Relay:
         self.address = path
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one client's connection until it is closed; asyncio runs this as a task."""
         # `reset` aborts these writers, and `stop` cancels these tasks. They belong to the open
         # connections.
         self._writers.add(writer)
@@ -82,6 +83,11 @@ class Relay:
     async def _connect(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Address
     ) -> None:
+        """Connect to the node at `target`, and relay bytes until both directions have ended.
+
+        :param reader: the bytes from the client.
+        :param writer: sends bytes to the client.
+        """
         node_reader, node_writer = await asyncio.open_connection(*target)
         self._writers.add(node_writer)
         self.now += 1

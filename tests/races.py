@@ -56,6 +56,7 @@ def build_modules(python: str, folder: Path) -> None:
     :param folder: a folder for the copy of the checkout, which then contains the modules.
     """
     sources = translate_sources(folder)
+    # A program that prints the folder of that interpreter's headers, and its suffix of extensions.
     code = (
         "import sysconfig as s; print(s.get_path('include')); print(s.get_config_var('EXT_SUFFIX'))"
     )
@@ -68,14 +69,15 @@ def build_modules(python: str, folder: Path) -> None:
     compiler = os.environ.get("CC", "gcc").split()
     package = folder / "cassandra" / "_accel"
 
-    def compile_one(source: Path) -> None:
+    def compile_module(source: Path) -> None:
+        """Compile one C file into an extension module."""
         output = package / (source.stem + suffix)
         includes = [f"-I{include}", f"-I{package}"]
         command = [*compiler, *FLAGS, *includes, str(source), "-o", str(output)]
         subprocess.run(command, check=True)
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(compile_one, sources))
+        list(pool.map(compile_module, sources))  # `list` raises the error of a failed module
 
 
 def main() -> int:

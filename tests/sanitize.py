@@ -130,7 +130,9 @@ def main() -> int:
     parser.add_argument(
         "--keep", type=Path, default=None, help="where to build, for another look afterwards"
     )
-    parser.add_argument("--weekly", action="store_true", help="all rooms, and the fuzzers")
+    parser.add_argument(
+        "--weekly", action="store_true", help="all packages with compiled code, and the fuzzers"
+    )
     options, pytest_arguments = parser.parse_known_args()
     compiler = os.environ.get("CC", "gcc").split()[0]
     if shutil.which(compiler) is None:

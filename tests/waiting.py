@@ -38,7 +38,12 @@ def until(
 
 
 async def until_on_loop(condition: Callable[[], Any], seconds: float = WAIT) -> Any:
-    """Like `until`, but let the event loop run other tasks meanwhile."""
+    """Wait until `condition` returns a true value, and return that value.
+
+    Unlike `until`, this coroutine lets the event loop run other tasks meanwhile.
+
+    :param seconds: after this time, the coroutine raises an AssertionError.
+    """
     deadline = time.monotonic() + seconds
     while not (result := condition()):
         assert time.monotonic() < deadline, f"it did not come to that within {seconds} s"
@@ -47,7 +52,10 @@ async def until_on_loop(condition: Callable[[], Any], seconds: float = WAIT) -> 
 
 
 async def result_of(outcome: Any) -> Any:
-    """Return the result of a call of either API: await what asyncio returned."""
+    """Return the result of a call of the blocking or the asyncio API.
+
+    :param outcome: what the call returned. An awaitable is awaited, anything else is the result.
+    """
     return await outcome if inspect.isawaitable(outcome) else outcome
 
 
@@ -56,6 +64,7 @@ async def cancelled_after(turns: int, begin: Callable[[], Awaitable[Any]]) -> bo
 
     Wait until the task has ended. If it raised an error, raise that error.
 
+    :param begin: starts an operation, and returns an awaitable of its result.
     :returns: True if the task had ended before it was cancelled.
     """
 
