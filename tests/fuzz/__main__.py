@@ -31,11 +31,14 @@ MAX_RESIDENT_MB = 1500
 
 
 def replay(impls: list[str]) -> int:
-    """Run every input of the corpus through its fuzzer's checks; return the number of inputs."""
-    both = len(impls) > 1
+    """Run every input of the corpus through its fuzzer's checks; return the number of inputs.
+
+    :param impls: the implementations to run: "c", or "python" and "c".
+    """
+    parity = len(impls) > 1  # True if the two implementations are compared
     return (
-        fuzz_codecs.replay(both)
-        + fuzz_columns.replay(both)
+        fuzz_codecs.replay(parity)
+        + fuzz_columns.replay(parity)
         + fuzz_frames.replay(impls)
         + fuzz_bundles.replay()
     )
@@ -56,15 +59,16 @@ def main() -> None:
     seconds_per_part = options.seconds / 6  # six fuzzers run below
     rng = random.Random(seed)
     frames = [twin("frame", impl) for impl in impls]
-    both, grow = len(impls) > 1, options.grow
+    parity = len(impls) > 1  # True if the two implementations are compared
+    grow = options.grow
     print(f"seed {seed}; {replay(impls)} inputs of the corpus replayed", flush=True)
-    # The count of 0 has no effect, since the seconds are given.
+    # The first argument, a count of inputs, is 0: it has no effect if the seconds are given.
     parts: list[tuple[str, Callable[[], object]]] = [
-        ("codecs", lambda: fuzz_codecs.fuzz(0, seed, both, seconds_per_part, grow)),
-        ("columns", lambda: fuzz_columns.fuzz(0, seed, both, seconds_per_part)),
+        ("codecs", lambda: fuzz_codecs.fuzz(0, seed, parity, seconds_per_part, grow)),
+        ("columns", lambda: fuzz_columns.fuzz(0, seed, parity, seconds_per_part)),
         ("frames", lambda: fuzz_frames.run_frames(frames, 0, rng, seconds_per_part)),
         ("messages", lambda: fuzz_frames.run_messages(0, rng, seconds_per_part, grow)),
-        ("bundles", lambda: fuzz_bundles.fuzz(0, seed, both, seconds_per_part, grow)),
+        ("bundles", lambda: fuzz_bundles.fuzz(0, seed, parity, seconds_per_part, grow)),
         ("rows", lambda: fuzz_frames.run_rows(impls, 0, rng, seconds_per_part)),
     ]
     for name, run in parts:

@@ -48,8 +48,8 @@ STATUS = b"HTTP/1.1 200 OK\r\n"
 
 
 @functools.cache
-def material() -> dict[str, bytes]:
-    """Return the files of an undamaged bundle."""
+def bundle_files() -> dict[str, bytes]:
+    """Return the files of an undamaged bundle: their contents by name."""
     with tempfile.TemporaryDirectory() as directory:
         authority = Authority(Path(directory))
         certificate, key = authority.issue("client")
@@ -62,12 +62,16 @@ def material() -> dict[str, bytes]:
 
 
 def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """Return a zip archive of these files."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", method) as archive:
+    """Return a zip archive of these files.
+
+    :param files: the contents by name.
+    :param method: the compression method, a constant of `zipfile`.
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, data in files.items():
             archive.writestr(name, data)
-    return out.getvalue()
+    return buffer.getvalue()
 
 
 # -- mutations -------------------------------------------------------------------------------------
@@ -78,14 +82,14 @@ def with_damaged_bytes(data: bytes, rng: random.Random) -> bytes:
     changed = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         offset, size = rng.randrange(len(changed) + 1), rng.choice((1, 2, 4, 40))
-        damage = rng.randrange(5)
-        if damage == 0:
+        damage = rng.choice(("change", "remove", "repeat", "overwrite", "insert"))
+        if damage == "change":
             changed[offset : offset + 1] = bytes([rng.randrange(256)])
-        elif damage == 1:
+        elif damage == "remove":
             del changed[offset : offset + size]
-        elif damage == 2:
+        elif damage == "repeat":
             changed[offset:offset] = changed[offset : offset + size] * rng.choice((1, 3, 500))
-        elif damage == 3:
+        elif damage == "overwrite":
             changed[offset : offset + size] = rng.choice((b"\0", b"\xff")) * size
         else:
             changed[offset:offset] = rng.randbytes(size)
@@ -93,15 +97,18 @@ def with_damaged_bytes(data: bytes, rng: random.Random) -> bytes:
 
 
 def with_odd_json(value: Any, rng: random.Random) -> bytes:
-    """Replace a random value of a JSON document with an odd value, or delete its key."""
-    document = json.loads(json.dumps(value))
+    """Replace a random value of a JSON document with a value of `ODD`, or delete its key.
+
+    :param value: the document, which is not changed.
+    :returns: the changed document as JSON.
+    """
+    document = json.loads(json.dumps(value))  # a deep copy
     container = document
     while True:
-        key = (
-            rng.choice([*container])
-            if isinstance(container, dict)
-            else rng.randrange(len(container))
-        )
+        if isinstance(container, dict):
+            key = rng.choice([*container])
+        else:
+            key = rng.randrange(len(container))
         if isinstance(container[key], (dict, list)) and container[key] and rng.random() < 0.8:
             container = container[key]
             continue
@@ -112,41 +119,45 @@ def with_odd_json(value: Any, rng: random.Random) -> bytes:
         return json.dumps(document).encode()
 
 
-def bundle(rng: random.Random) -> bytes:
+def damaged_bundle(rng: random.Random) -> bytes:
     """Return a damaged bundle: the zip archive is damaged, or one of its files."""
-    files, kind = dict(material()), rng.randrange(6)
+    files = dict(bundle_files())
+    # Half of the bundles have a damaged file.
+    damage = rng.choice(("archive", "missing file", "odd config", "file", "file", "file"))
     method = rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
-    if kind == 0:
+    if damage == "archive":
         return with_damaged_bytes(zipped(files, method), rng)
-    if kind == 1:
+    if damage == "missing file":
         del files[rng.choice([*files])]
-    elif kind == 2:
+    elif damage == "odd config":
         files["config.json"] = with_odd_json(CONFIG, rng)
-    else:  # half of the bundles
+    else:
         name = rng.choice([*files])
         files[name] = with_damaged_bytes(files[name], rng)
     return zipped(files, method)
 
 
-def answer(rng: random.Random) -> bytes:
-    """Return a damaged HTTP response of the metadata service."""
+def damaged_answer(rng: random.Random) -> bytes:
+    """Return a damaged HTTP response of the metadata service.
+
+    Two forms keep the HTTP headers correct, so that the driver reads the damaged JSON.
+    """
     body = json.dumps(ANSWER).encode()
-    kind = rng.randrange(5)
-    if kind == 0:
+    form = rng.choice(("odd json", "damaged json", "chunked", "compressed", "damaged response"))
+    if form == "odd json":
         body = with_odd_json(ANSWER, rng)
-    elif kind == 1:
+    elif form == "damaged json":
         body = with_damaged_bytes(body, rng)
-    elif kind == 2:
+    elif form == "chunked":
         chunks = b"".join(
             b"%x\r\n%b\r\n" % (1, body[index : index + 1]) for index in range(len(body))
         )
         head = STATUS + b"Transfer-Encoding: chunked\r\n\r\n"
         return with_damaged_bytes(head + chunks + b"0\r\n\r\n", rng)
-    elif kind == 3:
-        packed = zlib.compress(body)
-        return STATUS + b"Content-Encoding: deflate\r\n\r\n" + packed
+    elif form == "compressed":
+        return STATUS + b"Content-Encoding: deflate\r\n\r\n" + zlib.compress(body)
     response = STATUS + b"Content-Length: %d\r\n\r\n" % len(body) + body
-    return response if kind < 2 else with_damaged_bytes(response, rng)
+    return with_damaged_bytes(response, rng) if form == "damaged response" else response
 
 
 # -- rules -----------------------------------------------------------------------------------------
@@ -173,8 +184,8 @@ def read_bundle(data: bytes) -> str:
     return str(refusal)
 
 
-class Canned:
-    """A fake socket that returns one answer."""
+class FakeSocket:
+    """A fake socket from which the driver reads `data`; what the driver sends is ignored."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -197,12 +208,13 @@ def read_answer(data: bytes) -> str:
 
     class Connection(cloud._TimedConnection):
         def connect(self) -> None:
-            self.sock = Canned(data)
+            """Use the fake socket instead of opening a connection."""
+            self.sock = FakeSocket(data)
 
     original_class = cloud._TimedConnection
     cloud._TimedConnection = Connection  # type: ignore[misc]
     try:
-        nodes = _asker().ask()
+        nodes = _cloud_of_good_bundle().ask()
     except DriverException as error:
         refusal = error
     else:
@@ -216,18 +228,24 @@ def read_answer(data: bytes) -> str:
 
 
 @functools.cache
-def _asker() -> cloud.Cloud:
-    return cloud.cloud_of({"secure_connect_bundle": io.BytesIO(zipped(material()))})
+def _cloud_of_good_bundle() -> cloud.Cloud:
+    """Return the driver's object that asks the metadata service; its bundle is undamaged."""
+    return cloud.cloud_of({"secure_connect_bundle": io.BytesIO(zipped(bundle_files()))})
 
 
 READERS: dict[str, Callable[[bytes], str]] = {"bundle": read_bundle, "answer": read_answer}
-MAKERS: dict[str, Callable[[random.Random], bytes]] = {"bundle": bundle, "answer": answer}
+MAKERS: dict[str, Callable[[random.Random], bytes]] = {
+    "bundle": damaged_bundle,
+    "answer": damaged_answer,
+}
 
 
 def check(kind: str, data: bytes) -> str:
-    """Read one input, and return the outcome.
+    """Read one input, and return the outcome: a string from its function in `READERS`.
 
-    If a check fails, the input is added to the corpus and printed, and the error is raised.
+    :param kind: "bundle" or "answer".
+
+    :raises AssertionError: if a check fails. The input is then added to the corpus and printed.
     """
     start_time = time.monotonic()
     try:

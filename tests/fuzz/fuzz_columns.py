@@ -44,15 +44,15 @@ def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
         return "error", str(error)
 
 
-def bodies_of(kinds: list[Any]) -> list[list[bytes]]:
+def bodies_of(types: list[Any]) -> list[list[bytes]]:
     """Return for each type the encoded values of `corpus` that it can decode.
 
     For a type that can decode none of them, return all.
     """
     bodies = corpus()
-    bodies_by_kind = []
-    for kind in kinds:
-        codec = kind.build_codec(twin("codecs", "c"))
+    bodies_by_type = []
+    for cqltype in types:
+        codec = cqltype.build_codec(twin("codecs", "c"))
         readable = []
         for body in bodies:
             try:
@@ -60,8 +60,8 @@ def bodies_of(kinds: list[Any]) -> list[list[bytes]]:
                 readable.append(body)
             except DecodeError:
                 pass
-        bodies_by_kind.append(readable or bodies)
-    return bodies_by_kind
+        bodies_by_type.append(readable or bodies)
+    return bodies_by_type
 
 
 def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> dict[str, int]:
@@ -71,44 +71,51 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> d
     :returns: how many pages were read ("columns") or refused ("error").
     """
     rng = random.Random(seed)
-    kinds = [*TYPES, *NESTED]
-    choices = [
+    types = [*TYPES, *NESTED]
+    option_choices = [
         ColumnOptions(),
         ColumnOptions(decimals=(38, 3), varints="int64", durations="struct"),
     ]
     compiled_plans = [
-        [column_plan(Implementation("c"), [kind, t.Int32Type], options) for kind in kinds]
-        for options in choices
+        [column_plan(Implementation("c"), [cqltype, t.Int32Type], options) for cqltype in types]
+        for options in option_choices
     ]
     python_plans = [
-        [column_plan(Implementation("python"), [kind, t.Int32Type], options) for kind in kinds]
-        for options in choices
+        [
+            column_plan(Implementation("python"), [cqltype, t.Int32Type], options)
+            for cqltype in types
+        ]
+        for options in option_choices
     ]
-    bodies_by_kind = bodies_of(kinds)
+    bodies_by_type = bodies_of(types)
     seen = {"columns": 0, "error": 0}
     for number in numbers(count, seconds):
-        index, option = rng.randrange(len(kinds)), rng.randrange(2)
-        rows = rng.randrange(1, 4)
-        cells = [rng.choice(bodies_by_kind[index]) for _ in range(rows)]
+        type_index, option_index = rng.randrange(len(types)), rng.randrange(2)
+        row_count = rng.randrange(1, 4)
+        cells = [rng.choice(bodies_by_type[type_index]) for _ in range(row_count)]
         if rng.randrange(2):
             # Damage only the value. The length before it stays correct, so the type's decoder reads
             # the damaged bytes.
             cells[-1] = mutated(cells[-1], rng)
+        # Each row has a cell of the type, and an int that is null or 0.
         page = b"".join(value(cell) + value(rng.choice([None, bytes(4)])) for cell in cells)
         if rng.randrange(3) == 0:
             page = mutated(page, rng)
         try:
-            kind, result = outcome(compiled_plans[option][index], page, rows)
+            compiled_plan = compiled_plans[option_index][type_index]
+            kind, result = outcome(compiled_plan, page, row_count)
             seen[kind] += 1
             if parity:
-                assert_same((kind, result), outcome(python_plans[option][index], page, rows))
+                python_plan = python_plans[option_index][type_index]
+                assert_same((kind, result), outcome(python_plan, page, row_count))
             if kind == "columns" and number % _CHECK_INTERVAL == 0:
-                check(result)
+                check_with_pyarrow(result)
         except Exception:
             for cell in cells:
                 keep("codecs", cell.hex())
             print(
-                f"finding: {kinds[index]} {choices[option]} of {rows} rows {page.hex()} (seed {seed})",  # noqa: E501
+                f"finding: {types[type_index]} {option_choices[option_index]} "
+                f"of {row_count} rows {page.hex()} (seed {seed})",
                 file=sys.stderr,
             )
             raise
@@ -116,11 +123,17 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> d
 
 
 def assert_same(first: tuple[str, Any], other: tuple[str, Any]) -> None:
-    """Raise AssertionError if the two implementations returned different outcomes."""
-    same = first[0] == other[0] and (
-        first[1] == other[1] if first[0] == "error" else dumped(first[1]) == dumped(other[1])
-    )
-    assert same, f"the implementations differ: {first[1]} and {other[1]}"
+    """Raise AssertionError if the two implementations returned different outcomes.
+
+    :param first: the result of `outcome` for one implementation.
+    :param other: the result for the other implementation.
+    """
+    (kind, result), (other_kind, other_result) = first, other
+    if kind == other_kind == "columns":
+        same = dumped(result) == dumped(other_result)
+    else:
+        same = (kind, result) == (other_kind, other_result)
+    assert same, f"the implementations differ: {result} and {other_result}"
 
 
 def replay(parity: bool) -> int:
@@ -129,17 +142,18 @@ def replay(parity: bool) -> int:
     :param parity: compare the compiled implementation with the Python one.
     """
     bodies = [bytes.fromhex(data) for (data,) in lines("codecs")]
-    for kind in [*TYPES, *NESTED]:
-        compiled_plan, python_plan = (
-            column_plan(Implementation(impl), [kind]) for impl in ("c", "python" if parity else "c")
-        )
+    # Without parity, the compiled implementation is compared with itself.
+    compared_implementation = Implementation("python" if parity else "c")
+    for cqltype in [*TYPES, *NESTED]:
+        compiled_plan = column_plan(Implementation("c"), [cqltype])
+        compared_plan = column_plan(compared_implementation, [cqltype])
         for body in bodies:
-            page = value(body) + value(None)
-            assert_same(outcome(compiled_plan, page, 2), outcome(python_plan, page, 2))
+            page = value(body) + value(None)  # two rows of one cell; the second is null
+            assert_same(outcome(compiled_plan, page, 2), outcome(compared_plan, page, 2))
     return len(bodies)
 
 
-def check(columns: Any) -> None:
+def check_with_pyarrow(columns: Any) -> None:
     """Let pyarrow validate all columns; do nothing if it is not installed."""
     try:
         import pyarrow

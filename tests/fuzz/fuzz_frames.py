@@ -70,13 +70,21 @@ FACTORIES = [tuple_factory, named_tuple_factory, dict_factory, ordered_dict_fact
 
 
 def custom_type(name: str, data: bytes) -> bytes:
-    """Return the body of a RESULT with one row that has one column of a custom type."""
-    specs = string("ks") + string("t") + string("c") + short(0) + string(name)
-    return int32(2) + int32(1) + int32(1) + specs + int32(1) + value(data)
+    """Return the body of a RESULT with one row that has one column of a custom type.
+
+    :param name: the name of the type's class in Cassandra.
+    :param data: the encoded value.
+    """
+    kind_rows, global_table_spec, column_count, row_count = int32(2), int32(1), int32(1), int32(1)
+    custom_option = short(0)
+    table_spec = string("ks") + string("t")
+    column_spec = string("c") + custom_option + string(name)
+    metadata = global_table_spec + column_count + table_spec + column_spec
+    return kind_rows + metadata + row_count + value(data)
 
 
 def streams() -> list[tuple[int, str | None, bytes]]:
-    """Return an undamaged stream of frames for each version and compression."""
+    """Return (version, compression, bytes of undamaged frames) for each of SETTINGS."""
     healthy = []
     for version, algorithm in SETTINGS:
         writer = twin("frame", "python").FrameWriter(version, responses=True)
@@ -90,8 +98,9 @@ def streams() -> list[tuple[int, str | None, bytes]]:
 
 
 def resegmented(lz4: bool, rng: random.Random) -> bytes:
-    """Return damaged envelopes in segments with correct checksums.
+    """Return damaged envelopes of version 5 in segments with correct checksums.
 
+    `lz4` selects the form of the segments: with or without compression.
     If the checksums were wrong, readers would refuse the segments and never read the envelopes.
     """
     envelopes = b"".join(
@@ -134,16 +143,16 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
         if not out:
             break
         pos = rng.randrange(len(out))
-        kind = rng.random()
-        if kind < 0.5:
+        damage = rng.random()  # selects the kind of damage; the first kind has a probability of 50%
+        if damage < 0.5:
             out[pos] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
-        elif kind < 0.65:
-            out[pos] ^= 1 << rng.randrange(8)
-        elif kind < 0.75:
+        elif damage < 0.65:
+            out[pos] ^= 1 << rng.randrange(8)  # flip one bit
+        elif damage < 0.75:
             del out[pos : pos + rng.randint(1, 8)]
-        elif kind < 0.85:
+        elif damage < 0.85:
             out[pos:pos] = rng.randbytes(rng.randint(1, 8))
-        elif kind < 0.95:
+        elif damage < 0.95:
             # Perhaps this is a length: make it the largest, -1, the smallest, or 65,535.
             out[pos : pos + 4] = rng.choice(
                 (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80\x00\x00\x00", b"\x00\x00\xff\xff")
@@ -153,14 +162,16 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
     return bytes(out)
 
 
-def read(frame: Any, version: int, algorithm: str | None, data: bytes, step: int) -> Any:
+def read(frame_module: Any, version: int, algorithm: str | None, data: bytes, step: int) -> Any:
     """Return the envelopes in `data`, or the class of the error.
 
-    :param frame: the module, compiled or Python.
+    :param frame_module: the module `frame`, compiled or Python.
+    :param version: the protocol version.
+    :param algorithm: the compression: "lz4", "snappy" or None.
     :param step: how many bytes the reader gets at once. If the number is odd, they are passed to
         `feed`; if it is even, they are written into the reader's buffer, as asyncio does.
     """
-    reader = frame.FrameReader(version, MAX_BODY)
+    reader = frame_module.FrameReader(version, MAX_BODY)
     reader.set_compression(algorithm)
     if version >= 5:
         reader.enable_segments()
@@ -183,9 +194,12 @@ def read(frame: Any, version: int, algorithm: str | None, data: bytes, step: int
 
 
 def run_frames(
-    frames: list[Any], count: int, rng: random.Random, seconds: float | None = None
+    frame_modules: list[Any], count: int, rng: random.Random, seconds: float | None = None
 ) -> int:
-    """Read `count` damaged streams, or as many as in `seconds`; return their number."""
+    """Read `count` damaged streams, or as many as in `seconds`; return their number.
+
+    :param frame_modules: the modules `frame` of the implementations to compare.
+    """
     undamaged_streams = streams()
     number = 0
     for number in numbers(count, seconds):  # noqa: B007 - how many there were
@@ -196,7 +210,7 @@ def run_frames(
             damaged = mutate(data, rng)
         # Do not read long streams in very small steps, which would take too long.
         step = rng.choice((1, 16, 777, 100_000, 100_001)) if len(damaged) < 3000 else 777
-        outcomes = [read(frame, version, algorithm, damaged, step) for frame in frames]
+        outcomes = [read(module, version, algorithm, damaged, step) for module in frame_modules]
         if outcomes[0] != outcomes[-1]:
             keep("frames", version, algorithm, step, damaged.hex())
             sys.exit(
@@ -216,7 +230,8 @@ def run_messages(
     number = 0
     messages = [
         *WHOLE,
-        *((8, custom_type(name, data), 4) for name, data in CUSTOM_TYPES for _ in range(3)),
+        # Each of CUSTOM_TYPES three times, as (opcode, body, protocol version).
+        *((RESULT, custom_type(name, data), 4) for name, data in CUSTOM_TYPES for _ in range(3)),
     ]
     user_types = [None, {}, {"ks": {"pair": dict}}]
     for number in numbers(count, seconds):  # noqa: B007 - how many there were
@@ -260,14 +275,15 @@ def run_rows(impls: list[str], count: int, rng: random.Random, seconds: float | 
     plans = []
     for impl in impls:
         codecs = twin("codecs", impl)
-        kinds = [
+        column_codecs = [
             codecs.int32(),
             codecs.text(),
             codecs.list_of(codecs.int64()),
             codecs.uuid(),
             codecs.timestamp(),
         ]
-        plans.append(twin("rows", impl).RowPlan(["a", "b", "c", "d", "e"], kinds))
+        plans.append(twin("rows", impl).RowPlan(["a", "b", "c", "d", "e"], column_codecs))
+    # A row of valid values: int, text, list of two bigint, uuid, timestamp.
     row = (
         value(int32(1))
         + value(b"text")
@@ -300,12 +316,13 @@ def run_rows(impls: list[str], count: int, rng: random.Random, seconds: float | 
 
 def replay(impls: list[str]) -> int:
     """Read all frames and messages of the corpus again; return their number."""
-    frames = [twin("frame", impl) for impl in impls]
+    frame_modules = [twin("frame", impl) for impl in impls]
     kept_frames, kept_messages = lines("frames"), lines("messages")
     for version, algorithm, step, data in kept_frames:
         name = None if algorithm == "None" else algorithm
         outcomes = [
-            read(frame, int(version), name, bytes.fromhex(data), int(step)) for frame in frames
+            read(module, int(version), name, bytes.fromhex(data), int(step))
+            for module in frame_modules
         ]
         assert outcomes[0] == outcomes[-1], data
     for opcode, flags, version, data in kept_messages:

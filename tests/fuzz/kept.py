@@ -24,7 +24,9 @@ def lines(part: str) -> list[list[str]]:
     :param part: the name of the fuzzer, which is that of the file.
     """
     path = CORPUS / f"{part}.txt"
-    return [line.split() for line in path.read_text().splitlines() if line] if path.exists() else []
+    if not path.exists():
+        return []
+    return [line.split() for line in path.read_text().splitlines() if line]
 
 
 def keep(part: str, *fields: object) -> None:
@@ -48,8 +50,9 @@ class Shapes:
         self.seen: set[str] = set()
 
     def see(self, outcome: str, data: bytes, *fields: object) -> None:
-        """Add `data` to the corpus if its outcome is the first of its kind, and `grow` is set.
+        """Add `data` to the corpus if `grow` is set, and its outcome is the first of its kind.
 
+        :param outcome: a message, in which numbers, names and values do not matter.
         :param fields: fields that precede `data` in the line of the corpus.
         """
         if self.grow and 0 < len(data) <= _MAX_INPUT:
@@ -60,9 +63,15 @@ class Shapes:
 
 
 def numbers(count: int, seconds: float | None) -> Iterator[int]:
-    """Yield 0, 1, and so on: `count` numbers, or if `seconds` is given, until they have passed."""
-    end = None if seconds is None else time.monotonic() + seconds
+    """Yield 0, 1, and so on: `count` numbers, or as many as fit into `seconds`.
+
+    :param count: is ignored if `seconds` is not None.
+    """
+    if seconds is None:
+        yield from range(count)
+        return
+    end = time.monotonic() + seconds
     number = 0
-    while number < count if end is None else time.monotonic() < end:
+    while time.monotonic() < end:
         yield number
         number += 1
