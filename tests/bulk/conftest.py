@@ -31,11 +31,13 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     dict_factory,
     named_tuple_factory,
     ordered_dict_factory,
-    lambda names, rows: dict.fromkeys(names),
+    lambda names, rows: dict.fromkeys(
+        names
+    ),  # a row factory of an application, which drops the rows
 )
 
 
-class Shut:
+class FieldlessType:
     """A class that an application has registered for user types. Its instances drop all fields.
 
     A bulk operation must not decode user types with this class, or it would lose their values.
@@ -82,8 +84,11 @@ def settings_of(node: LocalCluster, factory: Callable[..., Any]) -> dict[str, An
     }
 
 
-def spoil(session: Any, handler: Any) -> None:
-    """Give the session settings that an application may use and bulk operations must ignore."""
+def set_unusual_settings(session: Any, handler: Any) -> None:
+    """Give the session settings that an application may use and bulk operations must ignore.
+
+    :param handler: the protocol handler of the session, one of `HANDLERS`.
+    """
     session.client_protocol_handler = handler
     session.default_vector_type = "numpy"
     session.default_fetch_size = 1
@@ -103,6 +108,7 @@ def content_of(session: Session, table: str) -> list[tuple[str, ...]]:
 
 
 def _text_of(value: Any) -> str:
+    """Return a string that is the same for equal values."""
     # Nodes may return the elements of nested sets and maps in another order. Sort them, because the
     # order must not count as a difference.
     if isinstance(value, SortedSet):

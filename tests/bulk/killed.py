@@ -1,6 +1,6 @@
 """A bulk operation in a process of its own, which the tests in test_kills.py kill.
 
-python -m tests.bulk.killed KIND HOST PORT KEYSPACE FOLDER
+python -m tests.bulk.killed OPERATION HOST PORT KEYSPACE FOLDER
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ def run_operation(session: Session, operation: str, keyspace: str, folder: Path)
 
 
 def main() -> None:
-    kind, host, port, keyspace, folder = sys.argv[1:]
+    """Run the operation that the command line names."""
+    operation, host, port, keyspace, folder = sys.argv[1:]
     with Cluster([host], port=int(port)) as cluster, cluster.connect() as session:
-        run_operation(session, kind, keyspace, Path(folder))
+        run_operation(session, operation, keyspace, Path(folder))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,10 @@ def _text(rng: random.Random, letters: str = LETTERS) -> str:
 
 
 def _signed_integer(rng: random.Random, bits: int) -> int:
-    # Draw the limits and the numbers around zero more often than others: errors are likelier there.
+    """Return a random signed integer of `bits` bits.
+
+    The limits and the numbers around zero are drawn most often: errors are likelier there.
+    """
     limit = 1 << (bits - 1)
     return rng.choice((0, 1, -1, limit - 1, -limit, rng.randrange(-limit, limit)))
 
@@ -144,10 +147,11 @@ class Schema:
         """
         rng = self.rng
         if not depth or (not is_nested and rng.random() < 0.4):
-            kind = rng.choice([name for name in SCALARS if not is_ordered or name not in UNORDERED])
-            return kind, SCALARS[kind]
+            scalars = [name for name in SCALARS if not (is_ordered and name in UNORDERED)]
+            scalar = rng.choice(scalars)
+            return scalar, SCALARS[scalar]
         containers = ["list", "map", "set", "tuple", "vector"]
-        user_types = [name for name, fields in self.types.items() if not is_ordered]
+        user_types = [] if is_ordered else list(self.types)
         container = rng.choice([*containers, *user_types])
         if container in user_types:
             fields = self.types[container]
@@ -160,9 +164,9 @@ class Schema:
                 make(rng) if rng.random() < 0.8 else None for _, make in inner
             )
         if container == "vector":
-            kind = rng.choice(["float", "int", "bigint", "text"])
-            make = SCALARS[kind]
-            return f"vector<{kind}, 3>", lambda rng: [make(rng) for _ in range(3)]
+            element = rng.choice(["float", "int", "bigint", "text"])
+            make = SCALARS[element]
+            return f"vector<{element}, 3>", lambda rng: [make(rng) for _ in range(3)]
         key, make_key = self._type(depth - 1, is_ordered=is_ordered or container != "list")
         if container == "map":
             value, make_value = self._type(depth - 1, is_ordered=is_ordered)
@@ -170,28 +174,29 @@ class Schema:
             # value is a list of pairs instead.
             return f"frozen<map<{key}, {value}>>", lambda rng: _Pairs(
                 (key_value, make_value(rng))
-                for key_value in _without_duplicates(make_key(rng) for _ in _some(rng))
+                for key_value in _without_duplicates(make_key(rng) for _ in _random_range(rng))
             )
-        return f"frozen<{container}<{key}>>", lambda rng: [make_key(rng) for _ in _some(rng)]
+        return f"frozen<{container}<{key}>>", lambda rng: [
+            make_key(rng) for _ in _random_range(rng)
+        ]
 
     def statements(self) -> list[str]:
         """Return the statements that create the types and the tables."""
-        texts = []
+        statements = []
         for name, fields in self.types.items():
-            parts = ", ".join(f"{_quoted(field.name)} {field.cql_type}" for field in fields)
-            texts.append(f"CREATE TYPE {_quoted(name)} ({parts})")
+            field_list = ", ".join(f"{_quoted(field.name)} {field.cql_type}" for field in fields)
+            statements.append(f"CREATE TYPE {_quoted(name)} ({field_list})")
         partition = ", ".join(_quoted(column.name) for column in self.partition)
         clustering = ", ".join(_quoted(column.name) for column in self.clustering)
         for table in ("source", "target"):
-            parts = ", ".join(
+            column_list = ", ".join(
                 f"{_quoted(column.name)} {column.cql_type}"
                 + (" static" if column is self.static else "")
                 for column in self.columns
             )
-            texts.append(
-                f"CREATE TABLE {table} ({parts}, PRIMARY KEY (({partition}), {clustering}))"
-            )
-        return texts
+            primary_key = f"PRIMARY KEY (({partition}), {clustering})"
+            statements.append(f"CREATE TABLE {table} ({column_list}, {primary_key})")
+        return statements
 
     def insert(self) -> str:
         """Return the INSERT that writes a row of `rows` into ``source``."""
@@ -211,13 +216,16 @@ class Schema:
         ]
 
 
-def _some(rng: random.Random) -> range:
-    # Callers loop over this range, and make one element of a collection in each turn.
+def _random_range(rng: random.Random) -> range:
+    """Return a range as long as a random collection: callers make one element in each turn."""
     return range(rng.choice((1, 1, 2, 5)))
 
 
 def _without_duplicates(values: Iterable[Any]) -> list[Any]:
-    # The values may have no hash, so two are the same if their `repr` is.
+    """Return the values without repetitions. Two values are the same if their `repr` is.
+
+    So values without a hash, such as dicts, are allowed.
+    """
     return list({repr(value): value for value in values}.values())
 
 

@@ -34,27 +34,30 @@ MAX_RUNS = 60
 TIMEOUT = 60.0  # seconds within which a run that is not killed must end
 
 
-class KilledWork:
+class KilledOperation:
     """Runs the program ``tests.bulk.killed`` again and again on one folder, and may kill it.
 
-    :param kind: the operation: "scan", "copy", "unload" or "load".
+    :param name: the operation: "scan", "copy", "unload" or "load".
     :param folder: for the checkpoint and the files of the operation.
     """
 
-    def __init__(self, node: LocalCluster, kind: str, keyspace: str, folder: Path) -> None:
+    def __init__(self, node: LocalCluster, name: str, keyspace: str, folder: Path) -> None:
         host, port = node.contact_points[0], str(node.port)
-        self._command = [sys.executable, "-m", "tests.bulk.killed", kind, host, port, keyspace, str(folder)]  # fmt: skip  # noqa: E501
+        self._command = [sys.executable, "-m", "tests.bulk.killed", name, host, port, keyspace, str(folder)]  # fmt: skip  # noqa: E501
         self._folder = folder
         self.kills = 0
 
     def _state(self) -> object:
-        # The process creates or replaces a file at each step. So a name or an inode number changes.
+        """Return the names and inode numbers of the files, which change at each step.
+
+        At each step, the process creates or replaces a file.
+        """
         return sorted((path.name, path.stat().st_ino) for path in self._folder.rglob("*"))
 
     def run(self, changes: int | None) -> bool:
         """Run the process once, and kill it after `changes` changes of its files.
 
-        :param changes: None does not kill the process.
+        :param changes: None lets the process finish.
         :returns: True if the process finished, False if it was killed.
         """
         # `python -m` imports from the working directory first. Run it in another folder than the
@@ -81,9 +84,11 @@ class KilledWork:
                 process.wait(TIMEOUT)
 
     def _has_progressed(self, process: subprocess.Popen[bytes], before: object) -> bool:
+        """Return True if the process has ended, or has changed its files since `before`."""
         return process.poll() is not None or self._safe_state() != before
 
     def _safe_state(self) -> object:
+        """Return the state of the files; None if a file vanished while the state was read."""
         try:
             return self._state()
         except FileNotFoundError:  # the process has just replaced a file
@@ -101,6 +106,7 @@ class KilledWork:
 
 @pytest.fixture
 def tables(session: Session) -> Session:
+    """Return a session in a keyspace with the tables ``source``, which has ROWS, and ``target``."""
     for table in ("source", "target"):
         session.execute(f"CREATE TABLE {table} (k int PRIMARY KEY, v text)")
     insert = session.prepare("INSERT INTO source (k, v) VALUES (?, ?)")
@@ -109,23 +115,26 @@ def tables(session: Session) -> Session:
 
 
 def rows_of(session: Session, table: str) -> list[tuple[int, str]]:
+    """Return the rows of a table, sorted by key."""
     return sorted(map(tuple, session.execute(f"SELECT k, v FROM {table}")))
 
 
 def write_csv_file(folder: Path) -> None:
+    """Write ROWS into the file that the operation "load" reads."""
     with open(folder / "in.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("k", "v"), *ROWS])
 
 
 @pytest.mark.parametrize("seed", SEEDS[:5])
-@pytest.mark.parametrize("kind", ["copy", "load"])
+@pytest.mark.parametrize("name", ["copy", "load"])
 def test_killed_copies_and_loads_have_written_every_row_in_the_end(
-    tables: Session, node: LocalCluster, tmp_path: Path, kind: str, seed: int
+    tables: Session, node: LocalCluster, tmp_path: Path, name: str, seed: int
 ) -> None:
+    """A copy or a load that is killed and repeated until it finishes writes each row once."""
     write_csv_file(tmp_path)
-    work = KilledWork(node, kind, tables.keyspace or "", tmp_path)
-    work.run_to_the_end(random.Random(seed))
-    assert work.kills
+    operation = KilledOperation(node, name, tables.keyspace or "", tmp_path)
+    operation.run_to_the_end(random.Random(seed))
+    assert operation.kills
     assert rows_of(tables, "target") == ROWS
 
 
@@ -133,9 +142,11 @@ def test_killed_copies_and_loads_have_written_every_row_in_the_end(
 def test_a_killed_scan_returns_all_rows_and_repeats_at_most_a_page(
     tables: Session, node: LocalCluster, tmp_path: Path, seed: int
 ) -> None:
-    work = KilledWork(node, "scan", tables.keyspace or "", tmp_path)
-    work.run_to_the_end(random.Random(seed))
-    assert work.kills
+    """A scan continues from its checkpoint: only the page at which it was killed is read again."""
+    operation = KilledOperation(node, "scan", tables.keyspace or "", tmp_path)
+    operation.run_to_the_end(random.Random(seed))
+    assert operation.kills
+    # How often each key was returned.
     counts = Counter(
         int(line.split("\t")[0])
         for line in (tmp_path / "rows").read_text(encoding="utf-8").splitlines()
@@ -144,16 +155,21 @@ def test_a_killed_scan_returns_all_rows_and_repeats_at_most_a_page(
         if "\ttext " in line
     )
     assert set(counts) == set(range(COUNT))
-    assert sum(counts.values()) - COUNT <= work.kills * PAGES["page_size"]
+    repeated_rows = sum(counts.values()) - COUNT
+    assert repeated_rows <= operation.kills * PAGES["page_size"]
 
 
 @pytest.mark.parametrize("seed", SEEDS[:5])
 def test_an_unload_that_was_killed_has_no_manifest_and_whole_files(
     tables: Session, node: LocalCluster, tmp_path: Path, seed: int
 ) -> None:
-    work = KilledWork(node, "unload", tables.keyspace or "", tmp_path)
-    if work.run(random.Random(seed).randrange(2, 40)):
-        # It finished before it was killed.
+    """A killed unload leaves files with whole rows, but no manifest, which marks a complete unload.
+
+    The folder cannot be used again; an unload into another folder can be loaded.
+    """
+    operation = KilledOperation(node, "unload", tables.keyspace or "", tmp_path)
+    has_finished = operation.run(random.Random(seed).randrange(2, 40))
+    if has_finished:  # the unload was quicker than the kill
         assert (tmp_path / "out" / "_manifest.json").exists()
         return
     assert not (tmp_path / "out" / "_manifest.json").exists()

@@ -32,7 +32,7 @@ from tests.statements import prepared_insert
 
 KINDS = {"id": "bigint", "name": "text", "amount": "decimal", "at": "timestamp", "flag": "boolean"}
 COLUMNS = [Column(name, lookup_cqltype(kind), name == "id") for name, kind in KINDS.items()]
-ROUNDS = 150
+ROUNDS = 150  # damaged files per test
 
 
 class Outcome(NamedTuple):
@@ -53,7 +53,7 @@ Load = Callable[[Path], Outcome]
 
 @pytest.fixture
 def load(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Return a function that reads and binds a file as a load does, but sends nothing."""
+    """Return a function that reads and binds a file as `Session.load` does, but sends nothing."""
     monkeypatch.setattr(binding, "bind", implementation.bind)
     monkeypatch.setattr(binding, "grouping", implementation.grouping)
     monkeypatch.setattr(csv_files, "csv_rows", implementation.csv_rows)
@@ -154,9 +154,14 @@ def timestamp_of(text: str) -> Any:
     if match is None:
         raise Refused(text)
     day, _, clock, seconds, _, zone, _ = match.groups()
-    seconds = (seconds or ":00")[:10]  # at most ":SS.ffffff", as strptime reads only microseconds
-    zone = "+00:00" if zone in (None, "z", "Z") else zone
-    zone = zone if ":" in zone else f"{zone[:3]}:{zone[3:] or '00'}"
+    seconds = (
+        seconds[:10] if seconds else ":00"
+    )  # at most ":SS.ffffff", as strptime reads only microseconds
+    if zone in (None, "z", "Z"):
+        zone = "+00:00"
+    elif ":" not in zone:  # "+01" and "+0100" become "+01:00"
+        hours, minutes = zone[:3], zone[3:] or "00"
+        zone = f"{hours}:{minutes}"
     date_format = "%Y-%m-%d %H:%M:%S.%f%z"
     fraction = "" if "." in seconds else ".0"
     try:
@@ -260,6 +265,7 @@ def test_csv(
         is_closed = True
 
         def oracle_rows(data: bytes) -> Iterator[tuple[int, list[str] | None]]:
+            """Yield the rows of `csv_oracle`; note whether the last quote is closed."""
             nonlocal is_closed
             try:
                 yield from csv_oracle(data)
@@ -300,8 +306,12 @@ def json_value(kind: str, value: Any) -> Any:
         return None
     if isinstance(value, str):
         return value_of(kind, value)
-    kinds = {bool: ("boolean",), int: ("bigint", "decimal", "timestamp"), Decimal: ("decimal",)}
-    if kind in kinds.get(type(value), ()):
+    accepting_types = {
+        bool: ("boolean",),
+        int: ("bigint", "decimal", "timestamp"),
+        Decimal: ("decimal",),
+    }
+    if kind in accepting_types.get(type(value), ()):
         return value
     raise Refused(value)
 
@@ -313,6 +323,7 @@ def json_oracle(line: str) -> list[Any]:
     """
 
     def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return a JSON object as a dict; raise Refused if it has a name twice."""
         if len({name for name, _ in pairs}) < len(pairs):
             raise Refused(pairs)
         return dict(pairs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,11 @@ from cassandra.testing import LocalCluster
 from tests.bulk.conftest import (
     FACTORIES,
     HANDLERS,
-    Shut,
+    FieldlessType,
     content_of,
     difference,
+    set_unusual_settings,
     settings_of,
-    spoil,
 )
 from tests.bulk.schemas import Schema
 
@@ -33,9 +34,10 @@ pytestmark = [
 FIRST = int(os.environ.get("TURBOCQL_BULK_FIRST_SEED", "0"))
 SEEDS = range(FIRST, FIRST + int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))
 ROWS = 40
-# The rows then take several pages and several ranges of tokens.
-PAGE_SIZE = 7
-SPLITS = 3
+# With these limits, the rows take several pages and several token ranges.
+PAGE_SIZE = 7  # rows
+SPLITS = 3  # token ranges
+# The options of `unload` for each form of the files.
 FORMS: list[dict[str, Any]] = [
     {"format": "csv"},
     {"format": "csv", "compression": "gzip"},
@@ -60,12 +62,12 @@ def load_options(form: dict[str, Any]) -> dict[str, Any]:
 def prepare(session: Session, seed: int) -> list[Any]:
     """Create the tables ``source`` and ``target`` of a seed, and fill ``source`` with rows.
 
-    :returns: the content of ``source``.
+    :returns: the rows of ``source``, as `content_of` returns them.
     """
     assert session.keyspace is not None
     schema = Schema(seed, session.keyspace)
-    for text in schema.statements():
-        session.execute(text)
+    for statement in schema.statements():
+        session.execute(statement)
     insert = session.prepare(schema.insert())
     for row in schema.rows(ROWS):
         session.execute(insert, row)
@@ -79,30 +81,42 @@ def prepare(session: Session, seed: int) -> list[Any]:
     return expected
 
 
-def names_of(session: Session) -> tuple[str, str]:
+def table_names(session: Session) -> tuple[str, str]:
+    """Return the names of the tables ``source`` and ``target`` with their keyspace."""
     return f"{session.keyspace}.source", f"{session.keyspace}.target"
+
+
+def forms_with_settings(seed: int) -> Iterator[tuple[dict[str, Any], tuple[Any, Any]]]:
+    """Yield (form, (protocol handler, row factory)) for each of FORMS.
+
+    There are more combinations of handlers and factories than forms, so each seed begins with
+    another combination.
+    """
+    combinations = itertools.cycle(itertools.product(HANDLERS, FACTORIES))
+    return zip(FORMS, itertools.islice(combinations, seed, None), strict=False)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_tables_are_the_same_after_a_round_trip(
     session: Session, node: LocalCluster, tmp_path: Path, seed: int
 ) -> None:
+    """A table that is unloaded and loaded, or copied, has the same rows as before.
+
+    This holds for each form of the files, whatever settings and types the session has.
+    """
     expected = prepare(session, seed)
-    source, target = names_of(session)
-    # A test uses only as many combinations as there are formats, so each seed begins at another.
-    combinations = itertools.islice(
-        itertools.cycle(itertools.product(HANDLERS, FACTORIES)), seed, None
-    )
-    for number, (form, (handler, factory)) in enumerate(zip(FORMS, combinations, strict=False)):
+    source, target = table_names(session)
+    for number, (form, (handler, factory)) in enumerate(forms_with_settings(seed)):
         with Cluster(**settings_of(node, factory)) as cluster, cluster.connect() as other_session:
-            spoil(other_session, handler)
+            set_unusual_settings(other_session, handler)
             for name in ("inner", "Outer type"):
-                cluster.register_user_type(session.keyspace or "", name, Shut)
+                cluster.register_user_type(session.keyspace or "", name, FieldlessType)
             folder = tmp_path / str(number)
             report = other_session.unload(
                 source, folder, page_size=PAGE_SIZE, splits=SPLITS, **form
             )
-            assert report.rows == len(expected) == other_session.count(source, splits=SPLITS)
+            assert report.rows == len(expected)
+            assert other_session.count(source, splits=SPLITS) == len(expected)
             other_session.load(target, folder, progress=False, **load_options(form))
             assert not difference(session, expected, content_of(session, "target")), (form, handler)
             session.execute("TRUNCATE target")
@@ -118,25 +132,23 @@ def test_tables_are_the_same_after_a_round_trip(
 async def test_tables_are_the_same_after_a_round_trip_of_asyncio(
     session: Session, node: LocalCluster, tmp_path: Path, seed: int
 ) -> None:
+    """The asyncio API unloads, loads and copies tables with the same results."""
     expected = prepare(session, seed)
-    source, target = names_of(session)
-    # A test uses only as many combinations as there are formats, so each seed begins at another.
-    combinations = itertools.islice(
-        itertools.cycle(itertools.product(HANDLERS, FACTORIES)), seed, None
-    )
-    for number, (form, (handler, factory)) in enumerate(zip(FORMS, combinations, strict=False)):
+    source, target = table_names(session)
+    for number, (form, (handler, factory)) in enumerate(forms_with_settings(seed)):
         async with (
             aio.Cluster(**settings_of(node, factory)) as cluster,
             await cluster.connect() as other_session,
         ):
-            spoil(other_session, handler)
+            set_unusual_settings(other_session, handler)
             for name in ("inner", "Outer type"):
-                await cluster.register_user_type(session.keyspace or "", name, Shut)
+                await cluster.register_user_type(session.keyspace or "", name, FieldlessType)
             folder = tmp_path / str(number)
             report = await other_session.unload(
                 source, folder, page_size=PAGE_SIZE, splits=SPLITS, **form
             )
-            assert report.rows == len(expected) == await other_session.count(source, splits=SPLITS)
+            assert report.rows == len(expected)
+            assert await other_session.count(source, splits=SPLITS) == len(expected)
             await other_session.load(target, folder, progress=False, **load_options(form))
             assert not difference(session, expected, content_of(session, "target")), (form, handler)
             session.execute("TRUNCATE target")
