@@ -64,10 +64,12 @@ class Accountant:
             return self._next
 
     def note_written(self, number: int) -> None:
+        """Record that the nodes have acknowledged the write with this number."""
         with self._lock:
             self.acknowledged.add(number)
 
     def note_failed(self, error: BaseException) -> None:
+        """Count an error of a request by its class."""
         with self._lock:
             self.failed[type(error).__name__] += 1
 
@@ -82,6 +84,7 @@ class Accountant:
                 self.crossed.append(f"asked for {requested}, got {rows}")
 
     def note_hung(self, what: str) -> None:
+        """Record a description of a request that did not end."""
         with self._lock:
             self.hung.append(what)
 
@@ -94,15 +97,15 @@ class Accountant:
         lists = SimpleStatement("SELECT l FROM lists", consistency_level=ConsistencyLevel.ALL)
         for row in session.execute(lists, timeout=60):
             appended.update(row.l or ())
+
+        def is_stored(number: int) -> bool:
+            return number in appended if number % 2 else number in keys_read
+
         return Verdict(
             acknowledged=len(self.acknowledged),
             failed=sum(self.failed.values()),
             reads=self.reads,
-            lost=sorted(
-                number
-                for number in self.acknowledged
-                if number not in (appended if number % 2 else keys_read)
-            ),
+            lost=sorted(number for number in self.acknowledged if not is_stored(number)),
             doubled=sorted(number for number, times in appended.items() if times > 1),
             crossed=self.crossed,
             hung=self.hung,

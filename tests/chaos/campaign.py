@@ -17,17 +17,18 @@ from cassandra.testing import LocalCluster
 from .accountant import LISTS, Accountant, Verdict
 from .network import Network
 
-TIMEOUT = 5.0  # seconds, for each request
+TIMEOUT = 5.0  # seconds; the timeout of each request
 PATIENCE = 30.0  # seconds; a request that takes longer counts as hung
-THREADS = 3
-TASKS = 20
-IN_FLIGHT = 30
+THREADS = 3  # threads that make blocking calls
+TASKS = 20  # tasks that use the asyncio API
+IN_FLIGHT = 30  # requests with callbacks that are in flight at the same time
 NODES = 3
 
 INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 APPEND = "UPDATE lists SET l = l + ? WHERE k = ?"
 READ = "SELECT k, v FROM t WHERE k = ?"
 
+# The name of a fault, a function that begins the fault, and a function that ends it.
 Fault = tuple[str, Callable[[], None], Callable[[], None]]
 
 
@@ -38,7 +39,7 @@ def settings(network: Network) -> dict[str, Any]:
     )
     return {
         "contact_points": network.contact_points,
-        "endpoint_factory": network.places,
+        "endpoint_factory": network.endpoint_factory,
         "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
         "reconnection_policy": ConstantReconnectionPolicy(0.5, None),
         "connect_timeout": 3,
@@ -48,14 +49,15 @@ def settings(network: Network) -> dict[str, Any]:
 
 
 def next_request(accountant: Accountant, rng: random.Random) -> tuple[str, int, Any]:
-    """Choose the next request: return its statement, its number, and its values.
+    """Return the statement of a random request, its number, and its values.
 
     A write with an even number inserts a row with this key. A write with an odd number appends the
-    number to a list, in which it shows if the write was repeated. A read looks for an even number.
+    number to a list: if the write is applied twice, the list has the number twice. A read selects
+    an even number.
     """
     if accountant.acknowledged and rng.random() < 0.3:
         # Choose an even number, because only these are keys that a read can find.
-        number = rng.randrange(1, 1 + len(accountant.acknowledged)) * 2
+        number = 2 * rng.randrange(1, 1 + len(accountant.acknowledged))
         return READ, number, (number,)
     number = accountant.number()
     if number % 2:
@@ -83,12 +85,14 @@ class Load:
             thread.start()
 
     def _prepare(self, session: Session) -> dict[str, Any]:
+        """Return the prepared statements by their queries; only the append is not idempotent."""
         prepared = {text: session.prepare(text) for text in (INSERT, APPEND, READ)}
         prepared[INSERT].is_idempotent = prepared[READ].is_idempotent = True
         return prepared
 
-    def _note(self, statement: str, number: int, rows: Any) -> None:
-        if statement is READ:
+    def _note(self, query: str, number: int, rows: Any) -> None:
+        """Report the success of a request to the accountant."""
+        if query is READ:
             self._accountant.note_read(number, [tuple(row) for row in rows])
         else:
             self._accountant.note_written(number)
@@ -136,6 +140,7 @@ class Load:
                 self._accountant.note_hung("futures at the end")
 
     def _run_tasks(self, number: int) -> None:
+        """Run the tasks of the asyncio API in an event loop of this thread."""
         asyncio.run(self._tasks(number))
 
     async def _tasks(self, number: int) -> None:
@@ -145,7 +150,8 @@ class Load:
             prepared = {text: await session.prepare(text) for text in (INSERT, APPEND, READ)}
             prepared[INSERT].is_idempotent = prepared[READ].is_idempotent = True
 
-            async def task(rng: random.Random) -> None:
+            async def send_requests(rng: random.Random) -> None:
+                """Send one request after the other until the load is stopped."""
                 while not self._over.is_set():
                     statement, request_number, values = next_request(self._accountant, rng)
                     try:
@@ -160,8 +166,9 @@ class Load:
                         self._accountant.note_failed(error)
 
             # Add 100, so that the seeds differ from those of the threads.
-            rngs = (random.Random(self._seed + number + 100 + n) for n in range(TASKS))
-            await asyncio.gather(*map(task, rngs))
+            first_seed = self._seed + number + 100
+            rngs = [random.Random(first_seed + task_number) for task_number in range(TASKS)]
+            await asyncio.gather(*map(send_requests, rngs))
 
     def stop(self) -> None:
         """Tell all threads to end, and record those that hang."""
@@ -173,13 +180,10 @@ class Load:
 
 
 def faults(local: LocalCluster, network: Network, rng: random.Random) -> list[Fault]:
-    """Return the faults to choose from, each as (name, function that begins it, one that ends it).
-
-    They are at a random node or at its proxy.
-    """
-    # In the loop, each lambda keeps its own fault as the default value of a parameter.
+    """Return the faults to choose from. All are at the same random node, or at its proxy."""
     index = rng.randrange(NODES)
     node = index + 1
+    # Each lambda keeps the fault of its turn of the loop as the default value of a parameter.
     network_faults: list[Fault] = [
         (
             f"{fault} at node {node}",
@@ -197,9 +201,10 @@ def faults(local: LocalCluster, network: Network, rng: random.Random) -> list[Fa
 
 
 def slow_faults(local: LocalCluster) -> list[Fault]:
-    """Return the faults that take about a minute, each as in `faults`."""
+    """Return the faults that take about a minute."""
 
     def restart_all() -> None:
+        """Restart one node after the other."""
         for node in range(1, 1 + NODES):
             local.restart(node)
 
@@ -214,7 +219,7 @@ def slow_faults(local: LocalCluster) -> list[Fault]:
     ]
 
 
-def rounds(local: LocalCluster, network: Network, rng: random.Random) -> Iterator[Fault]:
+def fault_sequence(local: LocalCluster, network: Network, rng: random.Random) -> Iterator[Fault]:
     """Yield faults without end.
 
     At first, each slow fault comes after three quick ones. After that, one fault of twelve is slow.
@@ -259,7 +264,7 @@ def run(
         load = Load(network, accountant, seed)
         end_time = time.monotonic() + seconds
         pause = threading.Event()  # never set: it only waits
-        for name, begin, end in rounds(local, network, rng):
+        for name, begin, end in fault_sequence(local, network, rng):
             if time.monotonic() > end_time:
                 break
             acknowledged_before = len(accountant.acknowledged)

@@ -15,8 +15,11 @@ from cassandra.connection import DefaultEndPoint, EndPoint, EndPointFactory
 from tests.proxies import Relay
 
 
-class Places(EndPointFactory):
-    """Gives the driver the address of a node's proxy instead of the node's address."""
+class ProxyEndPoints(EndPointFactory):
+    """Gives the driver the address of a node's proxy instead of the node's address.
+
+    :param port_of: returns the port of the proxy for the address of a node.
+    """
 
     def __init__(self, port_of: Callable[[str], int]) -> None:
         self._port_of = port_of
@@ -38,6 +41,7 @@ class Network:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
+        """Run the loop until it is stopped; this is the function of the thread."""
         try:
             self._loop.run_forever()
             self._loop.run_until_complete(self._end_tasks())
@@ -45,6 +49,7 @@ class Network:
             self._loop.close()
 
     async def _end_tasks(self) -> None:
+        """Cancel all other tasks of the loop, and wait until they have ended."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -64,14 +69,14 @@ class Network:
         self._thread.join(10)
 
     @property
-    def places(self) -> Places:
-        return Places(self._port_of)
+    def endpoint_factory(self) -> ProxyEndPoints:
+        """The endpoint factory with which the driver connects to the proxies."""
+        return ProxyEndPoints(self._port_of)
 
     def _port_of(self, address: str) -> int:
         """Return the port of a node's proxy.
 
-        If the node has joined the cluster after this network was created, it has no proxy yet:
-        create and start one.
+        A node that has joined after this network was created has no proxy yet: start one.
 
         :param address: the address of the node itself.
         """
@@ -85,6 +90,7 @@ class Network:
 
     @property
     def contact_points(self) -> list[EndPoint]:
+        """The addresses of the proxies."""
         return [DefaultEndPoint("127.0.0.1", proxy.port) for proxy in self.proxies]
 
     def call(self, function: Callable[[], None]) -> None:

@@ -12,7 +12,7 @@ from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
-from tests.chaos.campaign import rounds
+from tests.chaos.campaign import fault_sequence
 from tests.chaos.network import Network
 
 
@@ -44,13 +44,13 @@ def test_a_node_that_joins_gets_a_proxy() -> None:
     """`places` translates the address in a node's row to a proxy, and creates a missing proxy."""
     with socket.create_server(("127.0.0.1", 0)) as node:
         with Network(["127.0.0.1"], node.getsockname()[1]) as network:
-            known_node = network.places.create({"rpc_address": "127.0.0.1"})
+            known_node = network.endpoint_factory.create({"rpc_address": "127.0.0.1"})
             assert known_node.port == network.proxies[0].port
             # The network was created with one port, on which it connects to every node. So the row
             # of a new node needs no port.
-            new_node = network.places.create({"native_address": "127.0.0.2"})
+            new_node = network.endpoint_factory.create({"native_address": "127.0.0.2"})
             assert new_node.port == network.proxies[1].port
-            assert network.places.create({"rpc_address": "127.0.0.2"}).port == new_node.port
+            assert network.endpoint_factory.create({"rpc_address": "127.0.0.2"}).port == new_node.port
             assert len(network.contact_points) == 2
         assert [proxy.target for proxy in network.proxies] == [
             ("127.0.0.1", node.getsockname()[1]),
@@ -84,7 +84,7 @@ def test_120_rounds_of_a_campaign_have_each_fault() -> None:
         addresses = [f"127.0.0.{number}" for number in (1, 2, 3)]
         with Network(addresses, node.getsockname()[1]) as network:
             # Each round is (name of the fault, function that begins it, function that ends it).
-            faults = [*islice(rounds(nodes, network, random.Random(1)), 120)]
+            faults = [*islice(fault_sequence(nodes, network, random.Random(1)), 120)]
             for name, begin, end in faults:
                 # Only the slow faults are executed. The names of all others end with the number of
                 # their node.
