@@ -20,7 +20,7 @@ from cassandra.cluster import Cluster
 from cassandra.errors import ConnectionShutdown
 from tests.stress.serving import KEYSPACES, PATIENCE, main, node
 
-EXECUTING = 3
+EXECUTING = 3  # threads that execute requests
 
 
 class Load:
@@ -39,6 +39,7 @@ class Load:
             thread.start()
 
     def _repeat(self, work: Callable[[], object]) -> None:
+        """Call `work` until the load is stopped; each thread runs this method."""
         while not self._ended.is_set():
             work()
 
@@ -46,18 +47,22 @@ class Load:
         self.session.execute("SELECT 1")
 
     def _register(self) -> None:
+        """Execute a request with 20 pairs of callbacks."""
         future = self.session.execute_async("SELECT 1")
         for _ in range(20):
-            future.add_callbacks(_nothing, _nothing)
+            future.add_callbacks(_ignore, _ignore)
         future.result()
 
     def _read_schema(self) -> None:
-        self._cluster.refresh_schema_metadata(0)
+        """Read the schema again, and export all keyspaces."""
+        self._cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
         for keyspace in self._cluster.metadata.keyspaces.values():
             keyspace.export_as_string()
 
     def _connect(self) -> None:
-        with Cluster([self._endpoint[0]], port=self._endpoint[1]) as cluster:
+        """Create a cluster, and execute one request."""
+        address, port = self._endpoint
+        with Cluster([address], port=port) as cluster:
             cluster.connect().execute("SELECT 1")
 
     def stop(self) -> None:
@@ -67,12 +72,15 @@ class Load:
         self._cluster.shutdown()
 
 
-def _nothing(outcome: Any) -> None:
-    pass
+def _ignore(outcome: Any) -> None:
+    """Do nothing with the outcome of a request."""
 
 
 def check_in_child(load: Load, address: str, port: int) -> None:
-    """Check in a forked child that the driver works there; raise an error if it does not."""
+    """Check in a forked child that a new cluster works, and that the parent's session does not.
+
+    :param load: the parent's load, whose threads do not run in the child.
+    """
     try:
         load.session.execute("SELECT 1")
     except ConnectionShutdown:
@@ -83,9 +91,9 @@ def check_in_child(load: Load, address: str, port: int) -> None:
     load.session.cluster.shutdown()
     with Cluster([address], port=port) as cluster:
         session = cluster.connect()
-        done = threading.Event()
-        session.execute_async("SELECT 1").add_callback(lambda rows: done.set())
-        assert done.wait(PATIENCE)
+        is_called = threading.Event()
+        session.execute_async("SELECT 1").add_callback(lambda rows: is_called.set())
+        assert is_called.wait(PATIENCE)
         assert len(cluster.metadata.keyspaces) == KEYSPACES
         for keyspace in cluster.metadata.keyspaces.values():
             keyspace.export_as_string()
@@ -112,7 +120,7 @@ def child_succeeded(pid: int, patience: float) -> bool:
 
 
 def run(count: int) -> int:
-    """Return how many of `count` children hung or failed."""
+    """Fork `count` children under load; return how many hung or failed."""
     # Since version 3.12, Python warns if a process with threads forks.
     warnings.simplefilter("ignore", DeprecationWarning)
     faulthandler.register(signal.SIGUSR1, all_threads=True)

@@ -23,10 +23,10 @@ from tests.stress.serving import KEYSPACES, PATIENCE, main, node
 
 THREADS = 32
 FEW_THREADS = 3
-PER_COUNT = 50  # with `THREADS` threads, each makes this many calls, times ``--count``
+PER_COUNT = 50  # calls of each of `THREADS` threads for each unit of ``--count``
 RARELY = 0.002  # probability that a call breaks the connections
-LONG = 20.0  # seconds
-# Outcomes that are no faults of the driver.
+LONG = 20.0  # seconds; a timeout that no call should reach
+# Outcomes that are not faults of the driver.
 FAIR = {"done", "ConnectionException", "ConnectionShutdown", "OperationTimedOut"}
 
 _NAMES = "SELECT keyspace_name FROM system_schema.keyspaces"
@@ -48,20 +48,23 @@ class Mix:
     def check(self, rows: Any, expects_names: bool) -> None:
         """Check that an answer belongs to its request.
 
-        A query of the keyspaces has a row for each, all other requests have none.
+        The answer to a query of the keyspaces has a row for each keyspace; other answers have none.
 
         :param expects_names: True if the request was a query of the keyspaces.
         """
-        count = len(list(rows or ()))
-        if (count == KEYSPACES) != expects_names:
-            raise WrongAnswer(f"{count} rows")
+        row_count = len(list(rows or ()))
+        has_names = row_count == KEYSPACES
+        if has_names != expects_names:
+            raise WrongAnswer(f"{row_count} rows")
 
     def blocking(self, rng: random.Random) -> None:
-        wants = rng.random() < 0.5
-        statement: Any = self.select if wants else "INSERT INTO t (k) VALUES (1)"
-        self.check(self.session.execute(statement, timeout=LONG), wants)
+        """Make a blocking call."""
+        wants_rows = rng.random() < 0.5
+        statement: Any = self.select if wants_rows else "INSERT INTO t (k) VALUES (1)"
+        self.check(self.session.execute(statement, timeout=LONG), wants_rows)
 
     def future(self, rng: random.Random) -> None:
+        """Send up to seven requests at once, and wait for their futures."""
         wants_rows_each = [rng.random() < 0.5 for _ in range(rng.randrange(1, 8))]
         futures = [
             self.session.execute_async(self.select if wants_rows else "SELECT 1", timeout=LONG)
@@ -97,7 +100,7 @@ class Mix:
             raise TimeoutError("no callback was called")
         if isinstance(outcomes[0], BaseException):
             raise outcomes[0]
-        self.check(outcomes[0], True)
+        self.check(outcomes[0], expects_names=True)
 
     def many(self, rng: random.Random) -> None:
         """Execute many statements concurrently, and read all or some of the outcomes."""
@@ -122,7 +125,8 @@ class Mix:
 
     def hurried(self, rng: random.Random) -> None:
         """Execute a statement with a timeout that is often too short."""
-        self.check(self.session.execute(self.select, timeout=rng.uniform(0, 0.02)), True)
+        timeout = rng.uniform(0, 0.02)  # seconds
+        self.check(self.session.execute(self.select, timeout=timeout), expects_names=True)
 
     def breaking(self, rng: random.Random) -> None:
         """In few of the calls, abort all connections of the session."""
@@ -130,12 +134,12 @@ class Mix:
             return
         loop = self.session._loop_thread.loop
 
-        def abort() -> None:
+        def abort_connections() -> None:
             for pool in list(self.session._engine.pools.values()):
                 for connection in list(pool.connections):
                     connection.abort()
 
-        loop.call_soon_threadsafe(abort)
+        loop.call_soon_threadsafe(abort_connections)
 
     def work(self, seed: int, calls: int) -> None:
         """Make `calls` random calls, and count their outcomes."""
@@ -162,7 +166,7 @@ class Mix:
 def wait_while_calls_end(threads: list[threading.Thread], mix: Mix) -> int:
     """Wait until all threads have ended, or until no call has ended for `PATIENCE` seconds.
 
-    There is no limit for the whole time: on a busy machine it would pass although no call hangs.
+    The whole run has no time limit: a busy machine would exceed it although no call hangs.
 
     :returns: the number of threads that hang.
     """
@@ -182,7 +186,8 @@ def use_session(server: tuple[str, int], thread_count: int, calls: int) -> int:
 
     :returns: the number of hung threads, wrong or late calls, and deadlines that were not removed.
     """
-    with Cluster([server[0]], port=server[1]) as cluster:
+    address, port = server
+    with Cluster([address], port=port) as cluster:
         mix = Mix(cluster.connect())
         threads = [
             threading.Thread(target=mix.work, args=(seed, calls), daemon=True)

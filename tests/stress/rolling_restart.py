@@ -24,8 +24,8 @@ from cassandra.policies import ExponentialReconnectionPolicy
 from cassandra.testing.fake import FakeCluster, FakeNode, Opcode
 
 INSERT = "INSERT INTO t (k) VALUES (?)"
-VOID = b"\0\0\0\1"
-TICK = 0.005  # seconds between two bursts of requests
+VOID = b"\0\0\0\1"  # the body of a RESULT of the kind Void
+TICK = 0.005  # seconds; requests are sent in groups at this interval
 GRACE = 20.0  # seconds that a stopping node waits for its clients to close their connections
 
 
@@ -82,39 +82,48 @@ class Load:
 
     async def run(self, prepared: Any) -> None:
         """Send requests until `is_over` is set, and wait for the last answers."""
-        begun = time.monotonic()
+        start_time = time.monotonic()
         pending: set[asyncio.Future[Any]] = set()
         while not self.is_over:
-            due_count = int((time.monotonic() - begun) * self.rate)
+            due_count = int((time.monotonic() - start_time) * self.rate)
             for _ in range(due_count - self.sent_count):
                 self.sent_count += 1
                 future = asyncio.ensure_future(self.session.execute(prepared, (self.sent_count,)))
                 pending.add(future)
                 future.add_done_callback(self.outcome_counter(time.monotonic(), pending))
             await asyncio.sleep(TICK)
-        self.seconds = time.monotonic() - begun
+        self.seconds = time.monotonic() - start_time
         while pending:
             await asyncio.wait(pending)
 
-    def outcome_counter(self, begun: float, pending: set[asyncio.Future[Any]]) -> Any:
-        """Return a callback that counts the outcome of a request that began at `begun`."""
+    def outcome_counter(self, start_time: float, pending: set[asyncio.Future[Any]]) -> Any:
+        """Return a done callback that counts the outcome of a request.
 
-        def count(future: asyncio.Future[Any]) -> None:
+        :param start_time: when the request was sent, by `time.monotonic`.
+        :param pending: the futures without an outcome, from which the callback removes the request.
+        """
+
+        def count_outcome(future: asyncio.Future[Any]) -> None:
             pending.discard(future)
             error = future.exception()
             self.outcomes["ok" if error is None else type(error).__name__] += 1
-            self.slowest = max(self.slowest, time.monotonic() - begun)
+            self.slowest = max(self.slowest, time.monotonic() - start_time)
 
-        return count
+        return count_outcome
 
 
 async def drive(nodes: subprocess.Popen[str], options: argparse.Namespace) -> int:
-    """Restart each node in turn under load; return the exit status."""
+    """Restart each node in turn under load; return the exit status.
+
+    :param nodes: the process that runs the nodes.
+    :param options: the rate in requests a second, and the number of restarts of each node.
+    """
     assert nodes.stdin is not None
     assert nodes.stdout is not None
     port, *addresses = nodes.stdout.readline().split()
 
     async def send_command(command: str) -> int:
+        """Send a command to the nodes' process; return how many requests they have executed."""
         assert nodes.stdin is not None
         assert nodes.stdout is not None
         nodes.stdin.write(command + "\n")
@@ -132,11 +141,12 @@ async def drive(nodes: subprocess.Popen[str], options: argparse.Namespace) -> in
         load = Load(session, options.rate)
         task = asyncio.ensure_future(load.run(prepared))
         for number in range(3 * options.rounds):
+            node_index = number % 3
             await asyncio.sleep(1.0)
-            host = cluster.metadata.get_host(addresses[number % 3], int(port))
-            await send_command(f"stop {number % 3}")
+            host = cluster.metadata.get_host(addresses[node_index], int(port))
+            await send_command(f"stop {node_index}")
             await asyncio.sleep(1.0)
-            await send_command(f"start {number % 3}")
+            await send_command(f"start {node_index}")
             while not host or not host.is_up:  # noqa: ASYNC110 (no event to wait for here)
                 await asyncio.sleep(0.05)
         load.is_over = True
@@ -149,14 +159,16 @@ async def drive(nodes: subprocess.Popen[str], options: argparse.Namespace) -> in
         f"the slowest took {load.slowest * 1000:.0f} ms"
     )
     # Each request must have succeeded, and must have been executed once.
-    return int(load.outcomes["ok"] != load.sent_count or executed != load.sent_count)
+    all_succeeded = load.outcomes["ok"] == load.sent_count
+    return 0 if all_succeeded and executed == load.sent_count else 1
 
 
 def main() -> int:
+    """Start the nodes' process, run the load, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rate", type=int, default=20_000, help="requests a second")
     parser.add_argument("--rounds", type=int, default=2, help="restarts of each node")
-    parser.add_argument("--hard", action="store_true", help="nodes stop without a word")
+    parser.add_argument("--hard", action="store_true", help="nodes stop without an announcement")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:

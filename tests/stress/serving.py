@@ -40,20 +40,23 @@ def _serve() -> None:
     replication_factors = itertools.count(2)
 
     def select(request: Request) -> Any:
+        """Answer `SELECT` with the rows of its key, in pages."""
         (key,) = request.values
         assert isinstance(key, bytes)
         return paged(columns, rows_of(int.from_bytes(key, "big")))
 
     def insert(request: Request) -> Any:
-        parts: Sequence[BatchStatement | Request] = request.statements or [request]
-        for part in parts:
-            key = part.values[0]
+        """Count the rows of an INSERT, or of a batch of them."""
+        statements: Sequence[BatchStatement | Request] = request.statements or [request]
+        for statement in statements:
+            key = statement.values[0]
             assert isinstance(key, bytes)
             inserted[0] += 1
             inserted[1] += int.from_bytes(key, "big")
         return void()
 
-    def keyspace(number: int, factor: int) -> dict[str, Any]:
+    def keyspace_row(number: int, factor: int) -> dict[str, Any]:
+        """Return the row of system_schema.keyspaces for the keyspace ``ks{number}``."""
         replication = {"class": "org.apache.cassandra.locator.SimpleStrategy"}
         return {
             "keyspace_name": f"ks{number}",
@@ -62,13 +65,14 @@ def _serve() -> None:
         }
 
     def alter(request: Request) -> Any:
-        fake_node.schema["system_schema.keyspaces"][0] = keyspace(0, next(replication_factors))
+        """Give the keyspace ks0 another replication factor, and announce the change."""
+        fake_node.schema["system_schema.keyspaces"][0] = keyspace_row(0, next(replication_factors))
         fake_node.send_event("SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "ks0")
         return schema_change("UPDATED", "KEYSPACE", "ks0")
 
     with FakeNode() as fake_node:
         fake_node.schema = {
-            "system_schema.keyspaces": [keyspace(number, 1) for number in range(KEYSPACES)]
+            "system_schema.keyspaces": [keyspace_row(number, 1) for number in range(KEYSPACES)]
         }
         fake_node.prime_prepare(SELECT, columns[:1], columns, pk_indexes=[0])
         fake_node.prime(SELECT, select)
@@ -109,7 +113,7 @@ def node() -> Iterator[tuple[str, int]]:
 def main(what: str, run: Callable[[int], int]) -> None:
     """Call ``run(count)`` with the count of the command line, and exit with 1 if it is not 0.
 
-    :param what: says what is repeated `count` times.
+    :param what: what is repeated `count` times, such as "forks under load".
     :param run: returns the number of calls that hung or failed.
     """
     parser = argparse.ArgumentParser(description=what)

@@ -21,7 +21,7 @@ CALLERS = 16
 
 
 def _calls(session: Any, cluster: Any) -> Sequence[Callable[[], Any]]:
-    """Return a function for each caller. The caller calls it again and again until it fails.
+    """Return one function for each caller, who calls the function until it fails.
 
     The statements name their keyspace. Without a name, the driver would refuse a prepared statement
     after `use` has changed the session's keyspace.
@@ -34,12 +34,18 @@ def _calls(session: Any, cluster: Any) -> Sequence[Callable[[], Any]]:
 
 
 def shut_down_blocking(server: tuple[str, int]) -> int:
-    """Shut down a cluster of the blocking API; return how many callers hung or failed wrongly."""
-    cluster = Cluster([server[0]], port=server[1])
+    """Shut down a cluster of the blocking API while threads use it.
+
+    :param server: the address and port of the node.
+    :returns: how many callers hung, or got another error than ConnectionException.
+    """
+    address, port = server
+    cluster = Cluster([address], port=port)
     session = cluster.connect()
     started = threading.Semaphore(0)
 
     def repeat(call: Callable[[], Any]) -> BaseException:
+        """Repeat the call until it fails; return the error."""
         started.release()
         while True:
             try:
@@ -52,19 +58,22 @@ def shut_down_blocking(server: tuple[str, int]) -> int:
     for _ in callers:
         started.acquire()
     cluster.shutdown()
-    done, hung = wait_for(callers, PATIENCE)
+    ended, hung = wait_for(callers, PATIENCE)
     threads.shutdown(wait=not hung)
-    return len(hung) + sum(not isinstance(caller.result(), ConnectionException) for caller in done)
+    errors = [caller.result() for caller in ended]
+    return len(hung) + sum(not isinstance(error, ConnectionException) for error in errors)
 
 
 async def shut_down_asyncio(server: tuple[str, int]) -> int:
     """Do the same as `shut_down_blocking` for tasks of the asyncio API."""
-    cluster = aio.Cluster([server[0]], port=server[1])
+    address, port = server
+    cluster = aio.Cluster([address], port=port)
     session = await cluster.connect()
     ended_calls = 0
     callers_busy = asyncio.Event()
 
     async def repeat(call: Callable[[], Any]) -> BaseException:
+        """Repeat the call until it fails; return the error."""
         nonlocal ended_calls
         while True:
             try:
@@ -78,8 +87,9 @@ async def shut_down_asyncio(server: tuple[str, int]) -> int:
     callers = [asyncio.ensure_future(repeat(call)) for call in _calls(session, cluster)]
     await asyncio.wait_for(callers_busy.wait(), PATIENCE)
     await cluster.shutdown()
-    done, hung = await asyncio.wait(callers, timeout=PATIENCE)
-    return len(hung) + sum(not isinstance(caller.result(), ConnectionException) for caller in done)
+    ended, hung = await asyncio.wait(callers, timeout=PATIENCE)
+    errors = [caller.result() for caller in ended]
+    return len(hung) + sum(not isinstance(error, ConnectionException) for error in errors)
 
 
 def run(count: int) -> int:

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from cassandra import _impl, aio, cqltypes
+from cassandra import ConsistencyLevel, _impl, aio, cqltypes
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
@@ -36,6 +36,7 @@ VERSION = 5
 ROWS = 50
 APPENDED_ROWS = 20  # how many rows `Work.append` appends to the shared block
 _ROWS_OFFSET = 4  # the rows of a page follow their count, an [int]
+# The columns of the rows: name, CQL type, and a function that makes a random value.
 KINDS: list[tuple[str, str, Callable[[random.Random], Any]]] = [
     ("k", "int", lambda r: r.randrange(-(1 << 31), 1 << 31)),
     ("b", "bigint", lambda r: r.randrange(-(1 << 63), 1 << 63)),
@@ -88,9 +89,9 @@ def columns() -> list[ColumnMetadata]:
     return [ColumnMetadata("ks", "t", name, type_of(kind)) for name, kind, _ in KINDS]
 
 
-def prepared(kind: type[PreparedStatement], columns: list[ColumnMetadata]) -> Any:
-    """Return a prepared statement of the given class."""
-    statement = kind(columns, b"id", [0], "INSERT ...", "ks", VERSION, None, b"", False)
+def prepared(statement_class: type[PreparedStatement], columns: list[ColumnMetadata]) -> Any:
+    """Return a prepared statement of the given class, whose bind markers are `columns`."""
+    statement = statement_class(columns, b"id", [0], "INSERT ...", "ks", VERSION, None, b"", False)
     statement.table_keyspace, statement.table = "ks", "t"
     return statement
 
@@ -112,8 +113,8 @@ class Work:
         self.mix, self.cluster, self.profile = mix, cluster, profile
         self.columns = columns()
         self.statements = [
-            prepared(kind, self.columns)
-            for kind in (PreparedStatement, StatementA, StatementB, PreparedStatement)
+            prepared(statement_class, self.columns)
+            for statement_class in (PreparedStatement, StatementA, StatementB, PreparedStatement)
         ]
         self.rows = [tuple(make(rng) for _, _, make in KINDS) for _ in range(ROWS)]
         # What a single thread makes of the rows: the bound bytes of each; a page of all of them,
@@ -158,8 +159,13 @@ class Work:
         """Change settings of objects that other threads read at the same time."""
         statement = rng.choice(self.statements)
         statement.consistency_level = rng.choice(
-            [None, 1, 4, 6]
-        )  # no level, ONE, QUORUM, LOCAL_QUORUM
+            [
+                None,
+                ConsistencyLevel.ONE,
+                ConsistencyLevel.QUORUM,
+                ConsistencyLevel.LOCAL_QUORUM,
+            ]
+        )
         statement.custom_payload = {str(rng.random()): b"x"}
         statement.result_metadata_and_id = (
             ResultMetadata(self.columns),
@@ -209,9 +215,11 @@ class Work:
         first = rng.randrange(-100, 100) * 1000
 
         def int32(number: int) -> bytes:
+            """Return the encoded [int] of the protocol."""
             return number.to_bytes(4, "big")
 
         def sized(data: bytes) -> bytes:
+            """Return the [bytes] of the protocol: the length, and `data`."""
             return int32(len(data)) + data
 
         # ScyllaDB sends a tuple for a tablet: its first and last token (bigint), and a list of its
@@ -228,8 +236,11 @@ class Work:
         )
         self.tablets.learn("ks", rng.choice("tu"), payload)
         tablet = self.tablets.find("ks", "t", first + 1)
-        if tablet is not None and tablet[2][0][0] != self.host.host_id:
-            raise WrongAnswer("a tablet's host")
+        if tablet is not None:
+            _first_token, _last_token, tablet_replicas, _version = tablet
+            host_id, _shard = tablet_replicas[0]
+            if host_id != self.host.host_id:
+                raise WrongAnswer("a tablet's host")
         if rng.random() < 0.01:
             self.tablets.clear()
         if rng.random() < 0.01:
@@ -281,6 +292,7 @@ class Work:
         self._count(self.acknowledged, keys)
 
     def _count(self, counted: list[int], keys: list[int]) -> None:
+        """Add the number and the sum of the keys to `self.sent` or `self.acknowledged`."""
         with self.lock:
             counted[0] += len(keys)
             counted[1] += sum(keys)
@@ -296,8 +308,9 @@ class Work:
     def execute(self, rng: random.Random) -> None:
         """Make a random call of `Mix`, for example a blocking call or a chain of callbacks."""
         mix = self.mix
-        ways = [mix.blocking, mix.future, mix.callback, mix.many, mix.hurried, mix.breaking]
-        rng.choices(ways, [8, 5, 3, 1, 1, 1])[0](rng)
+        calls = [mix.blocking, mix.future, mix.callback, mix.many, mix.hurried, mix.breaking]
+        (call,) = rng.choices(calls, weights=[8, 5, 3, 1, 1, 1])
+        call(rng)
 
     def cancelled(self, rng: random.Random) -> None:
         """In few of the calls, run an asyncio session in this thread; cancel half its requests."""
@@ -322,10 +335,13 @@ class Work:
                     continue
                 if isinstance(outcome, BaseException):
                     raise outcome
-                self.mix.check(outcome.all(), True)
+                self.mix.check(outcome.all(), expects_names=True)
 
     def run(self, seed: int, end: float) -> None:
-        """Call the methods in random order until the time `end`."""
+        """Call random methods until `end`, and count the outcomes.
+
+        :param end: a time of `time.monotonic`.
+        """
         rng = random.Random(seed)
         # `execute`, which itself makes many kinds of calls, is drawn twice as often.
         actions: list[Callable[[random.Random], None]] = [
