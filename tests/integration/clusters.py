@@ -73,6 +73,7 @@ def _kinds_of(item: pytest.Item) -> list[str]:
     names = set(getattr(item, "fixturenames", ()))
     callspec = getattr(item, "callspec", None)
     parameters = callspec.params if callspec is not None else {}
+    # A fixture with a parameter is the key "name parameter" of `KINDS`.
     requested = {f"{name} {parameters[name]}" if name in parameters else name for name in names}
     return [kind for kind in KINDS if kind in requested]
 
@@ -85,10 +86,9 @@ def _sort_key(item: pytest.Item) -> tuple[int, bool]:
     """
     kinds = _kinds_of(item)
     # Tests that need no cluster come last.
-    return (
-        list(KINDS).index(kinds[0]) if kinds else len(KINDS),
-        _LAST in getattr(item, "fixturenames", ()),
-    )
+    position = list(KINDS).index(kinds[0]) if kinds else len(KINDS)
+    runs_last = _LAST in getattr(item, "fixturenames", ())
+    return position, runs_last
 
 
 def share_of(items: list[pytest.Item], worker: int, of: int) -> list[pytest.Item]:
@@ -120,6 +120,7 @@ class Pool:
     def plan(self, items: list[pytest.Item]) -> None:
         """Sort the tests by their kinds of clusters, and record after which test each can stop."""
         items.sort(key=_sort_key)
+        # Later items replace earlier ones, so the last test of each kind remains.
         last = {kind: item.nodeid for item in items for kind in _kinds_of(item)}
         self._last_users = {}
         for kind, nodeid in last.items():

@@ -15,7 +15,7 @@ from tests.integration.clusters import Pool, restore, share_of
 
 _names = (f"it_{i}" for i in itertools.count())
 _pool = Pool()
-_collected = pytest.StashKey[int]()
+_collected = pytest.StashKey[int]()  # the number of tests in all processes
 
 
 @pytest.hookimpl(trylast=True)
@@ -72,6 +72,7 @@ def leftovers() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def pool() -> Iterator[Pool]:
+    """Yield the pool of clusters, which are stopped at the end of the run."""
     yield _pool
     _pool.close()
 
@@ -137,7 +138,10 @@ def fragile(three_nodes: LocalCluster) -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def expendable(fragile: LocalCluster) -> LocalCluster:
-    """The nodes of `three_nodes`, for a test that may replace them. It runs as the last of them."""
+    """The nodes of `three_nodes`, for tests that may replace them.
+
+    These tests run after all other tests of the same nodes.
+    """
     return fragile
 
 

@@ -16,6 +16,7 @@ from tests.integration.conftest import new_keyspace_name
 
 @pytest.fixture(scope="session", autouse=True)
 def _management_allowed() -> Iterator[None]:
+    """Allow schema changes for all tests, so that `sync_table` does not warn."""
     patch = pytest.MonkeyPatch()
     patch.setenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT, "1")
     yield

@@ -37,8 +37,9 @@ class Thing(Model):
 
 @pytest.fixture
 async def thing(awaited: str) -> Any:
-    texts = await management.async_sync_table(Thing)
-    assert all(text.startswith(("CREATE", "ALTER")) for text in texts)
+    """Create the table of `Thing`, and return the model."""
+    statements = await management.async_sync_table(Thing)
+    assert all(statement.startswith(("CREATE", "ALTER")) for statement in statements)
     return Thing
 
 
@@ -50,8 +51,8 @@ async def test_rows_are_created_read_updated_and_deleted(thing: Any) -> None:
     thing_read.tags.add("y")
     assert await thing_read.asave() is thing_read
     await thing_read.aupdate(name="b")
-    # Compare the columns after the key, which are name and tags.
-    assert (await Thing.objects(owner=1).aget()).values()[2:4] == ["b", {"x", "y"}]
+    updated: Any = await Thing.objects(owner=1).aget()
+    assert (updated.name, updated.tags) == ("b", {"x", "y"})
     await Thing.objects(owner=1, number=1).aupdate(name="c", tags__remove={"x"})
     first = await Thing.objects(owner=1).afirst()
     assert first is not None
@@ -79,6 +80,7 @@ async def test_async_iteration_reads_all_pages(thing: Any) -> None:
 
 
 async def test_batches(thing: Any) -> None:
+    """A batch writes all its rows at the end of its block, unless the block raises an error."""
     callback_arguments: list[str] = []
     async with BatchQuery(connection="awaited") as batch:
         for number in range(3):
@@ -97,6 +99,7 @@ async def test_batches(thing: Any) -> None:
 
 
 async def test_a_method_of_the_wrong_api_names_the_right_one(thing: Any, mapper: str) -> None:
+    """A blocking call on an asyncio connection, or the reverse, raises an error with the remedy."""
     for call_blocking in (
         lambda: Thing.get(owner=1, number=1),
         lambda: list(Thing.objects(owner=1)),
@@ -118,6 +121,7 @@ async def test_a_method_of_the_wrong_api_names_the_right_one(thing: Any, mapper:
 
 
 async def test_management(awaited: str, mapper: str) -> None:
+    """Keyspaces and tables are created and dropped with the awaited functions of `management`."""
     name = f"{mapper}_aio"
     await management.acreate_keyspace_simple(name, 1, connections=[awaited])
     await management.acreate_keyspace_network_topology(
@@ -127,7 +131,7 @@ async def test_management(awaited: str, mapper: str) -> None:
     # The second call changes nothing, because the table is up to date.
     assert await management.async_sync_table(Thing, keyspaces=[name]) == []
     table = NamedTable(name, "aio_thing").using(awaited)
-    assert [row async for row in table.all()] == []
+    assert [row async for row in table.all()] == []  # the table exists, and is empty
     await management.adrop_table(Thing, keyspaces=[name])
     await management.adrop_keyspace(name, connections=[awaited])
 

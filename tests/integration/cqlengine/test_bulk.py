@@ -25,19 +25,21 @@ class Sale(Model):
 
 @pytest.fixture(autouse=True)
 def _table(mapper: str) -> None:
+    """Create the table if it does not exist, and empty it."""
     synced(Sale)
     Sale.objects(shop="a").delete()
 
 
 def sale(number: int, **values: Any) -> dict[str, Any]:
+    """Return the values of a sale in the shop "a"; `values` replaces some or adds others."""
     return {"shop": "a", "id": number, "price": number / 2, **values}
 
 
 def test_create_many_returns_instances_in_order() -> None:
+    """`create_many` accepts dicts and instances, and returns an instance for each in its order."""
     rows: list[Any] = [sale(n) for n in range(250)]
     rows[7] = Sale(**rows[7], tags={"x"})
-    # Row 8 has no price.
-    rows[8].pop("price")
+    del rows[8]["price"]
     created = Sale.objects.create_many(iter(rows), concurrency=20)
     assert created == list(Sale.objects(shop="a"))
     assert all(instance.get_changed_columns() == [] for instance in created)
@@ -51,6 +53,7 @@ def test_create_many_returns_instances_in_order() -> None:
 
 
 async def test_acreate_many(awaited: str) -> None:
+    """`acreate_many` returns the instances; if a condition fails, the error names the row."""
     sales = Sale.objects.using(connection=awaited)
     created = await sales.acreate_many([sale(n) for n in range(50)])
     assert created == await sales.filter(shop="a").aall()
@@ -58,30 +61,38 @@ async def test_acreate_many(awaited: str) -> None:
     assert (await sales.aget(shop="a", id=3)).price == 1.5
     with pytest.raises(LWTException, match=r"row|exist|LWT") as raised:
         await sales.if_not_exists().acreate_many([sale(60), sale(3)])
-    # The second row (number 1) exists already.
+    # The second of the two rows exists already. Rows are counted from 0.
     assert raised.value.row_number == 1  # type: ignore[attr-defined]
 
 
 def test_nothing_is_sent_if_a_row_is_wrong() -> None:
-    for wrong in (sale(2, price="x"), sale(2, colour="red"), {"shop": "a"}):
+    """All rows are checked before the first is sent; the error names the wrong row."""
+    value_of_wrong_type, unknown_column, missing_key = (
+        sale(2, price="x"),
+        sale(2, colour="red"),
+        {"shop": "a"},
+    )
+    for wrong_row in (value_of_wrong_type, unknown_column, missing_key):
         with pytest.raises(ValidationError, match="row 1: ") as raised:
-            Sale.objects.create_many([sale(1), wrong])
+            Sale.objects.create_many([sale(1), wrong_row])
         assert raised.value.row_number == 1  # type: ignore[attr-defined]
     assert Sale.objects(shop="a").count() == 0
 
 
 def test_create_many_with_timestamp_condition_and_batch() -> None:
+    """The settings of a queryset hold for all rows that its `create_many` writes."""
     # The first write has an old timestamp, so the second must win.
     Sale.objects.ttl(1000).timestamp(5).create_many([sale(1)])
     Sale.objects.create_many([sale(1, price=9.0)])
     assert Sale.objects(shop="a").get().price == 9.0
     with pytest.raises(LWTException) as raised:
         Sale.objects.if_not_exists().create_many([sale(2), sale(1), sale(3)])
+    # Sale 1, the second row, existed already; the others were written.
     assert [number for number, _ in raised.value.failed_rows] == [1]  # type: ignore[attr-defined]
     assert sorted(instance.id for instance in Sale.objects(shop="a")) == [1, 2, 3]
     with BatchQuery() as batch:
         Sale.objects.batch(batch).create_many([sale(4), sale(5)])
-        assert Sale.objects(shop="a").count() == 3
+        assert Sale.objects(shop="a").count() == 3  # the batch is not sent yet
     assert Sale.objects(shop="a").count() == 5
 
 
@@ -95,6 +106,7 @@ def test_create_many_of_a_thousand_rows() -> None:
 
 
 def test_querysets_as_arrow_tables_and_data_frames() -> None:
+    """`to_arrow` and `to_pandas` read the rows and columns that the queryset selects."""
     pytest.importorskip("pyarrow")
     Sale.objects.create_many([sale(n, tags={"t"}) for n in range(20)])
     table = Sale.objects(shop="a", id__gte=15).to_arrow()

@@ -34,6 +34,7 @@ def import_example(name: str) -> Any:
 
 
 def test_the_example_mapper(node: LocalCluster, tmp_path: Path) -> None:
+    """examples/mapper.py ends without an error, and prints what it has read."""
     # Run the example with `runpy`, which does not put examples/ on the path. The driver comes from
     # PYTHONPATH and not from the source checkout, which may have no compiled modules.
     code = "import runpy, sys; sys.argv[0] = 'mapper'; runpy.run_path(sys.argv.pop(1), run_name='__main__')"  # noqa: E501
@@ -57,6 +58,7 @@ def test_the_example_mapper(node: LocalCluster, tmp_path: Path) -> None:
 
 
 def test_the_functions_of_the_example_mapper_flask(node: LocalCluster) -> None:
+    """The functions behind the routes of examples/mapper_flask.py return (JSON, HTTP status)."""
     app = import_example("mapper_flask")
     # The example sets up the default connection itself: put that of the tests aside until the end.
     default_connection = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
@@ -66,10 +68,16 @@ def test_the_functions_of_the_example_mapper_flask(node: LocalCluster) -> None:
         app.create_schema("flask_example")
         todo, status = app.add_todo("ada", {"text": "write"})
         assert (status, todo["done"]) == (201, False)
-        assert app.add_todo("ada", {})[1] == app.add_todo("ada", {"text": 5})[1] == 400
-        assert app.finish_todo("ada", todo["id"])[0]["done"] is True
-        assert app.finish_todo("ada", uuid.uuid4())[1] == 404
-        assert app.list_todos("ada")[0] == [{**todo, "done": True}]
+        for request_without_text in ({}, {"text": 5}):
+            _, status = app.add_todo("ada", request_without_text)
+            assert status == 400
+        finished_todo, _ = app.finish_todo("ada", todo["id"])
+        assert finished_todo["done"] is True
+        unknown_id = uuid.uuid4()
+        _, status = app.finish_todo("ada", unknown_id)
+        assert status == 404
+        todos, *_ = app.list_todos("ada")
+        assert todos == [{**todo, "done": True}]
     finally:
         connection.unregister_connection(connection.DEFAULT_CONNECTION)
         connection.set_default_keyspace(keyspace)
@@ -78,6 +86,7 @@ def test_the_functions_of_the_example_mapper_flask(node: LocalCluster) -> None:
 
 
 async def test_the_functions_of_the_example_mapper_fastapi(node: LocalCluster) -> None:
+    """The coroutines behind the routes of examples/mapper_fastapi.py return JSON, or raise."""
     app = import_example("mapper_fastapi")
     keyspace = connection.default_keyspace()
     try:

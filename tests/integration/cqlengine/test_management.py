@@ -20,11 +20,16 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
 
 
 def model(name: str, **attributes: Any) -> Any:
-    """Return a new model class; two classes of the same name share a table."""
+    """Return a new model class with these columns and settings.
+
+    Two classes of the same name use the same table: the second stands for a later version of the
+    first, whose table `sync_table` has to change.
+    """
     return type(name, (Model,), {"__module__": __name__, **attributes})
 
 
 def column_types(keyspace: str, table: str) -> dict[str, str]:
+    """Return the CQL types of a table's columns on the node; {} if the table does not exist."""
     rows = connection.execute(
         "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND "
         "table_name = %s",
@@ -34,12 +39,15 @@ def column_types(keyspace: str, table: str) -> dict[str, str]:
 
 
 def test_columns_are_added_and_never_dropped(mapper: str) -> None:
+    """`sync_table` adds the columns and indexes that the table lacks, and returns its statements.
+
+    A column that the model no longer has stays in the table.
+    """
     old_model = model(
         "Grown", id=columns.Integer(primary_key=True), a=columns.Text(), old=columns.Text()
     )
-    assert [text.split(" (")[0] for text in management.sync_table(old_model)] == [
-        f"CREATE TABLE IF NOT EXISTS {mapper}.grown"
-    ]
+    (create_statement,) = management.sync_table(old_model)
+    assert create_statement.startswith(f"CREATE TABLE IF NOT EXISTS {mapper}.grown (")
     assert management.sync_table(old_model) == []
     new_model = model(
         "Grown",
@@ -50,15 +58,12 @@ def test_columns_are_added_and_never_dropped(mapper: str) -> None:
     )
     statements = management.sync_table(new_model, dry_run=True)
     assert column_types(mapper, "grown") == {"id": "int", "a": "text", "old": "text"}
-    assert (
-        management.sync_table(new_model)
-        == statements
-        == [
-            f'ALTER TABLE {mapper}.grown ADD "b" set<int>',
-            f'ALTER TABLE {mapper}.grown ADD "c" text',
-            f'CREATE INDEX IF NOT EXISTS grown_c_idx ON {mapper}.grown ("c")',
-        ]
-    )
+    assert statements == [
+        f'ALTER TABLE {mapper}.grown ADD "b" set<int>',
+        f'ALTER TABLE {mapper}.grown ADD "c" text',
+        f'CREATE INDEX IF NOT EXISTS grown_c_idx ON {mapper}.grown ("c")',
+    ]
+    assert management.sync_table(new_model) == statements
     assert column_types(mapper, "grown") == {
         "id": "int",
         "a": "text",
@@ -83,6 +88,10 @@ def test_a_dry_run_prints_statements_and_changes_nothing(
 
 
 def test_impossible_changes_are_reported(mapper: str) -> None:
+    """A column of another type only warns, because Cassandra cannot change types.
+
+    Another primary key raises an error, because the mapper could not find its rows.
+    """
     synced(
         model("Told", id=columns.Integer(primary_key=True), a=columns.Text(), b=columns.Integer())
     )
@@ -107,6 +116,7 @@ def test_impossible_changes_are_reported(mapper: str) -> None:
 
 
 def test_options(mapper: str) -> None:
+    """`sync_table` alters only the table options that differ; "0" and 0 are the same option."""
     options = {
         "comment": "it's here", "gc_grace_seconds": "0", "default_time_to_live": 20,
         "compaction": {"class": "LeveledCompactionStrategy", "sstable_size_in_mb": "64"},
@@ -123,8 +133,8 @@ def test_options(mapper: str) -> None:
         "Opted", id=columns.Integer(primary_key=True), c=columns.Integer(primary_key=True, clustering_order="desc"),  # noqa: E501
         __options__={**options, "gc_grace_seconds": 5, "compaction": {"class": "SizeTieredCompactionStrategy", "min_threshold": 3}},  # noqa: E501
     )  # fmt: skip
-    (text,) = management.sync_table(model_with_changed_options)
-    assert text == (
+    (statement,) = management.sync_table(model_with_changed_options)
+    assert statement == (
         f"ALTER TABLE {mapper}.opted WITH gc_grace_seconds = 5 "
         "AND compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': '3'}"
     )
@@ -132,6 +142,8 @@ def test_options(mapper: str) -> None:
 
 
 def test_user_types_are_created_in_order_and_get_new_fields(mapper: str) -> None:
+    """`sync_table` creates the types of a model before its table, nested types first."""
+
     class inner(UserType):
         a = columns.Integer()
 
@@ -142,16 +154,13 @@ def test_user_types_are_created_in_order_and_get_new_fields(mapper: str) -> None
     holder_model = model(
         "Holder", id=columns.Integer(primary_key=True), value=columns.UserDefinedType(outer)
     )
-    assert [text.split(" (")[0].split(" ")[1] for text in management.sync_table(holder_model)] == [
-        "TYPE",
-        "TYPE",
-        "TABLE",
-    ]
+    statements = management.sync_table(holder_model)
+    # The second word of each statement is TYPE or TABLE.
+    assert [statement.split(" ")[1] for statement in statements] == ["TYPE", "TYPE", "TABLE"]
     created = holder_model.create(id=1, value=outer(inside=inner(a=1), many=[inner(a=2)]))
     assert holder_model.get(id=1) == created
-    assert isinstance(
-        connection.execute(f"SELECT value FROM {mapper}.holder").one()["value"], outer
-    )
+    row = connection.execute(f"SELECT value FROM {mapper}.holder").one()
+    assert isinstance(row["value"], outer)
 
     class inner_with_another_field(UserType):
         __type_name__ = "inner"
@@ -171,7 +180,8 @@ def test_threads_can_sync_the_same_table_at_the_same_time(mapper: str) -> None:
     start = threading.Barrier(4)
 
     def sync_table() -> None:
-        start.wait(30)
+        """Sync when all four threads are ready, and keep the error."""
+        start.wait(timeout=30)
         try:
             management.sync_table(synced_model)
         except BaseException as error:
@@ -181,7 +191,7 @@ def test_threads_can_sync_the_same_table_at_the_same_time(mapper: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(timeout=60)
     assert errors == []
     assert set(column_types(mapper, "raced")) == {"id", "a", "b"}
 
@@ -189,6 +199,7 @@ def test_threads_can_sync_the_same_table_at_the_same_time(mapper: str) -> None:
 def test_schema_changes_warn_unless_the_environment_allows_them(
     mapper: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`sync_table` warns if CQLENG_ALLOW_SCHEMA_MANAGEMENT is not set, as in cassandra-driver."""
     monkeypatch.delenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT)
     any_model = model("Allowed", id=columns.Integer(primary_key=True))
     with pytest.warns(
@@ -222,6 +233,7 @@ def test_tables_are_synced_and_dropped_in_several_keyspaces(mapper: str) -> None
 
 
 def test_wrong_arguments_raise(mapper: str) -> None:
+    """`sync_table` refuses classes that are not models, abstract models, and bad keyspaces."""
     with pytest.raises(CQLEngineException, match="derived from base Model"):
         management.sync_table(4)  # type: ignore[arg-type]
     with pytest.raises(CQLEngineException, match="abstract"):
@@ -231,6 +243,7 @@ def test_wrong_arguments_raise(mapper: str) -> None:
 
 
 def test_named_tables(mapper: str) -> None:
+    """A table that has no model can be filtered, read and deleted from by its name."""
     synced(
         model(
             "Named",
@@ -242,7 +255,8 @@ def test_named_tables(mapper: str) -> None:
     connection.execute(f"INSERT INTO {mapper}.named (id, c, v) VALUES (1, 2, 'x')")
     table = NamedKeyspace(mapper).table("named")
     (row,) = table.objects(id=1)
-    assert (row, row.v) == ({"id": 1, "c": 2, "v": "x"}, "x")
+    assert row == {"id": 1, "c": 2, "v": "x"}
+    assert row.v == "x"
     assert table.objects.filter(table.column("id") == 1, c__gt=1).count() == 1
     assert table.get(id=1, c=2).v == "x"
     assert table.objects(id=1).only(["v"]).first() == {"v": "x"}
@@ -256,6 +270,7 @@ def test_named_tables(mapper: str) -> None:
 
 
 def test_a_lazy_connection_by_name(mapper: str, node: Any) -> None:
+    """A connection that is registered with lazy_connect=True connects at its first use."""
     connection.register_connection(
         "lazy",
         node.contact_points,
@@ -324,9 +339,11 @@ def test_a_table_that_another_client_recreates_with_other_types(mapper: str) -> 
 
 @pytest.mark.usefixtures("mapper")
 def test_a_dry_run_of_a_keyspace(capsys: pytest.CaptureFixture[str]) -> None:
-    texts = management.create_keyspace_simple("never_made", 1, dry_run=True)
-    texts += management.create_keyspace_network_topology("never_made", {"dc": 1}, dry_run=True)
-    assert len(texts) == 2
-    assert all(text.startswith("CREATE KEYSPACE IF NOT EXISTS never_made") for text in texts)
-    assert capsys.readouterr().out == "".join(f"{text};\n" for text in texts)
+    """A dry run returns and prints the statements, and creates no keyspace."""
+    statements = management.create_keyspace_simple("never_made", replication_factor=1, dry_run=True)
+    statements += management.create_keyspace_network_topology("never_made", {"dc": 1}, dry_run=True)
+    assert len(statements) == 2
+    for statement in statements:
+        assert statement.startswith("CREATE KEYSPACE IF NOT EXISTS never_made")
+    assert capsys.readouterr().out == "".join(f"{statement};\n" for statement in statements)
     assert "never_made" not in connection.get_cluster().metadata.keyspaces

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
 # contains a `%` of the name. SyntaxException is not among them: it would mean that the name was not
 # quoted correctly and ended too early.
 REFUSED = (InvalidRequest, ConfigurationException, ServerError)
-ROWS = {"i": 1, "c": 2, "v": "x", "s": {"a"}, "m": {"k": 1}}
+ROW = {"i": 1, "c": 2, "v": "x", "s": {"a"}, "m": {"k": 1}}
 
 
 def model_of(name: str, by_attribute: bool) -> Any:
@@ -59,19 +59,21 @@ def model_of(name: str, by_attribute: bool) -> Any:
 @pytest.mark.parametrize("name", NASTY)
 def test_statements_with_the_name_in_columns_fields_and_indexes(mapper: str, name: str) -> None:
     model = model_of(name, by_attribute=False)
-    assert len(management.sync_table(model)) == 3  # the type, the table, the index
+    # Three statements create the type, the table and the index.
+    assert len(management.sync_table(model)) == 3
     assert management.sync_table(model) == []
     user_type = model.__mapping__.columns["u"].user_type
-    row = model.create(**ROWS, u=user_type(f="there"))
+    row = model.create(**ROW, u=user_type(f="there"))
     row_read = model.objects(i=1, c=2).get()
-    assert (row_read.v, row_read.s, row_read.m, row_read.u.f) == ("x", {"a"}, {"k": 1}, "there")
+    assert (row_read.v, row_read.s, row_read.m) == ("x", {"a"}, {"k": 1})
+    assert row_read.u.f == "there"
     row_read.s.add("b")
     row_read.m["l"] = 2
     row_read.v = "y"
     row_read.iff(v="x").save()
     model.objects(i=1, c=2).iff(v="y").update(s__add={"c"}, m__remove={"k"}, v="z")
-    queries = model.objects(i=1).order_by("-c").only(["v", "s"]).limit(1)
-    assert [(row.v, row.s) for row in queries] == [("z", {"a", "b", "c"})]
+    (row_of_limit,) = model.objects(i=1).order_by("-c").only(["v", "s"]).limit(1)
+    assert (row_of_limit.v, row_of_limit.s) == ("z", {"a", "b", "c"})
     assert model.objects(v="z").get().m == {"l": 2}
     assert model.objects(i=1, c__gte=2).defer(["s"]).first().v == "z"
     assert list(model.objects.values_list("v", flat=True)) == ["z"]
@@ -80,9 +82,8 @@ def test_statements_with_the_name_in_columns_fields_and_indexes(mapper: str, nam
     with BatchQuery() as batch:
         row.batch(batch).update(v="batched")
     table = NamedTable(mapper, f"nasty_{NASTY.index(name)}")
-    assert table.filter(**{f"{name}i": 1}).order_by(f"-{name}c").only([name]).get() == {
-        name: "batched"
-    }
+    rows_of_table = table.filter(**{f"{name}i": 1}).order_by(f"-{name}c")
+    assert rows_of_table.only([name]).get() == {name: "batched"}
     # `connection.execute` does not prepare the query; it puts the values into the text as literals.
     select = SelectStatement(
         model.column_family_name(),
@@ -97,6 +98,7 @@ def test_statements_with_the_name_in_columns_fields_and_indexes(mapper: str, nam
 
 @pytest.mark.parametrize("name", NASTY)
 def test_filters_by_attributes_with_the_name_quote_it(mapper: str, name: str) -> None:
+    """A filter whose keyword contains the name makes a statement in which the name is quoted."""
     model = model_of(name, by_attribute=True)
     statement = str(model.objects.filter(**{f"{name}i": 1, f"{name}c__gt": 2}).only([name]))
     assert statement.count('"') % 2 == 0
@@ -114,6 +116,7 @@ def is_plain(name: str) -> bool:
 def test_keyspaces_tables_and_types_with_the_name_are_created_or_rejected(
     mapper: str, name: str
 ) -> None:
+    """The server accepts or rejects each name as a whole; no part of the name is read as CQL."""
     if is_plain(name):
         management.create_keyspace_simple(name, 1)
         assert name in connection.get_cluster().metadata.keyspaces
@@ -157,10 +160,10 @@ def test_keyspaces_tables_and_types_with_the_name_are_created_or_rejected(
     user_type: Any = type(
         "T", (UserType,), {"__module__": __name__, "__type_name__": name, "a": columns.Text()}
     )
-    text = management.get_create_type(user_type, mapper)
-    assert text.endswith("(a text)")
+    statement = management.get_create_type(user_type, mapper)
+    assert statement.endswith("(a text)")
     quoted = name.lower().replace('"', '""')
-    assert f'{mapper}."{quoted}" (' in text or f"{mapper}.{quoted} (" in text
+    assert f'{mapper}."{quoted}" (' in statement or f"{mapper}.{quoted} (" in statement
 
 
 def test_unknown_columns_with_these_names_are_invalid_and_drop_no_table(mapper: str) -> None:
