@@ -27,12 +27,14 @@ from .test_failures import PAUSE, States
 pytestmark = pytest.mark.integration
 
 INSERT = "INSERT INTO t (k, c, v, x) VALUES (?, ?, ?, ?)"
-WRITERS = 4
-PER_BATCH = 20
+WRITERS = 4  # threads that send batches
+PER_BATCH = 20  # rows in each of their batches
 
 
 @dataclasses.dataclass
 class Item:
+    """A row of the table `t`."""
+
     k: int
     c: int
     v: str
@@ -40,6 +42,7 @@ class Item:
 
 
 def connect(local: LocalCluster) -> Cluster:
+    """Return a cluster that writes at QUORUM and notices a failed node within seconds."""
     profile = ExecutionProfile(
         load_balancing_policy=RoundRobinPolicy(),
         request_timeout=30,
@@ -81,6 +84,7 @@ def session(three_nodes: LocalCluster, shared_keyspace: str) -> Iterator[Session
 
 
 def create_table(session: Session) -> None:
+    """Create the table `t`, if it does not exist."""
     session.execute(
         "CREATE TABLE IF NOT EXISTS t (k int, c int, v text, x double, PRIMARY KEY (k, c))",
         timeout=60,
@@ -88,12 +92,14 @@ def create_table(session: Session) -> None:
 
 
 def rows_of_t(session: Session) -> list[tuple[Any, ...]]:
+    """Return the rows of the table `t`, sorted."""
     return sorted(tuple(row) for row in session.execute("SELECT k, c, v, x FROM t", timeout=60))
 
 
 @pytest.mark.parametrize("batch_type", [BatchType.LOGGED, BatchType.UNLOGGED], ids=str)
 @pytest.mark.parametrize("count", [1, 2, 100, 10_000])
 def test_batches_of_all_sizes(session: Session, count: int, batch_type: BatchType) -> None:
+    """All rows of a batch are written, whether they are added together or one after the other."""
     insert = session.prepare(INSERT)
     rows = [(i % 50, i, f"row {i}", i / 2) for i in range(count)]
     session.execute(BatchStatement(batch_type).add_many(insert, rows), timeout=60)
@@ -106,7 +112,10 @@ def test_batches_of_all_sizes(session: Session, count: int, batch_type: BatchTyp
 
 
 def mixed_batch(insert: Any) -> BatchStatement:
-    """Return a batch with one statement of each kind, for the partitions 0 to 7."""
+    """Return a batch with one statement of each kind, for the partitions 0 to 7.
+
+    :param insert: the prepared statement of INSERT.
+    """
     batch = BatchStatement()
     batch.add(insert, (0, 0, "prepared", 0.5)).add(insert.bind((1, 0, "bound", None)))
     batch.add("INSERT INTO t (k, c, v) VALUES (%s, 0, %s)", (2, "it's formatted"))
@@ -119,6 +128,7 @@ def mixed_batch(insert: Any) -> BatchStatement:
     return batch
 
 
+# The rows that `mixed_batch` writes.
 MIXED = [
     (0, 0, "prepared", 0.5),
     (1, 0, "bound", None),
@@ -132,6 +142,7 @@ MIXED = [
 
 
 def test_statements_of_all_kinds_in_one_batch(session: Session) -> None:
+    """A batch may mix prepared, bound, formatted and named statements, and may be repeated."""
     batch = mixed_batch(session.prepare(INSERT))
     session.execute(batch)
     assert rows_of_t(session) == MIXED
@@ -142,6 +153,7 @@ def test_statements_of_all_kinds_in_one_batch(session: Session) -> None:
 
 def test_a_mixed_batch_on_asyncio(session: Session, three_nodes: LocalCluster) -> None:
     async def execute_twice() -> None:
+        """Execute the batch; the second time, all its statements are prepared already."""
         async with aio.Cluster(three_nodes.contact_points, port=three_nodes.port) as cluster:
             aio_session = await cluster.connect(session.keyspace)
             batch = mixed_batch(await aio_session.prepare(INSERT))
@@ -242,6 +254,7 @@ def test_the_error_of_a_refused_batch_describes_it(session: Session) -> None:
 
 
 def test_counters(session: Session) -> None:
+    """Batches of counter updates add up; the server refuses to mix counters and other writes."""
     session.execute("CREATE TABLE n (k int PRIMARY KEY, hits counter)", timeout=60)
     add_hits = session.prepare("UPDATE n SET hits = hits + ? WHERE k = ?")
     for batch_type in (BatchType.COUNTER, BatchType.UNLOGGED):
@@ -267,11 +280,11 @@ def test_counters(session: Session) -> None:
 
 
 def test_conditional_batches(session: Session) -> None:
+    """`was_applied` of a batch is False if one of its conditions is not met."""
     insert = session.prepare("INSERT INTO t (k, c, v) VALUES (?, ?, ?) IF NOT EXISTS")
     batch = BatchStatement().add_many(insert, [(1, 0, "a"), (1, 1, "b")])
     assert session.execute(batch, timeout=60).was_applied
-    second_result = session.execute(batch, timeout=60)
-    assert not second_result.was_applied
+    assert not session.execute(batch, timeout=60).was_applied
     assert not session.execute(insert, (1, 0, "c"), timeout=60).was_applied
     assert session.execute(insert, (2, 0, "c"), timeout=60).was_applied
     assert rows_of_t(session) == [(1, 0, "a", None), (1, 1, "b", None), (2, 0, "c", None)]
@@ -296,6 +309,10 @@ class BatchLoad:
             thread.start()
 
     def _write(self, first_key: int) -> None:
+        """Send batches until the load is stopped; each thread runs this method.
+
+        :param first_key: the first partition; the next ones are WRITERS further.
+        """
         key = first_key
         while not self._stop.wait(PAUSE):
             batch = BatchStatement(BatchType.UNLOGGED).add_many(
@@ -315,21 +332,26 @@ class BatchLoad:
             key += WRITERS
 
     def go_on(self, batches: int = 200, timeout: float = 90) -> None:
-        """Wait until the nodes have acknowledged `batches` more batches than now."""
+        """Wait until the nodes have acknowledged `batches` more batches than now.
+
+        :param timeout: seconds.
+        """
         with self._lock:
             target = len(self.acknowledged) + batches
-            seen = self._lock.wait_for(lambda: len(self.acknowledged) >= target, timeout)
-        assert seen, list(self.failed.items())[-3:]
+            is_reached = self._lock.wait_for(lambda: len(self.acknowledged) >= target, timeout)
+        assert is_reached, list(self.failed.items())[-3:]
 
     def stop(self) -> None:
+        """Stop the threads, and check that none hangs."""
         self._stop.set()
         for thread in self._threads:
-            thread.join(60)
+            thread.join(timeout=60)
         assert not any(thread.is_alive() for thread in self._threads)
 
 
 @pytest.mark.longest
 def test_a_node_is_killed_under_a_load_of_batches(fragile: LocalCluster, session: Session) -> None:
+    """Each acknowledged batch is stored as a whole, and no idempotent batch fails."""
     states = States()
     session.cluster.register_listener(states)
     load = BatchLoad(session)
@@ -353,5 +375,5 @@ def test_a_node_is_killed_under_a_load_of_batches(fragile: LocalCluster, session
         assert stored.get(k) == set(range(PER_BATCH)), k
     # Idempotent batches were retried on the next host. Others may have failed with an error.
     assert [k for k in load.failed if k % 2 == 0] == []
-    assert all(str(error) for error in load.failed.values())
+    assert all(str(error) for error in load.failed.values())  # no message is empty
     assert not load.acknowledged & load.failed.keys()

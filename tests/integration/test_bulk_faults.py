@@ -29,6 +29,7 @@ QUORUM = ConsistencyLevel.QUORUM
 
 @pytest.fixture
 def session(fragile: LocalCluster) -> Iterator[Session]:
+    """Yield a session at QUORUM, in a keyspace with three replicas and an empty table `t`."""
     profile = ExecutionProfile(consistency_level=QUORUM, request_timeout=10.0)
     with Cluster(
         fragile.contact_points,
@@ -51,20 +52,22 @@ def session(fragile: LocalCluster) -> Iterator[Session]:
 
 
 def row(number: int) -> tuple[int, int, str]:
+    """Return row `number` of the table `t`, whose rows are in 701 partitions."""
     return number % 701, number, f"value {number}"
 
 
 def csv_file(path: Path) -> Path:
+    """Write the rows into a CSV file, and return its path."""
     lines = ["k,c,v", *(f"{k},{c},{v}" for k, c, v in map(row, range(ROWS)))]
     path.write_text("\n".join(lines) + "\n")
     return path
 
 
 def all_rows(session: Session, table: str = "t") -> list[tuple[Any, ...]]:
-    """Return all rows of the table, read without the code under test.
+    """Return all rows of the table, sorted, from a SELECT without the code under test.
 
-    The read is repeated if it fails: until coordinators notice that a node is down, they wait for
-    its answer, and reads time out.
+    Until coordinators notice that a node is down, they wait for its answer, and reads time out.
+    So a read that fails is repeated, for two minutes.
     """
     end_time = time.monotonic() + 120
     while True:
@@ -89,15 +92,15 @@ def test_a_scan_during_a_rolling_restart_has_each_row_once(
         scanned_rows.append(tuple(row_read))
         # Begin a restart after 1,000, 2,500 and 4,000 rows, and wait for it 1,400 rows later.
         if len(scanned_rows) % 1500 == 1000 and len(restarts) < 3:
-            restarts.append(
-                threading.Thread(target=fragile.restart, args=(len(restarts) + 1,), daemon=True)
-            )
-            restarts[-1].start()
+            node_number = len(restarts) + 1
+            restart = threading.Thread(target=fragile.restart, args=(node_number,), daemon=True)
+            restart.start()
+            restarts.append(restart)
         if len(scanned_rows) % 1500 == 900 and restarts:
-            restarts[-1].join(180)
+            restarts[-1].join(timeout=180)
             assert not restarts[-1].is_alive()
     assert len(restarts) == 3
-    restarts[-1].join(180)
+    restarts[-1].join(timeout=180)
     assert sorted(scanned_rows) == sorted(map(row, range(ROWS)))
 
 
@@ -131,6 +134,7 @@ with Cluster([host], port=int(port)) as cluster:
 def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
     session: Session, fragile: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A load continues from the checkpoint of a killed process, and outlives a killed node."""
     path, checkpoint = csv_file(tmp_path / "a.csv"), tmp_path / "point"
     arguments = [fragile.contact_points[0], str(fragile.port), str(path), str(checkpoint)]
     process = subprocess.run(
@@ -150,6 +154,7 @@ def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
     end_chunk = LoadCheckpoint.end_chunk
 
     def end_chunk_and_kill(self: LoadCheckpoint, chunk: chunks.Chunk) -> None:
+        """Record the progress, and kill a node when the second chunk is complete."""
         end_chunk(self, chunk)
         written_after_chunks.append(self.report.written)
         if len(written_after_chunks) == 2:
@@ -184,6 +189,7 @@ def _wait_for_the_kill(partition: Any) -> Any:
 def test_tables_of_dask_while_a_node_is_killed(
     session: Session, fragile: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Dask reads each row once, and writes all rows, although a node is killed meanwhile."""
     pytest.importorskip("dask.dataframe")
     distributed: Any = pytest.importorskip("distributed")
     from cassandra.dask import read_table, to_table

@@ -22,6 +22,7 @@ KEYSPACE = "round_trips"
 
 @pytest.fixture
 def session(node: LocalCluster) -> Iterator[Session]:
+    """Yield a session in the keyspace of these tests."""
     with Cluster(node.contact_points, port=node.port) as cluster:
         session = cluster.connect()
         session.execute(
@@ -33,11 +34,13 @@ def session(node: LocalCluster) -> Iterator[Session]:
 
 
 def create_table(session: Session, name: str, columns: str) -> None:
+    """Create an empty table; a table of this name is dropped first."""
     session.execute(f"DROP TABLE IF EXISTS {name}", timeout=60)
     session.execute(f"CREATE TABLE {name} ({columns})", timeout=60)
 
 
 def rows_of(session: Session, name: str) -> list[Any]:
+    """Return the rows of a table as tuples, in an order that depends only on the rows."""
     return sorted(map(tuple, session.execute(f"SELECT * FROM {name}")), key=repr)
 
 
@@ -45,20 +48,21 @@ def rows_of(session: Session, name: str) -> list[Any]:
 def test_partitions_with_only_a_static_column_and_empty_keys(
     session: Session, tmp_path: Path, file_format: str
 ) -> None:
+    """A round trip keeps partitions that have no rows, and keys that are empty strings or blobs."""
     if file_format == "parquet":
         pytest.importorskip("pyarrow")
     create_table(
         session, "s", "p text, b blob, c text, s text static, v int, PRIMARY KEY ((p, b), c)"
     )
     create_table(session, "n", "p int, c int, s text static, v int, PRIMARY KEY (p, c)")
-    for text in (
+    for insert in (
         "INSERT INTO s (p, b, s) VALUES ('p', 0x00, 'alone')",
         "INSERT INTO s (p, b, c, v, s) VALUES ('', 0x, '', 1, 'one')",
         "INSERT INTO s (p, b, c, v) VALUES ('x', 0x01, 'c', 2)",
         "INSERT INTO n (p, s) VALUES (1, 'alone')",
         "INSERT INTO n (p, c) VALUES (2, 0)",
     ):
-        session.execute(text)
+        session.execute(insert)
     for name in ("s", "n"):
         rows_before = rows_of(session, name)
         session.unload(name, tmp_path / name, format=file_format)
@@ -72,6 +76,7 @@ def test_partitions_with_only_a_static_column_and_empty_keys(
 def test_timestamps_and_dates_outside_of_the_range_of_datetime(
     session: Session, tmp_path: Path, file_format: str
 ) -> None:
+    """Timestamps and dates that datetime does not support are the same after a round trip."""
     create_table(session, "far", "id int PRIMARY KEY, t timestamp, d date")
     insert = session.prepare("INSERT INTO far (id, t, d) VALUES (?, ?, ?)")
     # datetime has the years 1 to 9999.
@@ -98,6 +103,7 @@ def test_load_writes_rows_of_a_select_by_column_name(session: Session) -> None:
 
 
 def test_load_with_if_not_exists_counts_rows_that_exist(session: Session) -> None:
+    """Rows that exist are not overwritten; the report counts them as not applied."""
     create_table(session, "once", "id int PRIMARY KEY, a text")
     insert = session.prepare("INSERT INTO once (id, a) VALUES (?, ?) IF NOT EXISTS")
     assert session.load(insert, [(1, "first")]).written == 1
@@ -109,6 +115,7 @@ def test_load_with_if_not_exists_counts_rows_that_exist(session: Session) -> Non
 def test_encrypted_columns_are_loaded_from_files(
     session: Session, node: LocalCluster, tmp_path: Path
 ) -> None:
+    """A load encrypts the values of encrypted columns, and never shows them in an error."""
     pytest.importorskip("cryptography")
     create_table(session, "secrets", "id int PRIMARY KEY, n blob")
     policy = AES256ColumnEncryptionPolicy()

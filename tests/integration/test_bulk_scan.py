@@ -25,6 +25,7 @@ ROWS = [(number // 5, number % 5, f"text {number}") for number in range(COUNT)]
 
 @pytest.fixture(scope="module")
 def session(node: LocalCluster) -> Iterator[Session]:
+    """Yield a session in a keyspace with the table `t`, which has ROWS."""
     name = new_keyspace_name()
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, name)
@@ -45,10 +46,11 @@ def test_a_scan_returns_each_row_once(session: Session, options: dict[str, Any])
 
 
 def test_a_scan_in_order_returns_rows_by_token(session: Session) -> None:
+    """With in_order=True, rows come in the order of their partition's token and clustering key."""
     scan = session.scan("t", 'token("P"), c', in_order=True, page_size=10, splits=20)
-    tokens = [tuple(row) for row in scan]
-    assert len(tokens) == COUNT
-    assert tokens == sorted(tokens)
+    positions = [tuple(row) for row in scan]  # (token, clustering key)
+    assert len(positions) == COUNT
+    assert positions == sorted(positions)
 
 
 def test_a_scan_with_a_condition_and_parameters(session: Session) -> None:
@@ -57,6 +59,7 @@ def test_a_scan_with_a_condition_and_parameters(session: Session) -> None:
 
 
 def test_count(session: Session) -> None:
+    """`count` counts all rows, or those that meet a condition: here one of five."""
     assert session.count("t") == COUNT
     assert session.count("t", "c = ?", parameters=[1]) == COUNT / 5
 
@@ -64,13 +67,15 @@ def test_count(session: Session) -> None:
 def test_a_scan_as_arrow_tables_and_batches(session: Session) -> None:
     pytest.importorskip("pyarrow")
     table = session.scan("t", page_size=500).to_arrow()
-    assert sorted(zip(*(table[name].to_pylist() for name in ("P", "c", "t")), strict=True)) == ROWS
+    columns = [table[name].to_pylist() for name in ("P", "c", "t")]
+    assert sorted(zip(*columns, strict=True)) == ROWS
     assert session.scan("t").reader().read_all().num_rows == COUNT
     assert session.scan("t", where="c = 77").to_arrow().num_rows == 0
     assert sum(batch.num_rows for batch in session.scan("t").arrow_batches()) == COUNT
 
 
 def test_a_scan_continues_from_its_checkpoint(session: Session, tmp_path: Path) -> None:
+    """A second scan with the same checkpoint returns the rows that the first has not returned."""
     path = tmp_path / "scan.json"
     rows: list[Any] = []
     scan = session.scan("t", page_size=300, splits=8, checkpoint=path)
@@ -90,6 +95,7 @@ def test_a_scan_continues_from_its_checkpoint(session: Session, tmp_path: Path) 
 
 
 async def test_asyncio(session: Session, node: LocalCluster) -> None:
+    """`scan` and `count` of an asyncio session have the same results as of a blocking session."""
     async with (
         aio.Cluster(node.contact_points, port=node.port) as cluster,
         await cluster.connect(session.keyspace) as aio_session,
@@ -108,6 +114,7 @@ def test_a_scan_of_a_missing_table_raises(session: Session) -> None:
 
 
 def test_copy(session: Session) -> None:
+    """`copy` writes all rows into another table, which must have the same columns."""
     session.execute("CREATE TABLE t2 (x int PRIMARY KEY)")
     session.execute('CREATE TABLE t3 ("P" int, c int, t text, PRIMARY KEY ("P", c))')
     report = copy(session, "t", session, "t3")
@@ -129,7 +136,7 @@ async def test_copy_on_asyncio(session: Session, node: LocalCluster) -> None:
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:
         aio_session = await cluster.connect(session.keyspace)
         report = await acopy(aio_session, "t", aio_session, "t4", where="c < ?", parameters=(3,))
-    expected = [row for row in ROWS if row[1] < 3]
+    expected = [(p, c, t) for p, c, t in ROWS if c < 3]
     assert (report.read, report.written) == (len(expected), len(expected))
     # There are fewer requests than rows, because rows of one partition are written together.
     assert report.requests < len(expected)
@@ -163,10 +170,12 @@ def test_copy_keeps_ttl_and_write_time_of_each_column(session: Session) -> None:
     session.execute("INSERT INTO k1 (p, s) VALUES (2, 3) USING TTL 0 AND TIMESTAMP 11")
     copy(session, "k1", session, "k2", keep_ttl=True, keep_write_time=True)
     query = "SELECT p, c, s, a, b, writetime(a), writetime(b), writetime(s), ttl(b) FROM {}"
-    assert session.execute(query.format("k2")).all() == session.execute(query.format("k1")).all()
-    # The remaining time to live of "a" has become less between the two reads, so it is not compared
+    source_rows = session.execute(query.format("k1")).all()
+    assert session.execute(query.format("k2")).all() == source_rows
+    # The TTL of "a" was 5000 seconds when the row was written. It decreases, so it is not compared
     # exactly.
-    assert 4000 < session.execute("SELECT ttl(a) FROM k2 WHERE p = 1 AND c = 1").one()[0] <= 5000
+    (remaining_ttl,) = session.execute("SELECT ttl(a) FROM k2 WHERE p = 1 AND c = 1").one()
+    assert 4000 < remaining_ttl <= 5000
 
 
 def test_copy_refuses_to_keep_the_ttl_of_a_collection(session: Session) -> None:

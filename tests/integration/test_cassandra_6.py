@@ -23,6 +23,8 @@ from .conftest import connect, create_keyspace, new_keyspace_name
 
 pytestmark = pytest.mark.integration
 
+# Transfers an amount if the payer has enough. The parameters are: payer, least balance, amount,
+# payer, amount, payee.
 TRANSFER = """
     BEGIN TRANSACTION
       LET payer = (SELECT balance FROM accounts WHERE id = ?);
@@ -37,7 +39,7 @@ TRANSFER = """
 
 @pytest.fixture(scope="module")
 def cluster(transactional_node: LocalCluster) -> Iterator[Cluster]:
-    # Use QUORUM: tables with transactions refuse LOCAL_ONE, the driver's default.
+    """Yield a cluster at QUORUM: tables with transactions refuse LOCAL_ONE, the default."""
     profile = ExecutionProfile(consistency_level=ConsistencyLevel.QUORUM)
     with connect(transactional_node, execution_profiles={EXEC_PROFILE_DEFAULT: profile}) as cluster:
         yield cluster
@@ -45,8 +47,10 @@ def cluster(transactional_node: LocalCluster) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def session(cluster: Cluster) -> Session:
+    """Return a session in a new keyspace with the table `accounts`, which allows transactions."""
     session = cluster.connect()
-    create_keyspace(session, keyspace := new_keyspace_name())
+    keyspace = new_keyspace_name()
+    create_keyspace(session, keyspace)
     session.set_keyspace(keyspace)
     session.execute(
         "CREATE TABLE accounts (id int PRIMARY KEY, balance int) WITH transactional_mode = 'full'"
@@ -61,7 +65,15 @@ def open_accounts(session: Session, *, payer: int, payee: int) -> None:
 
 
 def balances(session: Session) -> dict[int, int]:
+    """Return the balances of all accounts, by their ids."""
     return {row.id: row.balance for row in session.execute("SELECT id, balance FROM accounts")}
+
+
+def transfer_of(amount: int) -> tuple[int, ...]:
+    """Return the parameters with which TRANSFER moves `amount` from account 1 to account 2."""
+    payer, payee = 1, 2
+    least_balance = amount
+    return payer, least_balance, amount, payer, amount, payee
 
 
 def test_version_and_new_system_tables_are_known(cluster: Cluster, session: Session) -> None:
@@ -75,6 +87,7 @@ def test_version_and_new_system_tables_are_known(cluster: Cluster, session: Sess
 
 
 def test_an_unprepared_transaction(session: Session) -> None:
+    """The SELECT in a transaction returns the values from before its updates."""
     open_accounts(session, payer=10, payee=0)
     result = session.execute(
         "BEGIN TRANSACTION "
@@ -82,10 +95,11 @@ def test_an_unprepared_transaction(session: Session) -> None:
         "SELECT payer.balance; "
         "IF payer.balance >= %s THEN UPDATE accounts SET balance -= %s WHERE id = %s; END IF "
         "COMMIT TRANSACTION",
-        (1, 4, 4, 1),
+        (1, 4, 4, 1),  # payer, least balance, amount, payer
     )
     assert result.column_names == ["payer.balance"]
-    assert result.one()[0] == 10  # the balance before the update
+    (balance_before_update,) = result.one()
+    assert balance_before_update == 10
     assert balances(session) == {1: 6, 2: 0}
 
 
@@ -95,18 +109,17 @@ def test_a_prepared_transaction(session: Session) -> None:
     assert [column.name for column in transfer.column_metadata] == [
         "id", "balance", "balance", "id", "balance", "id",
     ]  # fmt: skip
-    for _ in range(3):  # before the third transfer, the payer has only 2 left
-        # payer, least balance, amount, payer, amount, payee
-        session.execute(transfer, (1, 4, 4, 1, 4, 2))
+    for _ in range(3):
+        session.execute(transfer, transfer_of(4))
+    # The third transfer is not executed, because the payer has only 2 left.
     assert balances(session) == {1: 2, 2: 8}
 
 
 def test_concurrent_transactions_lose_no_money(session: Session) -> None:
+    """Of 50 concurrent transfers of 1, as many are executed as the payer can pay."""
     open_accounts(session, payer=40, payee=0)
     transfer = session.prepare(TRANSFER)
-    results = session.execute_concurrent_with_args(
-        transfer, [(1, 1, 1, 1, 1, 2)] * 50, concurrency=8
-    )
+    results = session.execute_concurrent_with_args(transfer, [transfer_of(1)] * 50, concurrency=8)
     assert all(success for success, _ in results)
     # The payer had enough for 40 of the 50 transfers.
     assert balances(session) == {1: 0, 2: 40}
@@ -124,14 +137,13 @@ async def test_a_transaction_with_asyncio(
     ) as cluster:
         async_session = await cluster.connect(session.keyspace)
         transfer = await async_session.prepare(TRANSFER)
-        await asyncio.gather(
-            *(async_session.execute(transfer, (1, 5, 5, 1, 5, 2)) for _ in range(4))
-        )
+        await asyncio.gather(*(async_session.execute(transfer, transfer_of(5)) for _ in range(4)))
     # Two of the four transfers of 5 were possible.
     assert balances(session) == {1: 0, 2: 10}
 
 
 def test_other_statements_on_a_table_with_transactions(session: Session) -> None:
+    """Batches, conditional inserts and paged reads also work on such a table."""
     open_accounts(session, payer=1, payee=2)
     batch = BatchStatement()
     batch.add("INSERT INTO accounts (id, balance) VALUES (%s, %s)", (3, 3))
@@ -229,6 +241,7 @@ def test_constraints_refuse_rows(session: Session, row: tuple[Any, ...], message
 def test_an_export_says_that_constraints_are_missing(
     session: Session, guests: TableMetadata
 ) -> None:
+    """The driver does not know CHECK constraints, so its export begins with a warning comment."""
     exported = guests.export_as_string()
     assert exported.startswith("-- CHECK constraints and transactional_mode are not")
     assert "card text MASKED WITH system.mask_inner(1, 1)" in exported
@@ -242,6 +255,7 @@ def test_an_export_says_that_constraints_are_missing(
 
 
 def test_an_export_with_fast_path_recreates_the_table(cluster: Cluster, session: Session) -> None:
+    """The exported CREATE TABLE keeps the option fast_path of Cassandra 6."""
     assert session.keyspace is not None
     session.execute("CREATE TABLE fast (id int PRIMARY KEY) WITH fast_path = 'simple'")
     cluster.refresh_table_metadata(session.keyspace, "fast")

@@ -102,6 +102,7 @@ def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*command: object) -> str:
+    """Run a command, check that it succeeds, and return its standard output."""
     process = subprocess.run(
         [str(argument) for argument in command],
         check=False,
@@ -125,6 +126,10 @@ def tables(node: LocalCluster, keyspace: str) -> Iterator[Session]:
 
 
 def connect_with_policy(node: LocalCluster, keyspace: str, **settings: Any) -> Cluster:
+    """Return a cluster that encrypts the columns of `t`, and the column `name` of `by_key`.
+
+    :param settings: of the encryption policy.
+    """
     policy = AES256ColumnEncryptionPolicy(**settings)
     for name, kind, _ in COLUMNS:
         policy.add_column(ColDesc(keyspace, "t", name), KEY, kind)
@@ -133,12 +138,18 @@ def connect_with_policy(node: LocalCluster, keyspace: str, **settings: Any) -> C
 
 
 def task(peer: Path, node: LocalCluster, keyspace: str, name: str) -> Any:
-    """Run a task of PEER with cassandra-driver, and return what it prints."""
+    """Run a task of PEER with cassandra-driver, and return the JSON that it prints.
+
+    :param peer: the Python interpreter with cassandra-driver.
+    :param name: "write", "read" or "find".
+    :returns: None if the task prints nothing.
+    """
     arguments = (node.contact_points[0], node.port, keyspace, name, json.dumps(COLUMNS))
     out = run(peer, "-I", "-c", PEER, *arguments)
     return json.loads(out) if out else None
 
 
+# The rows of `t`.
 EXPECTED = [{"k": k, **{name: values[k] for name, _, values in COLUMNS}} for k in range(3)]
 
 
@@ -193,6 +204,7 @@ def test_columns_of_the_primary_key_are_refused(node: LocalCluster, keyspace: st
     with connect(node, **settings) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TABLE t (p blob, c blob, v blob, w int, PRIMARY KEY (p, c))")
         prepared = session.prepare("INSERT INTO t (p, c, v) VALUES (?, ?, ?)")
+        # The values of p, c and v, and the column whose value must be refused.
         for values, name in (((1, None, 1), "p"), ((None, 1, 1), "c")):
             with pytest.raises(TypeError, match=rf"t\.{name} is a column of the primary key"):
                 prepared.bind(values)
@@ -207,6 +219,7 @@ class Person(Model):
 
 
 def test_a_model_reads_and_writes_an_encrypted_column(node: LocalCluster, keyspace: str) -> None:
+    """The mapper reads and writes the plain value; the stored value is encrypted."""
     policy = AESGCMColumnEncryptionPolicy()
     policy.add_column(ColDesc(keyspace, "person", "name"), KEY, "text")
     settings: Any = {"column_encryption_policy": policy}
@@ -227,6 +240,7 @@ def test_a_model_reads_and_writes_an_encrypted_column(node: LocalCluster, keyspa
 
 
 def test_a_user_defined_type_can_be_encrypted(node: LocalCluster, keyspace: str) -> None:
+    """A value of a user-defined type is stored in an encrypted blob, and read as that type."""
     user_type = UserType.make_udt_class(keyspace, "place", ("street", "no"), (UTF8Type, Int32Type))
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(ColDesc(keyspace, "t", "c"), KEY, user_type)
@@ -243,6 +257,7 @@ def test_a_user_defined_type_can_be_encrypted(node: LocalCluster, keyspace: str)
 
 @pytest.fixture
 def shop(node: LocalCluster) -> Iterator[None]:
+    """Create the keyspace that the guide uses, and drop it after the test."""
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, "shop")
         yield

@@ -27,11 +27,13 @@ ROWS = 3000
 
 @pytest.fixture(scope="module")
 def server(node: LocalCluster) -> dict[str, Any]:
+    """Return the arguments of a `Cluster` for the node."""
     return {"contact_points": node.contact_points, "port": node.port}
 
 
 @pytest.fixture(scope="module")
 def session(node: LocalCluster, server: dict[str, Any]) -> Iterator[Session]:
+    """Yield a session in a keyspace with `orders`, of which each tenth has no total."""
     with Cluster(**server) as cluster:
         session = cluster.connect()
         session.execute(
@@ -44,16 +46,19 @@ def session(node: LocalCluster, server: dict[str, Any]) -> Iterator[Session]:
                 f"CREATE TABLE IF NOT EXISTS {name} (id int PRIMARY KEY, customer text, total int)"
             )
         session.execute("CREATE TABLE IF NOT EXISTS prices (id int PRIMARY KEY, price decimal)")
-        rows = [
-            {"id": n, "customer": f"customer {n % 7}", **({} if n % 10 == 0 else {"total": n})}
-            for n in range(ROWS)
+        rows: list[dict[str, Any]] = [
+            {"id": number, "customer": f"customer {number % 7}"} for number in range(ROWS)
         ]
+        for number in range(ROWS):
+            if number % 10:
+                rows[number]["total"] = number
         session.load("orders", rows)
         yield session
 
 
 @pytest.mark.usefixtures("session")
 def test_a_table_is_read_as_a_dask_dataframe(server: dict[str, Any]) -> None:
+    """`read_table` returns a lazy frame with the announced types, for all or for some rows."""
     frame = read_table("it_dask.orders", server, splits=8)
     assert frame.npartitions >= 8
     data_frame = frame.compute(scheduler="synchronous")
@@ -82,6 +87,7 @@ def test_a_table_is_read_as_a_dask_dataframe(server: dict[str, Any]) -> None:
 def test_decimals_can_be_read_as_numbers_or_strings(
     session: Session, server: dict[str, Any]
 ) -> None:
+    """With a precision and scale, decimals are numbers that can be added; without, strings."""
     prices = {n: Decimal(n) / 4 for n in range(100)}
     session.load("prices", list(prices.items()))
     frame = read_table("it_dask.prices", server, decimals=(12, 2))

@@ -36,6 +36,12 @@ def films(node: LocalCluster) -> Iterator[LocalCluster]:
 
 
 def output_of(example: str, node: LocalCluster, folder: Path, *arguments: str) -> str:
+    """Run an example on the table of a node, and return its standard output.
+
+    :param example: the name of a file in examples/.
+    :param folder: the working directory.
+    :param arguments: of the example, between the table and the port.
+    """
     process = subprocess.run(
         [
             *(sys.executable, str(EXAMPLES / example), node.contact_points[0], TABLE),

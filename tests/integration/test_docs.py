@@ -72,11 +72,11 @@ async def _finish(coroutine: Any) -> None:
 
 def test_the_readmes_program_equals_examples_first() -> None:
     example = ast.parse((ROOT / "examples" / "first.py").read_text())
-    # Compare the parsed programs, whose formatting does not matter. Leave out the docstring, which
-    # the README does not show.
-    assert ast.unparse(ast.parse(python_blocks("README.rst")[0])) == ast.unparse(
-        ast.Module(example.body[1:], [])
-    )
+    readmes_program = ast.parse(python_blocks("README.rst")[0])
+    # Leave out the docstring, which the README does not show.
+    example_without_docstring = ast.Module(example.body[1:], type_ignores=[])
+    # Compare the parsed programs, whose formatting does not matter.
+    assert ast.unparse(readmes_program) == ast.unparse(example_without_docstring)
 
 
 def test_the_readmes_program(node: LocalCluster, tmp_path: Path) -> None:
@@ -96,13 +96,15 @@ def test_the_readmes_program(node: LocalCluster, tmp_path: Path) -> None:
     assert process.returncode == 0, process.stderr
     expected = python_blocks("README.rst", "text")[0]
     timing = r"in [\d.]+ s \([\d,]+ rows/s"
+    printed_lines = re.sub(timing, "", process.stdout).splitlines()
+    # Leave out the empty line at the end of the block.
+    expected_lines = re.sub(timing, "", expected).split("\n")[:-2]
     # Lines of concurrent requests may come in another order, and times differ.
-    assert sorted(re.sub(timing, "", process.stdout).splitlines()) == sorted(
-        re.sub(timing, "", expected).split("\n")[:-2]
-    )
+    assert sorted(printed_lines) == sorted(expected_lines)
 
 
 def test_the_readmes_pytest_example(tmp_path: Path) -> None:
+    """The README's second block is a test file that passes."""
     (tmp_path / "test_mine.py").write_text(python_blocks("README.rst")[1])
     process = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"],
@@ -118,6 +120,7 @@ def test_the_readmes_pytest_example(tmp_path: Path) -> None:
 def test_schema_metadata(
     node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The first block of docs/metadata.rst prints the schema before and after a change."""
     run_block(python_blocks("docs/metadata.rst")[0], node, {})
     # The block has added the column `paid`. Drop it, as other tests expect the table without it.
     shop.execute("ALTER TABLE orders DROP paid")
@@ -131,17 +134,19 @@ def test_schema_metadata(
 def test_asyncio_guide(
     node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The first block of docs/asyncio.rst prints 100 lines, and the second writes a row."""
     shop.execute("TRUNCATE orders")
-    first, second = python_blocks("docs/asyncio.rst")
-    names = run_block(first, node, {})
+    first_block, second_block = python_blocks("docs/asyncio.rst")
+    names = run_block(first_block, node, {})
     assert len(capsys.readouterr().out.splitlines()) == 100
-    run_block(second, node, names)
+    run_block(second_block, node, names)
     assert capsys.readouterr().out == ""
     (total,) = shop.execute("SELECT total FROM orders WHERE id = 999").one()
     assert total == 2.0
 
 
 def test_routing(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first two blocks of docs/routing.rst print a row, and the replica that has the row."""
     shop.execute("INSERT INTO orders (id, customer, total) VALUES (17, 'ada', 12.5)")
     blocks = python_blocks("docs/routing.rst")
     names: dict[str, Any] = {}
@@ -164,8 +169,10 @@ def test_results_guide(
     for block in python_blocks("docs/results.rst"):
         run_block(block, node, names)
         printed.append(capsys.readouterr().out.splitlines())
+    # `printed` has the lines of each block.
     assert printed[0] == []
-    assert (len(printed[1]), printed[1][1]) == (10, "s1 0.5")
+    assert len(printed[1]) == 10
+    assert printed[1][1] == "s1 0.5"
     assert printed[2] == [
         "Reading(sensor='s1', value=None, tags=frozenset({'x'}))",
         "Reading(sensor='s1', value=0.5, tags=frozenset({'x'}))",
@@ -182,6 +189,7 @@ def test_results_guide(
 
 
 def test_batches(node: LocalCluster, shop: Session) -> None:
+    """The blocks of docs/batches.rst write the rows 31 to 39."""
     # These examples leave columns unset. In rows that other examples have written, those columns
     # would keep their values, so empty the table.
     shop.execute("TRUNCATE orders")

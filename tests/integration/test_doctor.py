@@ -24,14 +24,15 @@ def test_the_doctor_finds_no_problem_in_a_good_node(node: LocalCluster, tmp_path
     )  # fmt: skip
     assert process.returncode == 0, process.stdout + process.stderr
     findings = json.loads(process.stdout)["findings"]
-    texts = "\n".join(f"{finding['subject']}: {finding['text']}" for finding in findings)
-    assert "problem" not in {finding["level"] for finding in findings}, texts
+    report = "\n".join(f"{finding['subject']}: {finding['text']}" for finding in findings)
+    assert "problem" not in {finding["level"] for finding in findings}, report
     for phrase in ("accepts connections", "is up and connected", "all hosts agree on version",
                    "its clock is", "median of 10", "tokens"):  # fmt: skip
-        assert phrase in texts
+        assert phrase in report
 
 
 def test_the_report_of_a_real_cluster(node: LocalCluster) -> None:
+    """`Cluster.report` has the keyspaces of the sessions, and the state of each host."""
     with Cluster(node.contact_points, port=node.port) as cluster:
         cluster.connect("system")
         report = cluster.report()

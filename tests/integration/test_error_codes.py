@@ -59,31 +59,29 @@ def session(impatient: LocalCluster, request: pytest.FixtureRequest) -> Iterator
         yield session
 
 
-def version(session: Session) -> int:
-    negotiated: int = session.cluster.protocol_version
-    return negotiated
+def protocol_version(session: Session) -> int:
+    """Return the protocol version that the session uses."""
+    version: int = session.cluster.protocol_version
+    return version
 
 
 @pytest.mark.long
 def test_a_replica_that_hangs_makes_reads_and_writes_time_out(
     impatient: LocalCluster, session: Session
 ) -> None:
+    """At ALL, the paused node is missing: the errors say that 1 of 2 replicas has responded."""
     impatient.pause(2)
     try:
         with pytest.raises(WriteTimeout) as write_timeout:
             session.execute("INSERT INTO errors.t (k, c, v) VALUES (1, 1, 'x')")
-        assert (write_timeout.value.required_responses, write_timeout.value.received_responses) == (
-            2,
-            1,
-        )
+        assert write_timeout.value.required_responses == 2
+        assert write_timeout.value.received_responses == 1
         assert write_timeout.value.write_type == WriteType.SIMPLE
         assert write_timeout.value.consistency == ConsistencyLevel.ALL
         with pytest.raises(ReadTimeout) as read_timeout:
             session.execute("SELECT * FROM errors.t WHERE k = 1")
-        assert (read_timeout.value.required_responses, read_timeout.value.received_responses) == (
-            2,
-            1,
-        )
+        assert read_timeout.value.required_responses == 2
+        assert read_timeout.value.received_responses == 1
         # The field is True or False, depending on which replica was asked for the data.
         assert read_timeout.value.data_retrieved in (True, False)
         with pytest.raises(TruncateError):
@@ -94,9 +92,10 @@ def test_a_replica_that_hangs_makes_reads_and_writes_time_out(
 
 
 def test_too_many_tombstones_make_a_read_fail(session: Session) -> None:
-    for i in range(20):
-        session.execute(f"DELETE v FROM errors.t WHERE k = 2 AND c = {i}")
-    if version(session) == 3:
+    """A read that meets more tombstones than the node allows, which are 10, raises ReadFailure."""
+    for clustering_key in range(20):
+        session.execute(f"DELETE v FROM errors.t WHERE k = 2 AND c = {clustering_key}")
+    if protocol_version(session) == 3:
         # Version 3 has no error code for a read failure, so the server reports a timeout instead.
         with pytest.raises(ReadTimeout):
             session.execute("SELECT * FROM errors.t WHERE k = 2")
@@ -106,7 +105,7 @@ def test_too_many_tombstones_make_a_read_fail(session: Session) -> None:
     # Both replicas fail, but the coordinator may answer when only the first has.
     assert caught.value.failures in (1, 2)
     assert caught.value.required_responses == 2
-    if version(session) >= 5:
+    if protocol_version(session) >= 5:
         # 1 is READ_TOO_MANY_TOMBSTONES of Cassandra's RequestFailureReason.
         assert set(caught.value.error_code_map.values()) == {1}  # type: ignore[union-attr]
     else:
@@ -114,21 +113,22 @@ def test_too_many_tombstones_make_a_read_fail(session: Session) -> None:
 
 
 def test_a_write_that_is_too_large_is_refused(session: Session) -> None:
+    """After the error, the connection still works."""
+    five_mib = "x" * (5 << 20)
     with pytest.raises(InvalidRequest, match=r"oversized mutation|exceeds allowed maximum"):
-        session.execute(
-            "INSERT INTO errors.t (k, c, v) VALUES (%s, %s, %s)", (3, 3, "x" * (5 << 20))
-        )
+        session.execute("INSERT INTO errors.t (k, c, v) VALUES (%s, %s, %s)", (3, 3, five_mib))
     assert session.execute("SELECT key FROM system.local", timeout=10).one().key == "local"
 
 
 def test_a_function_that_raises_is_a_function_failure(session: Session) -> None:
+    """A user-defined function that divides by zero raises FunctionFailure, which names it."""
     session.execute(
         "CREATE FUNCTION IF NOT EXISTS errors.divide (a int) CALLED ON NULL INPUT RETURNS int "
         "LANGUAGE java "
         "AS 'return 1 / a;'"
     )
     session.execute("INSERT INTO errors.t (k, c) VALUES (4, 0)")
-    if version(session) == 3:
+    if protocol_version(session) == 3:
         pytest.skip("version 3 has no error code for it: native_protocol_v3.spec, section 9")
     with pytest.raises(FunctionFailure) as caught:
         session.execute("SELECT errors.divide(c) FROM errors.t WHERE k = 4")
@@ -137,6 +137,7 @@ def test_a_function_that_raises_is_a_function_failure(session: Session) -> None:
 
 
 def test_three_replicas_on_two_nodes_are_unavailable_at_all(session: Session) -> None:
+    """At the consistency level ALL, three replicas are required, but only two nodes exist."""
     create_keyspace(session, "three", replicas=3)
     session.execute("CREATE TABLE IF NOT EXISTS three.t (k int PRIMARY KEY)")
     with pytest.raises(Unavailable) as caught:
@@ -172,12 +173,14 @@ def test_an_overloaded_node_raises_overloaded_errors(impatient: LocalCluster) ->
         session = cluster.connect()
         # The node accepts 200 requests per second, so it must refuse some of these 5000.
         futures = [session.execute_async("SELECT key FROM system.local") for _ in range(5000)]
-        errors = [error for error in map(failure_of, futures) if error is not None]
+        failures = [failure_of(future) for future in futures]
+        errors = [failure for failure in failures if failure is not None]
         assert errors
         assert all(isinstance(error, OverloadedErrorMessage) for error in errors)
 
 
 def failure_of(future: ResponseFuture) -> Exception | None:
+    """Wait for a request, and return its error; None if it succeeded."""
     try:
         future.result()
     except DriverException as error:

@@ -56,35 +56,41 @@ VECTOR = ("t", "vector<float, 3>", [1.0, -2.5, 3.25], [1.0, -2.5, 3.25])
 
 
 def columns_of(local: LocalCluster) -> list[tuple[str, str, Any, Any]]:
+    """Return the columns that a node supports: only Cassandra 5 has vectors."""
     return [*COLUMNS, VECTOR] if local.version.startswith("5.") else COLUMNS
 
 
 def create_table(session: Session, local: LocalCluster) -> None:
-    columns = ", ".join(f"{name} {kind}" for name, kind, _, _ in columns_of(local))
+    """Create the table `rows`, which has an id and a column of each type."""
+    columns = ", ".join(f"{name} {cql_type}" for name, cql_type, _, _ in columns_of(local))
     session.execute(f"CREATE TABLE rows (id int PRIMARY KEY, {columns})")
 
 
-def insert_text(local: LocalCluster) -> str:
+def insert_query(local: LocalCluster) -> str:
+    """Return the INSERT of a row with an id and a value in each column."""
     names = [name for name, _, _, _ in columns_of(local)]
     return f"INSERT INTO rows (id, {', '.join(names)}) VALUES (?{', ?' * len(names)})"
 
 
 def check_row(row: Any, local: LocalCluster) -> None:
-    for name, kind, _, expected in columns_of(local):
-        assert getattr(row, name) == expected, (name, kind)
+    """Check that a row has the expected value in each column."""
+    for name, cql_type, _, expected in columns_of(local):
+        assert getattr(row, name) == expected, (name, cql_type)
 
 
 def check_blocking_api(cluster: Cluster, local: LocalCluster) -> None:
+    """Write and read rows in each way that the blocking API has, in a new keyspace."""
     name = new_keyspace_name()
     with cluster.connect() as session:
         create_keyspace(session, name)
         session.set_keyspace(name)
         assert session.keyspace == name
         create_table(session, local)
-        insert = session.prepare(insert_text(local))
+        insert = session.prepare(insert_query(local))
         values = [value for _, _, value, _ in columns_of(local)]
         session.execute(insert, (0, *values))
-        session.execute(insert, {"id": 1, **{column[0]: column[2] for column in columns_of(local)}})
+        values_by_name = {name: value for name, _, value, _ in columns_of(local)}
+        session.execute(insert, {"id": 1, **values_by_name})
         session.execute("INSERT INTO rows (id, k) VALUES (%s, %s)", (2, "it's"))
         session.execute("INSERT INTO rows (id, k) VALUES (%(id)s, %(k)s)", {"id": 3, "k": "named"})
         check_row(session.execute("SELECT * FROM rows WHERE id = 0").one(), local)
@@ -98,6 +104,7 @@ def check_blocking_api(cluster: Cluster, local: LocalCluster) -> None:
 
 def page_through(session: Session, insert: Any) -> None:
     """Read 504 rows in pages of 60; resume after the first page with its paging state."""
+    # There are four rows already; the columns of the new ones are unset.
     outcomes = execute_concurrent_with_args(session, insert, [(100 + i,) for i in range(500)])
     assert all(success for success, _ in outcomes)
     statement = SimpleStatement("SELECT id FROM rows", fetch_size=60)
@@ -109,11 +116,13 @@ def page_through(session: Session, insert: Any) -> None:
     ]
     # Iterate the first result: it gives the rows of its page, then those of all further pages.
     all_ids = [row.id for row in result]
-    assert len(all_ids) == len(set(all_ids)) == 504
+    assert len(all_ids) == 504
+    assert len(set(all_ids)) == 504
     assert all_ids[60:] == ids_after_first_page
 
 
 def check_batches(session: Session) -> None:
+    """Write rows with logged and unlogged batches of prepared and unprepared statements."""
     insert = session.prepare("INSERT INTO rows (id, k) VALUES (?, ?)")
     for batch_type in (BatchType.LOGGED, BatchType.UNLOGGED):
         batch = BatchStatement(batch_type, consistency_level=ConsistencyLevel.ONE)
@@ -130,16 +139,16 @@ def check_batches(session: Session) -> None:
 
 
 def check_transactions(session: Session) -> None:
-    first = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'a') IF NOT EXISTS")
-    assert first.was_applied
-    second = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'b') IF NOT EXISTS")
-    assert not second.was_applied
+    """Insert a row on the condition that it does not exist: only the first insert is applied."""
+    result = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'a') IF NOT EXISTS")
+    assert result.was_applied
+    result = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'b') IF NOT EXISTS")
+    assert not result.was_applied
     # `was_applied` must work with every row factory.
     for factory in (tuple_factory, dict_factory):
         session.row_factory = factory
-        assert not session.execute(
-            "INSERT INTO rows (id, k) VALUES (20000, 'b') IF NOT EXISTS"
-        ).was_applied
+        result = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'b') IF NOT EXISTS")
+        assert not result.was_applied
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -174,12 +183,8 @@ def check_version_3(cluster: Cluster) -> None:
         insert = session.prepare(f"INSERT INTO {name}.t (k, v, n, d) VALUES (?, ?, ?, ?)")
         session.execute(insert, (1, ["a", "b"], 7, datetime.date(2026, 11, 20)))
         row = session.execute(f"SELECT * FROM {name}.t").one()
-        assert (row.k, row.v, row.n, row.d.date()) == (
-            1,
-            ["a", "b"],
-            7,
-            datetime.date(2026, 11, 20),
-        )
+        assert (row.k, row.v, row.n) == (1, ["a", "b"], 7)
+        assert row.d.date() == datetime.date(2026, 11, 20)
         with pytest.raises(ValueError, match="n"):
             session.execute(insert, (1, ["a"]))
         session.execute(f"DROP KEYSPACE {name}")
@@ -188,6 +193,7 @@ def check_version_3(cluster: Cluster) -> None:
 @pytest.mark.parametrize("compression", [False, "lz4", "snappy"])
 @pytest.mark.parametrize("version", [4, 5])
 def test_compression(node: LocalCluster, keyspace: str, version: int, compression: Any) -> None:
+    """Strings of all sizes are read back as they were written, with each compression."""
     if (version, compression) == (5, "snappy"):
         pytest.skip("protocol version 5 has no Snappy")
     with (
@@ -205,6 +211,10 @@ def test_compression(node: LocalCluster, keyspace: str, version: int, compressio
 
 
 def test_futures_and_callbacks(node: LocalCluster, keyspace: str) -> None:
+    """A callback gets the rows and its own arguments, an errback gets the error.
+
+    `result` of a failed future raises the error at each call.
+    """
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TABLE t (k int PRIMARY KEY)")
         insert = session.prepare("INSERT INTO t (k) VALUES (?)")
@@ -243,6 +253,7 @@ def test_a_blocking_call_in_a_callback_is_refused(node: LocalCluster) -> None:
         is_called = threading.Event()
 
         def call_back(rows: Any) -> None:
+            """Make two blocking calls on the event loop's thread, and keep their errors."""
             for blocking_call in (
                 lambda: session.execute("SELECT key FROM system.local"),
                 cluster.shutdown,
@@ -257,12 +268,13 @@ def test_a_blocking_call_in_a_callback_is_refused(node: LocalCluster) -> None:
         # already, `add_callback` would call it in this thread, where blocking calls are allowed.
         session.add_request_init_listener(lambda future: future.add_callback(call_back))
         session.execute_async("SELECT key FROM system.local")
-        assert is_called.wait(10)
+        assert is_called.wait(timeout=10)
         assert len(refusals) == 2
         assert "event loop thread" in str(refusals[0])
 
 
 def test_tracing_and_warnings(node: LocalCluster, keyspace: str) -> None:
+    """A traced request has a trace with events; `warnings` has the warnings of the server."""
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
         result = session.execute("SELECT * FROM t", trace=True)
@@ -282,6 +294,7 @@ def test_tracing_and_warnings(node: LocalCluster, keyspace: str) -> None:
 @pytest.mark.parametrize("version", [4, 5])
 def test_the_asyncio_api(node: LocalCluster, version: int) -> None:
     async def check_asyncio_api() -> None:
+        """Write and read rows in each way that the asyncio API has, in a new keyspace."""
         name = new_keyspace_name()
         async with aio.Cluster(
             node.contact_points, port=node.port, protocol_version=version
@@ -296,7 +309,7 @@ def test_the_asyncio_api(node: LocalCluster, version: int) -> None:
                 f"{column} {cql_type}" for column, cql_type, _, _ in columns_of(node)
             )
             await session.execute(f"CREATE TABLE rows (id int PRIMARY KEY, {columns})")
-            insert = await session.prepare(insert_text(node))
+            insert = await session.prepare(insert_query(node))
             values = [value for _, _, value, _ in columns_of(node)]
             await asyncio.gather(*(session.execute(insert, (i, *values)) for i in range(300)))
             check_row((await session.execute("SELECT * FROM rows WHERE id = 7")).one(), node)
@@ -309,6 +322,7 @@ def test_the_asyncio_api(node: LocalCluster, version: int) -> None:
 
 
 async def check_paging(session: aio.Session) -> None:
+    """Read 300 rows in pages of 70, with ``async for`` and with `fetch_all`."""
     statement = SimpleStatement("SELECT id FROM rows", fetch_size=70)
     result = await session.execute(statement)
     assert len(result.current_rows) == 70
@@ -316,7 +330,8 @@ async def check_paging(session: aio.Session) -> None:
     with pytest.raises(RuntimeError, match="async for"):
         result.all()
     assert sorted([row.id async for row in result]) == list(range(300))
-    assert len(await (await session.execute(statement)).fetch_all()) == 300
+    result = await session.execute(statement)
+    assert len(await result.fetch_all()) == 300
     # An application may leave the loop before the last page.
     result = await session.execute(statement)
     async for row in result:
@@ -326,12 +341,12 @@ async def check_paging(session: aio.Session) -> None:
 
 async def check_concurrent(session: aio.Session, insert: Any) -> None:
     """Check that `execute_concurrent` yields every outcome, and errors as outcomes or raised."""
-    count = 0
+    success_count = 0
     async for success, _ in session.execute_concurrent(
         ((insert, (1000 + i,)) for i in range(500)), concurrency=50
     ):
-        count += success
-    assert count == 500
+        success_count += success
+    assert success_count == 500
     outcomes = [
         outcome.success
         async for outcome in session.execute_concurrent(
@@ -356,19 +371,22 @@ async def check_cancellation(session: aio.Session) -> None:
 
 
 def test_asyncio_on_older_lines(old_node: LocalCluster) -> None:
-    async def read_version() -> None:
+    async def check_version() -> None:
+        """Read the version of the node."""
         async with aio.Cluster(old_node.contact_points, port=old_node.port) as cluster:
             session = await cluster.connect()
             row = (await session.execute("SELECT release_version FROM system.local")).one()
             assert row.release_version == old_node.version
 
-    asyncio.run(read_version())
+    asyncio.run(check_version())
 
 
 def test_uvloop(node: LocalCluster) -> None:
+    """The asyncio API works on a loop of uvloop: 200 concurrent requests get their answers."""
     uvloop = pytest.importorskip("uvloop")
 
     async def count_right_answers() -> int:
+        """Send 200 requests; return how many have the right answer."""
         async with aio.Cluster(node.contact_points, port=node.port) as cluster:
             session = await cluster.connect()
             select = await session.prepare("SELECT key FROM system.local WHERE key = ?")
@@ -385,7 +403,10 @@ def test_uvloop(node: LocalCluster) -> None:
 
 
 def test_several_loops_in_one_process(node: LocalCluster) -> None:
+    """Four threads can each have an event loop with a cluster of its own."""
+
     async def read_key() -> str:
+        """Connect, and return the key of the only row of system.local, which is "local"."""
         async with aio.Cluster(node.contact_points, port=node.port) as cluster:
             session = await cluster.connect()
             row = (await session.execute("SELECT key FROM system.local")).one()
@@ -403,6 +424,7 @@ def test_several_loops_in_one_process(node: LocalCluster) -> None:
 
 
 def test_three_nodes(three_nodes: LocalCluster) -> None:
+    """The driver connects to all nodes, uses each as coordinator, and obeys ``host=``."""
     with connect(three_nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
         assert {host.address for host in cluster.metadata.all_hosts()} == set(
             three_nodes.contact_points
@@ -422,16 +444,14 @@ def test_three_nodes(three_nodes: LocalCluster) -> None:
         statement = SimpleStatement("SELECT * FROM t", consistency_level=ConsistencyLevel.ALL)
         assert sorted(row.k for row in session.execute(statement)) == list(range(300))
         for host in cluster.metadata.all_hosts():
-            assert (
-                session.execute(
-                    "SELECT key FROM system.local", host=host
-                ).response_future.coordinator_host
-                == host
-            )
+            result = session.execute("SELECT key FROM system.local", host=host)
+            assert result.response_future.coordinator_host == host
         session.execute(f"DROP KEYSPACE {name}")
 
 
 class Address:
+    """A user's class for values of the user-defined type `address`."""
+
     def __init__(self, street: str | None, number: int | None) -> None:
         self.street = street
         self.number = number
@@ -443,6 +463,7 @@ class Address:
 
 
 def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
+    """Values are named tuples until a class is registered for the type, then instances of it."""
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TYPE address (street text, number int)")
         session.execute(
@@ -467,6 +488,7 @@ def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
 
 
 def test_execution_profiles_can_be_added_to_a_connected_cluster(node: LocalCluster) -> None:
+    """A profile is used by its name, and cannot be added twice."""
     with connect(node) as cluster, cluster.connect() as session:
         profile = ExecutionProfile(
             load_balancing_policy=RoundRobinPolicy(), row_factory=dict_factory
@@ -485,6 +507,7 @@ def test_execution_profiles_can_be_added_to_a_connected_cluster(node: LocalClust
 def test_unprepared_statements_with_question_marks_are_prepared(
     node: LocalCluster, keyspace: str
 ) -> None:
+    """`execute` prepares a string with ``?`` or ``:name``, and binds the values."""
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
         for k in range(3):
@@ -543,6 +566,7 @@ def test_prepare_all_returns_statements_in_order(node: LocalCluster, keyspace: s
 
 
 def test_vectors_as_arrays(node: LocalCluster, keyspace: str) -> None:
+    """Vectors are read as lists, arrays or NumPy arrays: as the statement or the session says."""
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v vector<float, 3>)")
         insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")

@@ -23,21 +23,22 @@ from .conftest import create_keyspace, new_keyspace_name
 
 pytestmark = pytest.mark.integration
 
-WRITERS = 4
+WRITERS = 4  # threads of a `Load`
 # Seconds that a writer waits between two writes. This allows hundreds of writes per second, and
 # leaves enough CPU for nodes to start.
 PAUSE = 0.005
-IN_FLIGHT = 128
+IN_FLIGHT = 128  # the most requests of a `Flood` that are in flight
 
 
 class States(HostStateListener):
-    """A listener that records the states of hosts; `wait_for` waits for one of them."""
+    """A listener that records each change of a host's state; `wait_for` waits for a change."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self.history: list[tuple[str, str]] = []
 
     def _note(self, event: str, host: object) -> None:
+        """Add (event, address) to the history, and wake `wait_for`."""
         with self._changed:
             self.history.append((event, str(host.address)))  # type: ignore[attr-defined]
             self._changed.notify_all()
@@ -55,9 +56,15 @@ class States(HostStateListener):
         self._note("remove", host)
 
     def wait_for(self, event: str, address: str, timeout: float = 60) -> None:
+        """Wait until the driver has reported an event of a host, now or earlier.
+
+        :param event: "up", "down", "add" or "remove".
+        :param address: the address of the host.
+        :param timeout: seconds, after which the function raises AssertionError.
+        """
         with self._changed:
-            seen = self._changed.wait_for(lambda: (event, address) in self.history, timeout)
-        assert seen, f"{event} of {address} was not seen; {self.history}"
+            is_seen = self._changed.wait_for(lambda: (event, address) in self.history, timeout)
+        assert is_seen, f"{event} of {address} was not seen; {self.history}"
 
 
 class Load:
@@ -77,6 +84,10 @@ class Load:
             thread.start()
 
     def _write(self, first_key: int) -> None:
+        """Insert rows until the load is stopped; each thread runs this method.
+
+        :param first_key: the key of the first row; the next ones are WRITERS further.
+        """
         key = first_key
         while not self._stop.wait(PAUSE):
             try:
@@ -90,7 +101,7 @@ class Load:
             key += WRITERS
 
     def go_on(self, rows: int = 500, timeout: float = 60) -> None:
-        """Wait until `rows` further rows are acknowledged."""
+        """Wait until `rows` further rows are acknowledged, for at most `timeout` seconds."""
         with self._lock:
             target = len(self.acknowledged) + rows
             assert self._lock.wait_for(lambda: len(self.acknowledged) >= target, timeout), (
@@ -98,9 +109,10 @@ class Load:
             )
 
     def stop(self) -> None:
+        """Stop the threads, and check that none hangs."""
         self._stop.set()
         for thread in self._threads:
-            thread.join(30)
+            thread.join(timeout=30)
         assert not any(thread.is_alive() for thread in self._threads)
 
 
@@ -117,38 +129,41 @@ class Flood:
         self._session = session
         self._stop = threading.Event()
         # Limits the number of requests in flight.
-        self._room = threading.Semaphore(IN_FLIGHT)
+        self._free_slots = threading.Semaphore(IN_FLIGHT)
         self._changed = threading.Condition()
         self.acknowledged: set[int] = set()
         self.failed: Counter[str] = Counter()
         self.longest_gap = 0.0
-        self._last = time.monotonic()
+        self._last_acknowledgement = time.monotonic()
         self._thread = threading.Thread(target=self._write)
         self._thread.start()
 
     def _write(self) -> None:
-        k = 0
+        """Send inserts until the flood is stopped; this is the function of the thread."""
+        key = 0
         while not self._stop.is_set():
-            self._room.acquire()
-            future = self._session.execute_async(self._insert, (k, str(k)))
-            future.add_callbacks(self._on_done, self._on_error, callback_args=(k,))
-            k += 1
+            self._free_slots.acquire()
+            future = self._session.execute_async(self._insert, (key, str(key)))
+            future.add_callbacks(self._on_success, self._on_error, callback_args=(key,))
+            key += 1
 
-    def _on_done(self, rows: object, key: int) -> None:
+    def _on_success(self, rows: object, key: int) -> None:
+        """Record that row `key` was acknowledged; the event loop calls this."""
         now = time.monotonic()
-        self.longest_gap = max(self.longest_gap, now - self._last)
-        self._last = now
-        self._room.release()
+        self.longest_gap = max(self.longest_gap, now - self._last_acknowledgement)
+        self._last_acknowledgement = now
+        self._free_slots.release()
         with self._changed:
             self.acknowledged.add(key)
             self._changed.notify_all()
 
     def _on_error(self, error: Exception) -> None:
+        """Count a failed request; the event loop calls this."""
         self.failed[type(error).__name__] += 1
-        self._room.release()
+        self._free_slots.release()
 
     def go_on(self, rows: int = 500, timeout: float = 120) -> None:
-        """Wait until `rows` further rows are acknowledged."""
+        """Wait until `rows` further rows are acknowledged, for at most `timeout` seconds."""
         with self._changed:
             target = len(self.acknowledged) + rows
             assert self._changed.wait_for(lambda: len(self.acknowledged) >= target, timeout), (
@@ -156,12 +171,13 @@ class Flood:
             )
 
     def stop(self) -> None:
+        """Stop the thread, and check that each request has an outcome."""
         self._stop.set()
-        self._thread.join(30)
+        self._thread.join(timeout=30)
         # Each request gives its permit back to the semaphore when it has an outcome. So all permits
         # can be acquired only if no request is left without an outcome.
         for _ in range(IN_FLIGHT):
-            assert self._room.acquire(timeout=30), "a request got no answer"
+            assert self._free_slots.acquire(timeout=30), "a request got no answer"
 
 
 Writers = TypeVar("Writers", Load, Flood)
@@ -174,8 +190,9 @@ def run_under_load(
 ) -> Writers:
     """Disturb the nodes under load, and check that each acknowledged row is stored.
 
-    :param disturb: breaks and repairs nodes.
-    :param make_load: starts a load, `Load` or `Flood`.
+    :param disturb: breaks and repairs nodes, while the load runs.
+    :param make_load: starts the load: the class `Load` or `Flood`.
+    :returns: the stopped load.
     """
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=5)
     with Cluster(
@@ -211,6 +228,8 @@ def run_under_load(
 
 @pytest.mark.longest
 def test_a_node_is_killed_and_comes_back(fragile: LocalCluster) -> None:
+    """No write fails while a node is down, and the driver uses the node when it is up again."""
+
     def disturb(states: States, load: Load) -> None:
         address = fragile.nodes[1].address
         fragile.kill(2)
@@ -226,6 +245,8 @@ def test_a_node_is_killed_and_comes_back(fragile: LocalCluster) -> None:
 
 @pytest.mark.long
 def test_a_node_hangs_and_goes_on(fragile: LocalCluster) -> None:
+    """A paused node is marked down, other nodes serve requests, and it is up after it resumes."""
+
     def disturb(states: States, load: Load) -> None:
         address = fragile.nodes[2].address
         fragile.pause(3)
@@ -238,6 +259,8 @@ def test_a_node_hangs_and_goes_on(fragile: LocalCluster) -> None:
 
 
 def test_the_control_connections_node_is_killed(fragile: LocalCluster) -> None:
+    """If the node of the control connection is killed, the driver opens it on another node."""
+
     def disturb(states: States, load: Load) -> None:
         cluster = load._session.cluster
         host_before = cluster.get_control_connection_host()
@@ -258,6 +281,8 @@ def test_the_control_connections_node_is_killed(fragile: LocalCluster) -> None:
 
 @pytest.mark.longest
 def test_prepared_statements_survive_a_restart_of_every_node(fragile: LocalCluster) -> None:
+    """The prepared INSERT still works after each node has been restarted."""
+
     def disturb(states: States, load: Load) -> None:
         for number, node in enumerate(fragile.nodes, 1):
             fragile.restart(number)

@@ -21,14 +21,15 @@ pytestmark = pytest.mark.integration
 
 DOCS = Path(__file__).parents[2] / "docs"
 TRANSACTIONS = DOCS / "guides" / "transactions.rst"
+# The pages that run on a node of the current version; transactions need Cassandra 6.
 PAGES = [
     DOCS / "tutorial.rst",
     DOCS / "cookbook.rst",
     *sorted(set((DOCS / "guides").glob("*.rst")) - {TRANSACTIONS}),
 ]
 PYTHON = ".. code-block:: python"
-# Pages without Python blocks: they refer to files in examples/.
-WITHOUT = {"coming-from"}
+# Names of pages without Python blocks. They refer to files in examples/.
+PAGES_WITHOUT_CODE = {"coming-from"}
 # A block that shows the output of the blocks before it. In it, "..." stands for any text.
 OUTPUT = re.compile(r"( *)\.\. code-block:: text\n +:caption: Output\n\n((?:\1 +.*\n|\n)+)")
 
@@ -81,16 +82,16 @@ def test_examples_of_transactions_run(transactional_node: LocalCluster, tmp_path
 
 def run_guide(page: Path, node: LocalCluster, tmp_path: Path) -> None:
     """Run the program of a page on a node, and compare its output with the page."""
-    text = program_of(page)
-    if page.stem in WITHOUT:
-        assert not text.strip()
+    program = program_of(page)
+    if page.stem in PAGES_WITHOUT_CODE:
+        assert not program.strip()
         return
     (host,) = node.contact_points
-    assert text.strip(), "a guide has examples"
+    assert program.strip(), "a guide has examples"
     # Put a prefix before the page's name: a file with that name alone could hide a module of the
     # standard library.
     file = tmp_path / f"guide_{page.stem}.py"
-    file.write_text(text.replace("127.0.0.1", host))
+    file.write_text(program.replace("127.0.0.1", host))
     process = subprocess.run(
         [sys.executable, "-W", "error::ResourceWarning", str(file)],
         cwd=tmp_path,
@@ -104,14 +105,14 @@ def run_guide(page: Path, node: LocalCluster, tmp_path: Path) -> None:
     check_output(page.read_text(), process.stdout.replace(host, "127.0.0.1"))
 
 
-def check_output(text: str, printed: str) -> None:
+def check_output(page_text: str, printed: str) -> None:
     """Check that a program prints the outputs that its page shows, in this order.
 
-    :param text: the page.
+    :param page_text: the content of the page.
     :param printed: what the program has printed.
     """
     position = 0
-    for _, excerpt in OUTPUT.findall(text):
+    for _, excerpt in OUTPUT.findall(page_text):
         for line in textwrap.dedent(excerpt).strip("\n").splitlines():
             pattern = re.escape(line).replace(re.escape("..."), ".*")
             match = re.compile(rf"^{pattern}$", re.MULTILINE).search(printed, position)

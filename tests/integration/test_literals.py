@@ -33,7 +33,7 @@ DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, places=3)
 # Leave out IPv4-mapped IPv6 addresses, which the server converts to IPv4 addresses.
 ADDRESSES = st.ip_addresses().filter(lambda address: getattr(address, "ipv4_mapped", None) is None)
 
-SINGLES = st.floats(width=32, allow_nan=False)
+SINGLES = st.floats(width=32, allow_nan=False)  # values of the CQL type float
 SOME_TEXTS = st.lists(TEXTS, min_size=1, max_size=3)
 SETS = st.frozensets(TEXTS, min_size=1, max_size=3)
 
@@ -112,6 +112,7 @@ COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
 
 @pytest.fixture(scope="module")
 def session(node: LocalCluster) -> Iterator[Session]:
+    """Yield a session in a keyspace with the table `t`, which has all of COLUMNS."""
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, "literals")
         session.set_keyspace("literals")
@@ -125,7 +126,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
 
 
 def as_read(value: Any) -> Any:
-    """Return `value` in the form in which the driver returns it (addresses as bytes)."""
+    """Return `value` as the driver reads it: with milliseconds, addresses as bytes."""
     if isinstance(value, datetime.datetime):
         return value.replace(microsecond=value.microsecond // 1000 * 1000)
     if isinstance(value, (ipaddress.IPv4Address, ipaddress.IPv6Address)):
@@ -149,7 +150,8 @@ def test_values_come_back(session: Session, column: str) -> None:
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
     @given(COLUMNS[column][1])
-    def check(value: Any) -> None:
+    def check_value(value: Any) -> None:
+        """Insert the value as a literal, and compare it with what is read."""
         session.execute(f"INSERT INTO t (a, {column}) VALUES (%s, %s)", (1, value))
         row: Any = session.execute(f"SELECT {column} FROM t WHERE a = %(key)s", {"key": 1}).one()
         returned = row[0]
@@ -157,7 +159,7 @@ def test_values_come_back(session: Session, column: str) -> None:
             returned = ipaddress.ip_address(returned).packed
         assert returned == as_read(value)
 
-    check()
+    check_value()
 
 
 def test_a_str_subclass_is_written_as_its_str(session: Session) -> None:
@@ -166,10 +168,10 @@ def test_a_str_subclass_is_written_as_its_str(session: Session) -> None:
     assert row.x == EVIL  # the driver uses str(), as cassandra-driver does
 
 
-# An IPv6 address can have a zone, which may contain any text, CQL too.
 @pytest.mark.parametrize("address_class", [ipaddress.ip_address, ipaddress.ip_interface])
 def test_a_zone_reaches_no_server(session: Session, address_class: Any) -> None:
-    for zone in ("', a = 'x", f"{EVIL}", "1'); DROP TABLE bystander; --"):
+    """An IPv6 address with a zone is refused: a zone may contain any string, even CQL."""
+    for zone in ("', a = 'x", EVIL, "1'); DROP TABLE bystander; --"):
         with pytest.raises(EncodeValueError, match="zone"):
             session.execute("UPDATE t SET i = %s WHERE a = 1", (address_class(f"::1%{zone}"),))
     prepared = session.prepare("UPDATE t SET i = ? WHERE a = 1")

@@ -46,13 +46,15 @@ def query_node(
 
 
 def create_table(cluster: LocalCluster, replicas: int) -> None:
+    """Create the table k.t in a keyspace with this replication factor."""
     replication = f"{{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
     query_node(cluster, 1, f"CREATE KEYSPACE k WITH replication = {replication}")
     query_node(cluster, 1, "CREATE TABLE k.t (k int PRIMARY KEY, v text)")
     cluster.wait_until_ready()
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Return True if there is a process with this id."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -60,15 +62,17 @@ def alive(pid: int) -> bool:
     return True
 
 
-def pids(cluster: LocalCluster) -> list[int]:
+def process_ids_of(cluster: LocalCluster) -> list[int]:
+    """Return the process ids of the nodes and of their supervisor."""
     node_pids = [node.pid for node in cluster.nodes if node.pid is not None]
     assert cluster.supervisor_pid is not None
     return [*node_pids, cluster.supervisor_pid]
 
 
 def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalCluster) -> None:
+    """A second cluster has an address of its own; when it stops, processes and files are gone."""
     with LocalCluster(1, progress=False) as cluster:
-        directory, processes = cluster.directory, pids(cluster)
+        directory, process_ids = cluster.directory, process_ids_of(cluster)
         assert query_node(cluster, 1, "SELECT release_version FROM system.local") == [
             {"release_version": b"5.0.9"}
         ]
@@ -83,9 +87,9 @@ def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalClust
         assert "Startup complete" in cluster.logs(1)
         with pytest.raises(CommandFailed, match="nosuchcommand"):
             cluster.nodetool(1, "nosuchcommand")
-        assert all(map(alive, processes))
+        assert all(map(is_alive, process_ids))
     assert not os.path.exists(directory)
-    assert not any(map(alive, processes))
+    assert not any(map(is_alive, process_ids))
     assert not cluster.running
     with pytest.raises(LocalClusterError, match="not started"):
         cluster.kill(1)
@@ -122,11 +126,12 @@ async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_a
     counting_task.cancel()
     # If starting blocked the loop, the task would have run at most once.
     assert turns_during_start > 10
-    assert not alive(supervisor)
+    assert not is_alive(supervisor)
     assert not (directory / "node1").exists()
 
 
 async def test_cancelled_start_cleans_up() -> None:
+    """If the task that starts a cluster is cancelled, the processes are ended before it ends."""
     cluster = LocalCluster(1, progress=False)
 
     async def start_cluster() -> None:
@@ -141,11 +146,12 @@ async def test_cancelled_start_cleans_up() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not cluster.running
-    assert not alive(supervisor)
+    assert not is_alive(supervisor)
 
 
 @pytest.fixture(scope="class")
 def cluster(dismantled: LocalCluster) -> LocalCluster:
+    """Return three nodes with the table k.t, which has a replica on each."""
     create_table(dismantled, 3)
     return dismantled
 
@@ -177,9 +183,9 @@ class TestThreeNodes:
         pid = cluster.nodes[2].pid
         assert pid is not None
         cluster.kill(3)
-        assert not alive(pid)
+        assert not is_alive(pid)
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection((cluster.nodes[2].address, cluster.port), 1)
+            socket.create_connection((cluster.nodes[2].address, cluster.port), timeout=1)
         cluster.restart(3)
         assert cluster.nodes[2].pid != pid
         assert query_node(cluster, 3, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
@@ -214,8 +220,10 @@ class TestThreeNodes:
 
 @pytest.mark.long
 def test_two_datacenters_with_authentication(spread: LocalCluster) -> None:
+    """The nodes are in their data centres, require the right password, and replicate writes."""
     rows = query_node(spread, 1, "SELECT data_center FROM system.peers")
-    assert sorted(str(row["data_center"]) for row in rows) == ["b'east'", "b'west'"]
+    assert {row["data_center"] for row in rows} == {b"east", b"west"}
+    assert len(rows) == 2
     for node in spread.nodes:
         with pytest.raises(ProbeError, match="PasswordAuthenticator"):
             Probe(node.address, spread.port)
@@ -231,6 +239,7 @@ def test_two_datacenters_with_authentication(spread: LocalCluster) -> None:
 
 
 def test_mutual_tls(secured: LocalCluster) -> None:
+    """A node with tls="mutual" accepts only connections with TLS and a client certificate."""
     assert secured.tls is not None
     assert len(query_node(secured, 1, "SELECT * FROM system.local")) == 1
     address = secured.contact_points[0]
@@ -244,6 +253,10 @@ def test_mutual_tls(secured: LocalCluster) -> None:
 
 
 def test_nodes_that_need_each_other_for_a_login_are_restarted_together() -> None:
+    """`restart` with two numbers starts both nodes before it waits for a login.
+
+    One node alone could refuse logins, because the roles are replicated on both.
+    """
     with LocalCluster(2, authentication=True, progress=False) as cluster:
         for number in (1, 2):
             cluster.kill(number)
@@ -253,6 +266,10 @@ def test_nodes_that_need_each_other_for_a_login_are_restarted_together() -> None
 
 
 def check_without_client_certificate(cluster: LocalCluster, login: tuple[str, str] | None) -> None:
+    """Check that a client can connect with TLS, but without a certificate.
+
+    :param login: user name and password; None for a node without authentication.
+    """
     assert cluster.tls is not None
     context = ssl.create_default_context(cafile=cluster.tls.ca_certificate)
     with Probe(cluster.contact_points[0], cluster.port, tls=context, credentials=login) as probe:
@@ -260,14 +277,16 @@ def check_without_client_certificate(cluster: LocalCluster, login: tuple[str, st
 
 
 def test_tls_is_required() -> None:
+    """A node with tls="required" accepts TLS, and refuses connections without TLS."""
     with LocalCluster(1, "4.1", tls="required", progress=False) as cluster:
-        check_without_client_certificate(cluster, None)
+        check_without_client_certificate(cluster, login=None)
         with pytest.raises((OSError, ProbeError)):
             Probe(cluster.contact_points[0], cluster.port)
 
 
 def test_tls_is_optional(guarded: LocalCluster) -> None:
-    check_without_client_certificate(guarded, SUPERUSER)
+    """A node with tls="optional" accepts connections with and without TLS."""
+    check_without_client_certificate(guarded, login=SUPERUSER)
     with Probe(guarded.contact_points[0], guarded.port, credentials=SUPERUSER) as probe:
         assert len(probe.query("SELECT * FROM system.local")) == 1
 
@@ -275,6 +294,7 @@ def test_tls_is_optional(guarded: LocalCluster) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("version", ["4.0", "4.1"])
 def test_older_versions(version: str) -> None:
+    """Nodes of older versions also start as a cluster, and replicate writes."""
     with LocalCluster(2, version, progress=False) as cluster:
         create_table(cluster, 2)
         query_node(cluster, 1, "INSERT INTO k.t (k, v) VALUES (1, 'one')", ALL)
@@ -294,6 +314,7 @@ def test_node_that_fails_to_start_shows_its_log_and_is_cleaned_up(tmp_path: Path
 
 
 def test_nodes_end_when_the_parent_is_killed() -> None:
+    """If the process that started a cluster is killed, its nodes and files are removed."""
     program = (
         "import json, sys, threading\n"
         "from cassandra.testing import LocalCluster\n"
@@ -313,14 +334,14 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
     ) as parent:
         assert parent.stdout is not None
         directory, supervisor, node = json.loads(parent.stdout.readline())
-        assert alive(node)
+        assert is_alive(node)
         supervisor_pidfd = os.pidfd_open(supervisor)
         os.kill(parent.pid, signal.SIGKILL)
         # A pidfd is readable as soon as the process has ended, even if it is not our child.
-        ended_pidfds, _, _ = select.select([supervisor_pidfd], [], [], 30)
+        ended_pidfds, _, _ = select.select([supervisor_pidfd], [], [], 30)  # at most 30 seconds
         os.close(supervisor_pidfd)
     assert ended_pidfds
-    assert not alive(node)
+    assert not is_alive(node)
     assert not os.path.exists(directory)
 
 
@@ -426,7 +447,7 @@ class TestCommandLine:
             service_pidfd = os.pidfd_open(state["pid"])
         finally:
             self.run("stop")
-        ended_pidfds, _, _ = select.select([service_pidfd], [], [], 10)
+        ended_pidfds, _, _ = select.select([service_pidfd], [], [], 10)  # at most 10 seconds
         os.close(service_pidfd)
         assert ended_pidfds
         assert not os.path.exists(state["directory"])

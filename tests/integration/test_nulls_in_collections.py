@@ -73,17 +73,18 @@ def test_missing_values_of_numpy_and_pandas_are_nulls(table: Session, missing: A
 
 
 def test_a_null_is_accepted_in_the_list_of_a_condition(table: Session) -> None:
+    """``IF v IN (1, null)`` is met if `v` is null."""
     table.execute("INSERT INTO nulls (k, c) VALUES (1, 1)")
     update = table.prepare("UPDATE nulls SET v = 2 WHERE k = 1 AND c = 1 IF v IN ?")
     assert table.execute(update, ([1, None],)).was_applied
     assert table.execute("SELECT v FROM nulls").one() == (2,)
 
 
-# The exception for a null in a list depends on the version. NOT_WRITTEN has for each refused null:
-# the statement, the value, the exception, and the place of the null in the note.
-OF_A_LIST: type[Exception] = InvalidRequest if REFUSES_ALL else ServerError
+# The exception for a null in a list depends on the version of Cassandra.
+ERROR_OF_LISTS: type[Exception] = InvalidRequest if REFUSES_ALL else ServerError
+# For each refused null: the statement, the value, the exception, and the position in the note.
 NOT_WRITTEN: list[tuple[str, Any, type[Exception], str]] = [
-    ("INSERT INTO nulls (k, c, l) VALUES (1, 1, ?)", [1, None, 2], OF_A_LIST,
+    ("INSERT INTO nulls (k, c, l) VALUES (1, 1, ?)", [1, None, 2], ERROR_OF_LISTS,
      'column "l" (list<int>): element 1'),
     ("INSERT INTO nulls (k, c, s) VALUES (1, 1, ?)", [1, None], InvalidRequest,
      'column "s" (set<int>): element 1'),
@@ -108,6 +109,7 @@ NOT_WRITTEN: list[tuple[str, Any, type[Exception], str]] = [
 def test_refusals_of_nulls_have_a_note(
     table: Session, query: str, value: Any, error_class: type[Exception], position: str
 ) -> None:
+    """The error has a note with the position of the null, and nothing is written."""
     prepared = table.prepare(query)
     with pytest.raises(error_class) as caught:
         table.execute(prepared, (value,))
@@ -118,21 +120,22 @@ def test_refusals_of_nulls_have_a_note(
 def test_the_note_of_a_batch_names_the_statement(table: Session) -> None:
     insert = table.prepare("INSERT INTO nulls (k, c, l) VALUES (?, 1, ?)")
     batch = BatchStatement().add(insert, (1, [1])).add(insert, (2, [None]))
-    with pytest.raises(OF_A_LIST) as caught:
+    with pytest.raises(ERROR_OF_LISTS) as caught:
         table.execute(batch)
     note = '(nulls inside collections: statement 1: column "l" (list<int>): element 0)'
     assert note in vars(caught.value)["__notes__"]
 
 
-async def on_aio(node: LocalCluster, keyspace: str) -> None:
+async def check_note_on_asyncio(node: LocalCluster, keyspace: str) -> None:
+    """Write a list with a null by the asyncio API, and check the note of the error."""
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:
         session = await cluster.connect(keyspace)
         insert = await session.prepare("INSERT INTO nulls (k, c, l) VALUES (1, 1, ?)")
-        with pytest.raises(OF_A_LIST) as caught:
+        with pytest.raises(ERROR_OF_LISTS) as caught:
             await session.execute(insert, ([None],))
         assert '"l" (list<int>): element 0' in "".join(vars(caught.value)["__notes__"])
 
 
 def test_asyncio_has_the_note(node: LocalCluster, table: Session) -> None:
     assert table.keyspace is not None
-    asyncio.run(on_aio(node, table.keyspace))
+    asyncio.run(check_note_on_asyncio(node, table.keyspace))

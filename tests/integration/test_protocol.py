@@ -41,17 +41,21 @@ from tests.integration.conftest import new_keyspace_name
 
 pytestmark = pytest.mark.integration
 
+# The protocol versions and compressions of the connections.
 SETTINGS: list[tuple[int, str | None]] = [
     (3, None), (3, "lz4"), (3, "snappy"), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4")  # noqa: E501
 ]  # fmt: skip
 LOGGED, UNLOGGED, COUNTER = 0, 1, 2  # types of batches
+VOID = 1  # the kind of a RESULT without rows
 ONE, THREE, SERIAL, LOCAL_SERIAL = 1, 3, 8, 9  # consistency levels
 
 
 class Wire:
     """A blocking connection that encodes requests and decodes responses.
 
-    `end` is how the handshake has ended: with the action Ready or VersionRefused.
+    `end` is the last action of the handshake: Ready or VersionRefused.
+
+    :param address: the address and port of the node.
     """
 
     def __init__(
@@ -72,6 +76,7 @@ class Wire:
             raise
 
     def shake_hands(self) -> None:
+        """Send and receive messages until the handshake has ended."""
         actions = self.handshake.start()
         while not isinstance(self.end, (Ready, VersionRefused)):
             for action in actions:
@@ -96,17 +101,23 @@ class Wire:
             assert isinstance(action, (Ready, VersionRefused)), action
 
     def next(self) -> Any:
-        """Return the next frame that is not an event; keep events for `next_event`."""
+        """Return the next envelope that is not an event; keep events for `next_event`.
+
+        :returns: (stream, opcode, flags, body, version).
+        """
         while not self.received:
             data = self.socket.recv(65536)
             assert data, "the server closed the connection"
             for envelope in self.reader.feed(data):
-                # An event has stream -1. It may arrive before the answer to the request that caused
-                # it.
-                (self.events if envelope[0] == -1 else self.received).append(envelope)
+                stream = envelope[0]
+                # Events have the stream -1. An event may arrive before the answer to the request
+                # that caused the event.
+                queue = self.events if stream == -1 else self.received
+                queue.append(envelope)
         return self.received.pop(0)
 
     def next_event(self) -> Any:
+        """Return the message of the next event; wait for it if there is none yet."""
         while not self.events:
             self.events += self.reader.feed(self.socket.recv(65536))
         _stream, opcode, flags, body, version = self.events.pop(0)
@@ -126,11 +137,15 @@ class Wire:
         return self.answer(cached)
 
     def answer(self, cached: ResultMetadata | None = None) -> Any:
+        """Return the message of the next answer; `cached` is as for `ask`."""
         _stream, opcode, flags, body, version = self.next()
         return decode_response(opcode, flags, body, version, cached=cached)
 
     def run(self, query: str, *values: bytes | None) -> Any:
-        """Send a QUERY with encoded values, and return its result."""
+        """Send a QUERY with encoded values at ONE, and return its result.
+
+        If the answer is an error, the test fails.
+        """
         return valid(self.ask(QueryMessage(query, ONE, query_params=list(values) or None)))
 
     def __enter__(self) -> Wire:
@@ -163,28 +178,34 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(node: LocalCluster) -> Server:
+    """Return the node of the current version, with the tables of these tests."""
     return Server(node)
 
 
 @pytest.fixture(scope="module")
 def old_server(old_node: LocalCluster) -> Server:
+    """Return a node of an older version, with the tables of these tests."""
     return Server(old_node)
 
 
 @pytest.fixture(params=SETTINGS, ids=lambda setting: f"v{setting[0]}-{setting[1]}")
 def wire(server: Server, request: pytest.FixtureRequest) -> Iterator[Wire]:
-    with Wire(server.address, *request.param) as new_wire:
-        assert new_wire.end.compression == request.param[1]
+    """Yield a connection for each of SETTINGS, in the keyspace with an empty table `t`."""
+    version, compression = request.param
+    with Wire(server.address, version, compression) as new_wire:
+        assert new_wire.end.compression == compression
         assert new_wire.run(f"USE {server.keyspace}").new_keyspace == server.keyspace
         new_wire.run("TRUNCATE t")
         yield new_wire
 
 
 def int32(value: int) -> bytes:
+    """Return an encoded CQL int."""
     return struct.pack(">i", value)
 
 
 def prepare(wire: Wire, query: str) -> Any:
+    """Prepare a query, and return the message of its RESULT."""
     return valid(wire.ask(PrepareMessage(query)))
 
 
@@ -193,27 +214,21 @@ def check_all_requests(wire: Wire, keyspace: str) -> None:
     # Use full names instead of USE. After USE, Cassandra 4.0 would add a warning to the answer to
     # PREPARE, and the request would fail in version 3, which has no warnings.
     table, counters = f"{keyspace}.t", f"{keyspace}.c"
-    assert (
-        wire.run(
-            f"INSERT INTO {table} (id, name, data) VALUES (?, ?, ?)", int32(1), b"one", None
-        ).kind
-        # Kind 1 is a RESULT without rows (Void).
-        == 1
-    )
-    insert = prepare(wire, f"INSERT INTO {table} (id, name, data) VALUES (?, ?, ?)")
+    insert_query = f"INSERT INTO {table} (id, name, data) VALUES (?, ?, ?)"
+    assert wire.run(insert_query, int32(1), b"one", None).kind == VOID
+    insert = prepare(wire, insert_query)
     assert [column.name for column in insert.bind_metadata] == ["id", "name", "data"]
     assert insert.pk_indexes == (None if wire.version == 3 else [0])
     assert (insert.result_metadata_id is not None) is (wire.version >= 5)
-    plan = bind.BindPlan(insert.bind_metadata, [0])
+    plan = bind.BindPlan(insert.bind_metadata, [0])  # the partition key is column 0
     last_value = UNSET_VALUE if wire.version > 3 else None  # version 3 has no unset values
     for identity in range(2, 40):
-        block = plan.bind(
-            [identity, f"name {identity}", last_value if identity % 2 else b"x" * 2000],
-            wire.version,
-        )
+        data = last_value if identity % 2 else b"x" * 2000
+        block = plan.bind([identity, f"name {identity}", data], wire.version)
         valid(wire.ask(ExecuteMessage(insert.query_id, block, ONE, timestamp=1_700_000_000_000_000,
                                      result_metadata_id=insert.result_metadata_id)))  # fmt: skip
-    # Batches of a prepared statement and of two strings, with and without values.
+    # Batches of a prepared statement and of two strings, with and without values. Each query is a
+    # tuple: whether it is prepared, the statement id or the string, and the values.
     for batch_type in (LOGGED, UNLOGGED):
         queries = [
             (
@@ -230,42 +245,38 @@ def check_all_requests(wire: Wire, keyspace: str) -> None:
         ]
         valid(wire.ask(BatchMessage(batch_type, queries, ONE, SERIAL, 1_700_000_000_000_001)))
     add_to_counter = prepare(wire, f"UPDATE {counters} SET n = n + ? WHERE id = ?")
-    valid(
-        wire.ask(
-            BatchMessage(
-                COUNTER,
-                [(True, add_to_counter.query_id, [struct.pack(">q", 5), int32(1)])] * 3,
-                ONE,
-            )
-        )
-    )
+    encoded_5 = struct.pack(">q", 5)
+    add_5 = (True, add_to_counter.query_id, [encoded_5, int32(1)])
+    valid(wire.ask(BatchMessage(COUNTER, [add_5] * 3, ONE)))
     # Each run of this function adds three times 5. The table may have been used before, so the
     # counter is a multiple of 15.
-    assert wire.run(f"SELECT n FROM {counters} WHERE id = 1").parsed_rows[0][0] % 15 == 0
-    paged_select(wire, table)
+    ((counter,),) = wire.run(f"SELECT n FROM {counters} WHERE id = 1").parsed_rows
+    assert counter % 15 == 0
+    check_paged_select(wire, table)
     wire.run(f"TRUNCATE {table}")
     wire.run(f"TRUNCATE {counters}")
 
 
-def paged_select(wire: Wire, table: str) -> None:
+def check_paged_select(wire: Wire, table: str) -> None:
     """Read all rows in pages of 7, and check that each page uses the cached metadata object.
 
     From version 5 on, the request asks for pages without metadata. In older versions, each page
     contains its metadata, which equals the cached one.
     """
     select = prepare(wire, f"SELECT id, name, data FROM {table}")
-    cached_metadata, state, rows = select.result_metadata, None, []
-    skip = wire.version >= 5
+    cached_metadata = select.result_metadata
+    paging_state, rows = None, []
+    skip_metadata = wire.version >= 5
     while True:
-        page = valid(wire.ask(ExecuteMessage(select.query_id, [], ONE, fetch_size=7, paging_state=state, skip_meta=skip,  # noqa: E501
+        page = valid(wire.ask(ExecuteMessage(select.query_id, [], ONE, fetch_size=7, paging_state=paging_state, skip_meta=skip_metadata,  # noqa: E501
                                             result_metadata_id=select.result_metadata_id), cached_metadata))  # fmt: skip  # noqa: E501
         assert page.metadata is cached_metadata
         rows += page.decode(named_tuple_factory)
-        state = page.paging_state
-        if state is None:
+        paging_state = page.paging_state
+        if paging_state is None:
             break
-    # The inserts have written the rows 1 to 39.
-    assert len(rows) == 39 + 6  # the batches have written 6 rows
+    # The inserts have written the rows 1 to 39, and each of the two batches three rows.
+    assert len(rows) == 39 + 6
     by_id = {row.id: row for row in rows}
     assert by_id[4] == (4, "name 4", b"x" * 2000)
     assert by_id[5] == (5, "name 5", None)
@@ -285,6 +296,7 @@ def test_all_requests_on_older_nodes(
 
 
 def test_large_values_cross_segments(wire: Wire) -> None:
+    """A value of 1 MB, which takes several segments in version 5, is read as it was written."""
     data = bytes(range(256)) * 4000
     valid(
         wire.ask(
@@ -297,18 +309,19 @@ def test_large_values_cross_segments(wire: Wire) -> None:
 
 
 def test_many_requests_in_one_write(wire: Wire) -> None:
+    """Each of 100 requests that are sent together gets an answer on its stream."""
     for stream in range(100):
-        opcode_flags_body = encode_request(
-            QueryMessage(f"INSERT INTO t (id, name) VALUES ({stream}, 'x')", ONE), wire.version
-        )
-        wire.writer.add(stream, *opcode_flags_body)
+        query = QueryMessage(f"INSERT INTO t (id, name) VALUES ({stream}, 'x')", ONE)
+        opcode, flags, body = encode_request(query, wire.version)
+        wire.writer.add(stream, opcode, flags, body)
     wire.socket.sendall(wire.writer.take())
-    # The first field of a frame is its stream.
+    # The first field of an envelope is its stream.
     assert {wire.next()[0] for _ in range(100)} == set(range(100))
     assert wire.run("SELECT count(*) FROM t").parsed_rows == [(100,)]
 
 
 def test_conditional_statements(wire: Wire) -> None:
+    """A conditional insert that is not applied returns the columns of the existing row."""
     insert = prepare(wire, "INSERT INTO t (id, name) VALUES (?, ?) IF NOT EXISTS")
     outcomes = []
     for _ in range(2):
@@ -323,6 +336,7 @@ def test_conditional_statements(wire: Wire) -> None:
 
 
 def test_tracing_and_a_custom_payload(wire: Wire) -> None:
+    """A traced request gets a trace id; the node accepts a custom payload, from version 4 on."""
     message = QueryMessage("SELECT now() FROM system.local", ONE)
     message.tracing = True
     if wire.version > 3:
@@ -331,6 +345,7 @@ def test_tracing_and_a_custom_payload(wire: Wire) -> None:
 
 
 def test_warnings(wire: Wire) -> None:
+    """The answer to a large batch has the warning of the server."""
     if wire.version < 4:
         pytest.skip("warnings came with protocol version 4")
     # A batch with three rows of 4 KB is above the size at which the server warns.
@@ -344,6 +359,7 @@ def test_warnings(wire: Wire) -> None:
 
 
 def test_version_5_parameters(server: Server) -> None:
+    """The node accepts requests with a keyspace and with `now_in_seconds`, new in version 5."""
     with Wire(server.address, 5) as wire:
         message = QueryMessage(
             "INSERT INTO t (id, name) VALUES (1, 'x') USING TTL 100", ONE, keyspace=server.keyspace
@@ -394,6 +410,7 @@ def test_another_session_alters_the_table_and_prepares_again(server: Server, ver
 
 
 def test_vectors(server: Server) -> None:
+    """A vector that is bound in a batch is read as it was written, in the versions 4 and 5."""
     for version in (4, 5):
         with Wire(server.address, version) as wire:
             table = f"{server.keyspace}.vectors"
@@ -403,10 +420,12 @@ def test_vectors(server: Server) -> None:
             block = plan.bind([version, [1.0, 2.0, 3.5]], version)
             valid(wire.ask(BatchMessage(UNLOGGED, [(True, insert.query_id, block)], ONE)))
             (row,) = wire.run(f"SELECT v FROM {table} WHERE id = {version}").parsed_rows
-            assert list(row[0]) == [1.0, 2.0, 3.5]
+            (vector,) = row
+            assert list(vector) == [1.0, 2.0, 3.5]
 
 
 def test_events_and_schema_changes(server: Server, wire: Wire) -> None:
+    """CREATE TABLE is answered with the schema change, and also announced by an event."""
     valid(wire.ask(RegisterMessage(["SCHEMA_CHANGE", "STATUS_CHANGE", "TOPOLOGY_CHANGE"])))
     change = wire.run("CREATE TABLE seen (id int PRIMARY KEY)")
     expected = {
@@ -421,6 +440,7 @@ def test_events_and_schema_changes(server: Server, wire: Wire) -> None:
     wire.run("DROP TABLE seen")
 
 
+# Queries that are refused, the error codes of the protocol, and the driver's exceptions.
 ERRORS: list[tuple[str, int, type[Exception]]] = [
     ("SELEC", 0x2000, errors.RequestValidationException),
     ("SELECT * FROM no_such_table", 0x2200, errors.InvalidRequest),
@@ -435,6 +455,7 @@ ERRORS: list[tuple[str, int, type[Exception]]] = [
 
 @pytest.mark.parametrize(("query", "code", "exception"), ERRORS)
 def test_errors(wire: Wire, query: str, code: int, exception: type[Exception]) -> None:
+    """An ERROR becomes the exception of its code, and the connection can still be used."""
     message = wire.ask(QueryMessage(query, ONE))
     assert isinstance(message, ErrorMessage)
     assert message.code == code
@@ -451,11 +472,11 @@ def test_a_consistency_of_three_on_one_node_is_unavailable(wire: Wire) -> None:
 
 
 def test_an_unknown_statement_id_is_an_unprepared_error(wire: Wire) -> None:
-    message = wire.ask(
-        ExecuteMessage(b"0123456789abcdef", [], ONE, result_metadata_id=b"0123456789abcdef")
-    )
+    unknown_id = b"0123456789abcdef"
+    message = wire.ask(ExecuteMessage(unknown_id, [], ONE, result_metadata_id=unknown_id))
     assert isinstance(message, ErrorMessage)
-    assert (message.code, message.info) == (0x2500, b"0123456789abcdef")
+    assert message.code == 0x2500  # Unprepared: native_protocol_v5.spec, section 9
+    assert message.info == unknown_id
 
 
 def test_requests_of_a_beta_version_have_the_flag_use_beta(server: Server) -> None:

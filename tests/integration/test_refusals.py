@@ -32,6 +32,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
+    """Fail a test after which a thread of the driver is still running."""
     threads_before = set(threading.enumerate())
     yield
     remaining_threads = [
@@ -43,6 +44,7 @@ def no_thread_is_left() -> Iterator[None]:
 
 
 def login(local: LocalCluster, password: str) -> Cluster:
+    """Return a cluster that logs in as the superuser with this password."""
     return connect(local, auth_provider=PlainTextAuthProvider("cassandra", password))
 
 
@@ -82,6 +84,7 @@ def test_wrong_password_on_asyncio(guarded: LocalCluster) -> None:
 
 
 def test_statements_without_permission(guarded: LocalCluster) -> None:
+    """A role that may not create roles gets Unauthorized, which names the role."""
     with login(guarded, "cassandra") as cluster, cluster.connect() as session:
         session.execute("CREATE ROLE IF NOT EXISTS guest WITH PASSWORD = 'guest' AND LOGIN = true")
     provider = PlainTextAuthProvider("guest", "guest")
@@ -94,6 +97,7 @@ def test_statements_without_permission(guarded: LocalCluster) -> None:
 
 
 def test_a_keyspace_that_does_not_exist(node: LocalCluster) -> None:
+    """`connect` with an unknown keyspace raises an error that names it, in both APIs."""
     with connect(node) as cluster, pytest.raises(InvalidRequest, match="nowhere"):
         cluster.connect("nowhere")
 
@@ -108,6 +112,7 @@ def test_a_keyspace_that_does_not_exist(node: LocalCluster) -> None:
 def test_syntax_errors_unknown_tables_and_existing_tables(
     node: LocalCluster, keyspace: str
 ) -> None:
+    """Each refused statement raises its own exception, and the session can still be used."""
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         with pytest.raises(SyntaxException, match="SELEC"):
             session.execute("SELEC 1")
@@ -126,6 +131,7 @@ def test_syntax_errors_unknown_tables_and_existing_tables(
 def test_errors_for_wrong_parameters_name_the_column_and_the_statement(
     node: LocalCluster, keyspace: str
 ) -> None:
+    """Parameters of a wrong number, type or name are refused before anything is sent."""
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v list<int>)")
         insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")

@@ -38,11 +38,13 @@ KEYSPACES = {
     "both": "{'class': 'NetworkTopologyStrategy', 'east': 2, 'west': 1}",
     "more_than_nodes": "{'class': 'NetworkTopologyStrategy', 'east': 3, 'west': 3}",
 }
+# A line of ``nodetool describering``: the first and the last token, and the addresses.
 _RANGE = re.compile(r"TokenRange\(start_token:(-?\d+), end_token:(-?\d+), endpoints:\[([^\]]*)\]")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def keyspaces(spread: LocalCluster) -> None:
+    """Create the keyspaces, each with a table `t`."""
     with connect(spread) as cluster, cluster.connect() as session:
         for name, replication in KEYSPACES.items():
             session.execute(f"CREATE KEYSPACE {name} WITH replication = {replication}")
@@ -61,7 +63,8 @@ def with_policy(local: LocalCluster, policy: LoadBalancingPolicy) -> Cluster:
     return connect(local, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
 
 
-def addresses(cluster: Cluster, keyspace: str, key: bytes) -> list[str]:
+def replica_addresses(cluster: Cluster, keyspace: str, key: bytes) -> list[str]:
+    """Return the addresses of the replicas of a partition key, as the driver computes them."""
     return [host.address for host in cluster.metadata.get_replicas(keyspace, key)]
 
 
@@ -84,7 +87,7 @@ def assert_same_replicas_as_the_servers(
         for _ in range(key_count):
             key = f"key{random.randrange(1 << 40)}"
             server_replicas = local.nodetool(1, "getendpoints", keyspace, "t", key).split()
-            driver_replicas = addresses(cluster, keyspace, key.encode())
+            driver_replicas = replica_addresses(cluster, keyspace, key.encode())
             if parse_version(local.version).line >= (6, 0):
                 # Cassandra 6 lists the same replicas in another order.
                 driver_replicas, server_replicas = sorted(driver_replicas), sorted(server_replicas)
@@ -92,7 +95,7 @@ def assert_same_replicas_as_the_servers(
 
 
 def assert_requests_reach_replicas(session: Session, keyspace: str, count: int = 100) -> None:
-    """Insert rows, and check that the coordinator of each request is a replica of its row."""
+    """Insert `count` rows, and check that each request's coordinator is a replica of its row."""
     insert = session.prepare(f"INSERT INTO {keyspace}.t (id, v) VALUES (?, ?)")
     insert.consistency_level = ConsistencyLevel.ONE
     for number in range(count):
@@ -129,9 +132,8 @@ def test_the_coordinator_in_the_trace_is_a_replica(spread: LocalCluster) -> None
         for number in range(10):
             bound = insert.bind((f"traced{number}", number))
             trace = session.execute(bound, trace=True).response_future.get_query_trace(max_wait=20)
-            assert str(trace.coordinator) in addresses(
-                cluster, "simple_one", f"traced{number}".encode()
-            )
+            key = f"traced{number}".encode()
+            assert str(trace.coordinator) in replica_addresses(cluster, "simple_one", key)
             # The row has only one replica, so the coordinator itself wrote the row. Other nodes can
             # have events too: the coordinator may read the role of the login from them.
             writers = {
@@ -143,6 +145,7 @@ def test_the_coordinator_in_the_trace_is_a_replica(spread: LocalCluster) -> None
 
 
 def test_only_replicas_in_the_local_data_centre_are_used(spread: LocalCluster) -> None:
+    """All coordinators are in the local data centre, and the driver connects to no other."""
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east"))
     with (
         with_policy(spread, policy) as cluster,
@@ -162,13 +165,14 @@ def test_only_replicas_in_the_local_data_centre_are_used(spread: LocalCluster) -
 def test_replicas_follow_a_keyspace_that_is_created_altered_and_dropped(
     spread: LocalCluster,
 ) -> None:
+    """The driver has the new replicas as soon as it has noticed the change of the keyspace."""
     with (
         with_policy(spread, TokenAwarePolicy(RoundRobinPolicy())) as cluster,
         cluster.connect(wait_for_all_pools=True) as session,
     ):
         session.execute(f"CREATE KEYSPACE fresh WITH replication = {KEYSPACES['simple_one']}")
         session.execute("CREATE TABLE fresh.t (id text PRIMARY KEY, v int)")
-        assert_requests_reach_replicas(session, "fresh", 30)
+        assert_requests_reach_replicas(session, "fresh", count=30)
         assert len(cluster.metadata.get_replicas("fresh", b"key")) == 1
         with connect(spread) as other_cluster, other_cluster.connect() as other_session:
             other_session.execute(f"ALTER KEYSPACE fresh WITH replication = {KEYSPACES['both']}")
@@ -193,6 +197,7 @@ class Loader(threading.Thread):
         self.insert.is_idempotent = True
 
     def run(self) -> None:
+        """Write eight rows at once, again and again."""
         number = 0
         while not self.ending.is_set():
             number += 8
@@ -207,12 +212,14 @@ class Loader(threading.Thread):
             self.ending.wait(0.1)  # limit the number of rows, since the test reads all of them back
 
     def stop(self) -> None:
+        """Stop the thread, and wait until it has ended."""
         self.ending.set()
-        self.join(60)
+        self.join(timeout=60)
 
 
 @pytest.mark.longest
 def test_no_row_is_lost_while_a_node_joins_and_leaves(spread: LocalCluster) -> None:
+    """No write fails, all written rows are read, and the driver knows the replicas at each step."""
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east"))
     with (
         with_policy(spread, policy) as cluster,
@@ -222,12 +229,12 @@ def test_no_row_is_lost_while_a_node_joins_and_leaves(spread: LocalCluster) -> N
         loader.start()
         try:
             added = spread.add_node("east", "rack1")
-            until(lambda: cluster.metadata.get_host(added.address) is not None, 60)
-            until(lambda: len(session.get_pool_state()) == 3, 60)
+            until(lambda: cluster.metadata.get_host(added.address) is not None, seconds=60)
+            until(lambda: len(session.get_pool_state()) == 3, seconds=60)
             assert_same_replicas_as_the_servers(spread, cluster)
             assert_requests_reach_replicas(session, "east_two")
             spread.decommission(added.number)
-            until(lambda: cluster.metadata.get_host(added.address) is None, 60)
+            until(lambda: cluster.metadata.get_host(added.address) is None, seconds=60)
             assert_same_replicas_as_the_servers(spread, cluster)
         finally:
             loader.stop()
@@ -238,4 +245,6 @@ def test_no_row_is_lost_while_a_node_joins_and_leaves(spread: LocalCluster) -> N
         outcomes = execute_concurrent_with_args(
             session, select, [(key,) for key in loader.acknowledged]
         )
-        assert all(success and result.one() is not None for success, result in outcomes)
+        for success, result in outcomes:
+            assert success
+            assert result.one() is not None

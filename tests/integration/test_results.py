@@ -18,7 +18,7 @@ from .conftest import connect, create_keyspace, new_keyspace_name
 
 pytestmark = pytest.mark.integration
 
-COUNT = 20_000
+COUNT = 20_000  # rows
 PARTITIONS = 200
 EPOCH = datetime.datetime(2024, 1, 1)
 NAMES = ("p", "c", "u", "t", "d", "b", "at", "v")
@@ -35,7 +35,10 @@ def row(number: int) -> tuple[Any, ...]:
         EPOCH + datetime.timedelta(milliseconds=number),
         [float(number % 100), 0.5, -1.0],
     )
-    return (number % PARTITIONS, number, *(optional_values if number % 7 else (None,) * 6))
+    if number % 7 == 0:
+        optional_values = (None,) * len(optional_values)
+    partition = number % PARTITIONS
+    return (partition, number, *optional_values)
 
 
 @pytest.fixture(scope="module")
@@ -71,22 +74,30 @@ def written(node: LocalCluster) -> Iterator[tuple[Session, dict[int, tuple[Any, 
         session.execute(f"DROP KEYSPACE {name}")
 
 
-def check(columns: dict[str, list[Any]], rows: dict[int, tuple[Any, ...]]) -> None:
+def without_time_zones(timestamps: list[Any]) -> list[Any]:
+    """Return the timestamps, some of which may be None, as naive datetimes."""
+    return [
+        None if timestamp is None else timestamp.replace(tzinfo=None) for timestamp in timestamps
+    ]
+
+
+def check_columns(columns: dict[str, list[Any]], rows: dict[int, tuple[Any, ...]]) -> None:
     """Check that the columns contain all the rows, each once.
 
     :param columns: the values of each column, in the order of the rows that were read.
     :param rows: the rows that were written, by number.
     """
-    values_by_key = {
+    rows_read = {
         values[1]: values for values in zip(*[columns[name] for name in NAMES], strict=True)
     }
     assert len(columns["c"]) == COUNT
-    assert values_by_key == rows
+    assert rows_read == rows
 
 
 def test_all_forms_of_a_result_have_the_same_values(
     written: tuple[Session, dict[int, tuple[Any, ...]]],
 ) -> None:
+    """Each way to read a result gives all rows; Arrow's and polars' timestamps have a time zone."""
     pytest.importorskip("pyarrow")
     pytest.importorskip("polars")
     pytest.importorskip("pandas")
@@ -95,40 +106,38 @@ def test_all_forms_of_a_result_have_the_same_values(
     assert {values[1]: values for values in session.execute(QUERY)} == rows
 
     columns = session.execute(QUERY).to_arrow().to_pydict()
-    columns["at"] = [
-        None if timestamp is None else timestamp.replace(tzinfo=None) for timestamp in columns["at"]
-    ]
-    check(columns, rows)
+    columns["at"] = without_time_zones(columns["at"])
+    check_columns(columns, rows)
 
-    batches = [batch.num_rows for batch in session.execute(QUERY).arrow_batches()]
-    assert sum(batches) == COUNT
+    batch_sizes = [batch.num_rows for batch in session.execute(QUERY).arrow_batches()]
+    assert sum(batch_sizes) == COUNT
     # There is at least one record batch for each page of 5000 rows.
-    assert len(batches) >= COUNT // 5000
+    assert len(batch_sizes) >= COUNT // 5000
 
     columns = session.execute(QUERY).to_polars().to_dict(as_series=False)
-    columns["at"] = [
-        None if timestamp is None else timestamp.replace(tzinfo=None) for timestamp in columns["at"]
-    ]
+    columns["at"] = without_time_zones(columns["at"])
     # Polars has no type for UUIDs: convert their bytes before the comparison.
     columns["u"] = [
         None if identity is None else uuid.UUID(bytes=identity) for identity in columns["u"]
     ]
-    check(columns, rows)
+    check_columns(columns, rows)
 
     arrays = session.execute(QUERY).to_numpy()
     assert arrays["v"].shape == (COUNT, 3)
     columns = {name: array.tolist() for name, array in arrays.items()}
     # A null vector is a row of masked elements, which `tolist` turns into None.
     columns["v"] = [None if vector[0] is None else vector for vector in columns["v"]]
-    check(columns, rows)
+    check_columns(columns, rows)
 
     frame = session.execute(QUERY).to_pandas()
     assert frame["c"].sum() == sum(range(COUNT))
-    assert frame["t"].isna().sum() == frame["u"].isna().sum() == len(range(0, COUNT, 7))
+    null_count = len(range(0, COUNT, 7))  # every seventh row
+    assert frame["t"].isna().sum() == null_count
+    assert frame["u"].isna().sum() == null_count
 
     result = session.execute(QUERY)
     assert duckdb.sql("SELECT count(*), sum(c), count(t) FROM result").fetchall() == [
-        (COUNT, sum(range(COUNT)), COUNT - len(range(0, COUNT, 7)))
+        (COUNT, sum(range(COUNT)), COUNT - null_count)
     ]
     # DuckDB has found the table by the name of this variable, which is used nowhere else.
     del result
@@ -143,11 +152,8 @@ async def test_awaited_arrow_tables_and_batches_have_the_same_values(
         aio_session = await cluster.connect(session.keyspace)
         table = await (await aio_session.execute(QUERY)).to_arrow()
         columns = table.to_pydict()
-        columns["at"] = [
-            None if timestamp is None else timestamp.replace(tzinfo=None)
-            for timestamp in columns["at"]
-        ]
-        check(columns, rows)
+        columns["at"] = without_time_zones(columns["at"])
+        check_columns(columns, rows)
         row_count = 0
         async for batch in (await aio_session.execute(QUERY)).arrow_batches():
             row_count += batch.num_rows
@@ -155,6 +161,7 @@ async def test_awaited_arrow_tables_and_batches_have_the_same_values(
 
 
 def test_a_table_without_rows(written: tuple[Session, dict[int, tuple[Any, ...]]]) -> None:
+    """A SELECT without rows still gives an Arrow table with its columns; an INSERT has none."""
     pytest.importorskip("pyarrow")
     session, _ = written
     table = session.execute("SELECT * FROM wide WHERE p = -1").to_arrow()

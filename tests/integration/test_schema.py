@@ -20,7 +20,7 @@ from .conftest import connect, create_keyspace, new_keyspace_name
 
 pytestmark = pytest.mark.integration
 
-NAME = "Odd_Ks"
+NAME = "Odd_Ks"  # the keyspace of the export tests
 
 EVERYWHERE = [  # statements for all versions of Cassandra
     "CREATE KEYSPACE {ks} WITH replication = {{'class': 'NetworkTopologyStrategy', 'dc1': 1}} "
@@ -128,8 +128,13 @@ SCHEMA_TABLES = (
 )
 
 
-def build(session: Session, newest: bool) -> None:
-    for statement in [*EVERYWHERE, *(FROM_5_0 if newest else [])]:
+def create_schema(session: Session, is_newest: bool) -> None:
+    """Create the keyspace with all its types, functions, tables and indexes.
+
+    :param is_newest: True if the node is Cassandra 5.0 or later.
+    """
+    statements = [*EVERYWHERE, *FROM_5_0] if is_newest else EVERYWHERE
+    for statement in statements:
         session.execute(statement.format(ks=f'"{NAME}"'))
 
 
@@ -162,6 +167,7 @@ def statements_of(export: str) -> list[str]:
 
 
 def keyspace_of(cluster: Cluster) -> KeyspaceMetadata:
+    """Return the driver's metadata of the keyspace."""
     metadata: KeyspaceMetadata = cluster.metadata.keyspaces[NAME]
     return metadata
 
@@ -173,7 +179,7 @@ def check_round_trip(local: LocalCluster, is_newest: bool) -> None:
     """
     with connect(local) as cluster, cluster.connect() as session:
         session.default_timeout = 60
-        build(session, is_newest)
+        create_schema(session, is_newest)
         try:
             rows_before = rows_of(session, is_newest)
             export = keyspace_of(cluster).export_as_string()
@@ -181,12 +187,8 @@ def check_round_trip(local: LocalCluster, is_newest: bool) -> None:
             # changes, and must have the same result.
             with connect(local) as other_cluster, other_cluster.connect():
                 assert keyspace_of(other_cluster).export_as_string() == export
-            assert (
-                keyspace_of(cluster)
-                .tables["simple"]
-                .dropped_columns["dropped"]
-                .cql_type.startswith("frozen<tuple<")
-            )
+            dropped_column = keyspace_of(cluster).tables["simple"].dropped_columns["dropped"]
+            assert dropped_column.cql_type.startswith("frozen<tuple<")
             session.execute(f'DROP KEYSPACE "{NAME}"')
             assert NAME not in cluster.metadata.keyspaces
             for statement in statements_of(export):
@@ -198,9 +200,8 @@ def check_round_trip(local: LocalCluster, is_newest: bool) -> None:
             # Check that the driver could parse every keyspace and table, including system tables.
             for keyspace in cluster.metadata.keyspaces.values():
                 assert keyspace._exc_info is None
-                assert [
-                    table.name for table in keyspace.tables.values() if table._exc_info is not None
-                ] == []
+                for table in keyspace.tables.values():
+                    assert table._exc_info is None, table.name
             assert cluster.metadata.keyspaces["system_virtual_schema"].virtual
             assert cluster.metadata.keyspaces["system_views"].tables["settings"].virtual
             assert "CREATE TABLE system.local" in cluster.metadata.export_schema_as_string()
@@ -218,6 +219,7 @@ def test_an_export_makes_the_same_schema_on_older_versions(old_node: LocalCluste
 
 
 def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:
+    """A cluster's metadata follows the changes that a session of another cluster makes."""
     name = new_keyspace_name()
     with (
         connect(node, schema_event_refresh_window=0.05) as watching_cluster,
@@ -225,6 +227,7 @@ def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:
     ):
 
         def keyspaces() -> Any:
+            """Return the keyspaces that the watching cluster knows at the moment."""
             return watching_cluster.metadata.keyspaces
 
         with connect(node) as changing_cluster, changing_cluster.connect() as session:
@@ -261,6 +264,7 @@ def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:
 
 
 def test_altering_a_table_updates_its_views(node: LocalCluster, keyspace: str) -> None:
+    """After ALTER TABLE, the metadata of the table's views has the new columns and names."""
     with (
         connect(node, schema_event_refresh_window=-1) as cluster,
         cluster.connect(keyspace) as session,
@@ -287,6 +291,7 @@ def test_virtual_keyspaces_can_be_read_again(node: LocalCluster) -> None:
 async def test_asyncio_without_schema_events_refreshes_when_asked(
     node: LocalCluster, keyspace: str
 ) -> None:
+    """Without events, the changes of other clients are noticed only by a refresh."""
     async with aio.Cluster(
         node.contact_points, port=node.port, schema_event_refresh_window=-1
     ) as cluster:

@@ -23,6 +23,10 @@ QUERY = "SELECT release_version FROM system.local"
 
 
 def test_the_example_mutual_tls(secured: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    """examples/mutual_tls.py connects with both APIs, and without a certificate.
+
+    It prints the version for each API, and the error of the client without a certificate.
+    """
     example = runpy.run_path(str(ROOT / "examples" / "mutual_tls.py"))
     example["run"](secured)
     blocking_line, asyncio_line, refusal_line = capsys.readouterr().out.splitlines()
@@ -37,6 +41,7 @@ def test_clients_with_wrong_tls_settings_or_passwords_get_helpful_errors(
 ) -> None:
     assert secured.tls is not None
     right_context = secured.tls.client_context()
+    # The settings of a cluster, and what its error must say.
     cases: list[tuple[dict[str, Any], str]] = [
         ({"ssl_context": right_context}, "no auth_provider is configured"),
         (
@@ -58,12 +63,12 @@ def test_clients_with_wrong_tls_settings_or_passwords_get_helpful_errors(
         with cluster, pytest.raises(NoHostAvailable, match=message) as caught:
             cluster.connect()
         # A missing or wrong password raises AuthenticationFailed; TLS errors are other exceptions.
-        assert isinstance(caught.value, AuthenticationFailed) == (
-            message in ("incorrect", cases[0][1])
-        )
+        is_password_error = message in ("incorrect", "no auth_provider is configured")
+        assert isinstance(caught.value, AuthenticationFailed) == is_password_error
 
 
 async def test_further_connections_resume_the_tls_session(secured: LocalCluster) -> None:
+    """The driver keeps the TLS session of the first connection, so that later ones are quicker."""
     assert secured.tls is not None
     login = PlainTextAuthProvider(str(secured.username), str(secured.password))
     async with aio.Cluster(
@@ -120,6 +125,7 @@ def roles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.long
 @pytest.mark.parametrize("authenticator", CERTIFICATE_AUTHENTICATORS)
 async def test_a_client_certificate_is_enough_to_log_in(roles: Path, authenticator: str) -> None:
+    """The role of the certificate needs no password; a certificate without a role is refused."""
     auth_package = "org.apache.cassandra.auth"
     config = {
         "authenticator": {
@@ -146,7 +152,7 @@ async def test_a_client_certificate_is_enough_to_log_in(roles: Path, authenticat
         with Cluster(local.contact_points, **settings) as cluster:
             with pytest.raises(AuthenticationFailed) as caught:
                 cluster.connect()
-            assert "ertificate" in str(caught.value)
+            assert "certificate" in str(caught.value).lower()
 
 
 def test_a_secure_connect_bundle_reaches_all_nodes_through_a_proxy(

@@ -28,6 +28,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def environment(node: LocalCluster) -> dict[str, str]:
+    """Return the environment variables from which the examples learn the node's address."""
     return {
         **os.environ,
         "CASSANDRA_HOSTS": ",".join(node.contact_points),
@@ -59,6 +60,7 @@ def running_server(command: list[str], log: Path, settings: dict[str, str]) -> I
 
 
 def free_port() -> int:
+    """Return a port of 127.0.0.1 on which nothing listens."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port: int = sock.getsockname()[1]
@@ -70,6 +72,7 @@ def post(url: str) -> dict[str, Any]:
     last_error: OSError | None = None
 
     def post_once() -> Any:
+        """Return the answer to one request; None if the server does not answer."""
         nonlocal last_error
         request = urllib.request.Request(url, data=b"", method="POST")
         try:
@@ -80,12 +83,16 @@ def post(url: str) -> dict[str, Any]:
             return None
 
     content: dict[str, Any] = until(
-        post_once, 60, pause=0.05, reason=lambda: f"(the server does not answer: {last_error!r})"
+        post_once,
+        seconds=60,
+        pause=0.05,
+        reason=lambda: f"(the server does not answer: {last_error!r})",
     )
     return content
 
 
 def test_fastapi(node: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service stores notes, returns them in pages, and refuses forged page tokens."""
     pytest.importorskip("fastapi")
     testclient = pytest.importorskip("fastapi.testclient")
     monkeypatch.syspath_prepend(str(EXAMPLES))
@@ -95,19 +102,23 @@ def test_fastapi(node: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
         for number in range(45):
             response = http_client.post("/notes/ada", json={"body": f"note {number}"})
             assert response.status_code == 200, response.text
-        bodies, token, pages = [], None, 0
-        while pages == 0 or token:
-            page = http_client.get("/notes/ada", params={"token": token} if token else {}).json()
+        bodies, token, page_count = [], None, 0
+        while page_count == 0 or token:
+            parameters: dict[str, Any] = {"token": token} if token else {}
+            page = http_client.get("/notes/ada", params=parameters).json()
             bodies += [note["body"] for note in page["notes"]]
-            token, pages = page["next"], pages + 1
+            token = page["next"]
+            page_count += 1
         # There are 45 notes. A page has 20, so these are three pages.
-        assert (pages, bodies) == (3, [f"note {number}" for number in range(45)])
+        assert page_count == 3
+        assert bodies == [f"note {number}" for number in range(45)]
         assert http_client.get("/ready").json() == {"ready": True}
         for forged_token in ("Zm9yZ2Vk", "!!!", ""):
             assert http_client.get("/notes/ada", params={"token": forged_token}).status_code == 400
 
 
 def test_flask_under_gunicorn(node: LocalCluster, tmp_path: Path) -> None:
+    """The service works in forked processes with several threads (``--preload``)."""
     pytest.importorskip("flask")
     pytest.importorskip("gunicorn")
     port = free_port()
@@ -122,6 +133,7 @@ def test_flask_under_gunicorn(node: LocalCluster, tmp_path: Path) -> None:
 
 
 def test_celery(node: LocalCluster, tmp_path: Path) -> None:
+    """A worker with two processes executes all 20 tasks, each of which stores a mail."""
     pytest.importorskip("celery")
     for folder in ("queue", "processed"):
         (tmp_path / folder).mkdir()
@@ -152,13 +164,14 @@ def test_celery(node: LocalCluster, tmp_path: Path) -> None:
     ):
 
         def all_mails() -> Any:
+            """Return the stored mails when there are 20; None before."""
             try:
                 rows = session.execute("SELECT address FROM service.mails").all()
             except Exception:  # the worker may not have created the table yet
                 return None
             return rows if len(rows) == 20 else None
 
-        rows = until(all_mails, 60, pause=0.1, reason=log.read_text)
+        rows = until(all_mails, seconds=60, pause=0.1, reason=log.read_text)
     assert {row.address for row in rows} == {f"{n}@example.org" for n in range(20)}
 
 

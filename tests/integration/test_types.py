@@ -114,7 +114,8 @@ class Literals(Encoder):
 
     def literal_of(self, cql: str, value: Any) -> str:
         """Return the literal of `value` for a column of the type `cql`."""
-        cql = cql.removeprefix("frozen<").removesuffix(">") if cql.startswith("frozen<") else cql
+        if cql.startswith("frozen<"):
+            cql = cql.removeprefix("frozen<").removesuffix(">")
         name, _, parameters = cql.partition("<")
         element_type = parameters[:-1]
         if name == "set":
@@ -122,46 +123,38 @@ class Literals(Encoder):
         if name == "list":
             return "[" + ", ".join([self.literal_of(element_type, item) for item in value]) + "]"
         if name == "vector":
-            return (
-                "["
-                + ", ".join(
-                    [self.literal_of(element_type.rpartition(",")[0], item) for item in value]
-                )
-                + "]"
-            )
+            vector_type, _, _dimensions = parameters[:-1].rpartition(",")
+            return "[" + ", ".join([self.literal_of(vector_type, item) for item in value]) + "]"
         if name == "map":
-            key, item_type = split(element_type)
-            return (
-                "{"
-                + ", ".join(
-                    [
-                        f"{self.literal_of(key, map_key)}: {self.literal_of(item_type, item)}"
-                        for map_key, item in value.items()
-                    ]
-                )
-                + "}"
-            )
+            key_type, item_type = split_parameters(parameters[:-1])
+            items = [
+                f"{self.literal_of(key_type, key)}: {self.literal_of(item_type, item)}"
+                for key, item in value.items()
+            ]
+            return "{" + ", ".join(items) + "}"
         if name == "tuple":
-            return (
-                "("
-                + ", ".join(
-                    [
-                        self.literal_of(part_type, item)
-                        for part_type, item in zip(split(element_type), value, strict=True)
-                    ]
-                )
-                + ")"
-            )
+            item_types = split_parameters(parameters[:-1])
+            literals = [
+                self.literal_of(item_type, item)
+                for item_type, item in zip(item_types, value, strict=True)
+            ]
+            return "(" + ", ".join(literals) + ")"
         if cql == "inet":
             return f"'{value}'"
         return self.cql_encode_all_types(value)
 
 
-def split(cql: str) -> list[str]:
-    """Return the parameters of a type, split at the commas outside brackets."""
+def split_parameters(cql: str) -> list[str]:
+    """Split the parameters of a type at the commas outside angle brackets.
+
+    For example, "text, map<int, int>" gives "text" and "map<int, int>".
+    """
     parameters, depth = [""], 0
     for letter in cql:
-        depth += {"<": 1, ">": -1}.get(letter, 0)
+        if letter == "<":
+            depth += 1
+        elif letter == ">":
+            depth -= 1
         if letter == "," and not depth:
             parameters.append("")
         else:
@@ -183,19 +176,19 @@ def session(node: LocalCluster) -> Iterator[Session]:
         new_session.execute("DROP KEYSPACE types", timeout=60)
 
 
-def chunks() -> list[list[tuple[str, Any]]]:
-    """Return all types with their values, in groups that become the columns of a table."""
+def type_groups() -> list[list[tuple[str, Any]]]:
+    """Return all (CQL type, value), in groups. Each group becomes the columns of a table."""
     pairs = written_types()
     return [pairs[start : start + COLUMNS] for start in range(0, len(pairs), COLUMNS)]
 
 
-@pytest.mark.parametrize("number", range(len(chunks())))
+@pytest.mark.parametrize("number", range(len(type_groups())))
 def test_values_are_read_back_as_written(session: Session, number: int) -> None:
     """Values are read as they were written by a prepared statement (row 1) or as literals (row 2).
 
     Row 3 has only nulls.
     """
-    columns = chunks()[number]
+    columns = type_groups()[number]
     table = f"t{number}"
     names = [f"c{index}" for index in range(len(columns))]
     declared = ", ".join([f"{name} {cql}" for name, (cql, _) in zip(names, columns, strict=True)])
@@ -210,10 +203,9 @@ def test_values_are_read_back_as_written(session: Session, number: int) -> None:
     session.execute(f"{insert_into} (2, {values})")
     session.execute(session.prepare(f"{insert_into} ({marks})"), [3, *[None] * len(columns)])
     selected = f"SELECT {', '.join(names)} FROM {table} WHERE id = "
-    for row in (
-        list(session.execute(selected + "1").one()),
-        list(session.execute(selected + "2").one()),
-    ):
+    row_of_prepared_statement = list(session.execute(selected + "1").one())
+    row_of_literals = list(session.execute(selected + "2").one())
+    for row in (row_of_prepared_statement, row_of_literals):
         for (cql, value), stored in zip(columns, row, strict=True):
             assert plain(stored) == plain(value), cql
         # Values that the driver has decoded can be bound again.
@@ -225,6 +217,7 @@ def test_values_are_read_back_as_written(session: Session, number: int) -> None:
 
 
 def test_user_types(session: Session) -> None:
+    """Values of user-defined types may be tuples or dicts; missing fields are read as None."""
     session.execute("CREATE TYPE inner_t (a int, b text)")
     session.execute(
         "CREATE TYPE addr (street text, tags frozen<list<text>>, more frozen<inner_t>, v "
@@ -235,21 +228,19 @@ def test_user_types(session: Session) -> None:
         "vector<frozen<addr>, 2>)"
     )
     insert = session.prepare("INSERT INTO users (id, one, many, v) VALUES (?, ?, ?, ?)")
-    street = ("x", ["a", "b"], (1, "c"), [1.5, -0.5])
-    session.execute(insert, [1, street, [street, {"street": "y"}], [street, street]])
+    address = ("x", ["a", "b"], (1, "c"), [1.5, -0.5])
+    session.execute(insert, [1, address, [address, {"street": "y"}], [address, address]])
     row = session.execute("SELECT one, many, v FROM users WHERE id = 1").one()
-    assert row.one == street
+    assert row.one == address
     assert row.one.more.b == "c"
-    assert list(row.many) == [street, ("y", None, None, None)]
-    assert list(row.v) == [street, street]
+    assert list(row.many) == [address, ("y", None, None, None)]
+    assert list(row.v) == [address, address]
     # Values that were written before have no field "later".
     session.execute("ALTER TYPE addr ADD later int")
     session.execute("INSERT INTO users (id, one) VALUES (2, {street: 'z', more: {a: 5}})")
-    assert tuple(session.execute("SELECT one FROM users WHERE id = 2").one().one)[:3] == (
-        "z",
-        None,
-        (5, None),
-    )
+    row = session.execute("SELECT one FROM users WHERE id = 2").one()
+    street, tags, more, *_ = row.one
+    assert (street, tags, more) == ("z", None, (5, None))
 
 
 def test_counters(session: Session) -> None:
@@ -261,6 +252,7 @@ def test_counters(session: Session) -> None:
 
 
 def test_arrays_into_vectors_and_lists(session: Session) -> None:
+    """NumPy arrays can be bound to vectors and lists, even arrays of another type and stride."""
     session.execute("CREATE TABLE arrays (id int PRIMARY KEY, v vector<float, 64>, l list<int>)")
     insert = session.prepare("INSERT INTO arrays (id, v, l) VALUES (?, ?, ?)")
     numbers = numpy.arange(128, dtype=">f8")[::2] / 4
@@ -291,6 +283,7 @@ def test_murmur3_gives_the_servers_tokens(session: Session) -> None:
 
 
 def test_nulls_and_empty_values(session: Session) -> None:
+    """An int without bytes and an empty list are read as None, empty strings and blobs as such."""
     session.execute("CREATE TABLE empties (id int PRIMARY KEY, i int, t text, b blob, l list<int>)")
     session.execute("INSERT INTO empties (id, i, t, b, l) VALUES (1, blobAsInt(0x), '', 0x, [])")
     row = session.execute("SELECT i, t, b, l FROM empties WHERE id = 1").one()
