@@ -41,7 +41,7 @@ def test_a_network_closes_its_connections_and_its_loop() -> None:
 
 
 def test_a_node_that_joins_gets_a_proxy() -> None:
-    """`places` translates the address in a node's row to a proxy, and creates a missing proxy."""
+    """`endpoint_factory` translates the address in a node's row to a proxy, and creates a missing proxy."""
     with socket.create_server(("127.0.0.1", 0)) as node:
         with Network(["127.0.0.1"], node.getsockname()[1]) as network:
             known_node = network.endpoint_factory.create({"rpc_address": "127.0.0.1"})
@@ -50,7 +50,8 @@ def test_a_node_that_joins_gets_a_proxy() -> None:
             # of a new node needs no port.
             new_node = network.endpoint_factory.create({"native_address": "127.0.0.2"})
             assert new_node.port == network.proxies[1].port
-            assert network.endpoint_factory.create({"rpc_address": "127.0.0.2"}).port == new_node.port
+            same_node = network.endpoint_factory.create({"rpc_address": "127.0.0.2"})
+            assert same_node.port == new_node.port
             assert len(network.contact_points) == 2
         assert [proxy.target for proxy in network.proxies] == [
             ("127.0.0.1", node.getsockname()[1]),
