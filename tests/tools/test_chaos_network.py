@@ -41,7 +41,10 @@ def test_a_network_closes_its_connections_and_its_loop() -> None:
 
 
 def test_a_node_that_joins_gets_a_proxy() -> None:
-    """`endpoint_factory` translates the address in a node's row to a proxy, and creates a missing proxy."""
+    """`endpoint_factory` translates the address in a node's row to the address of a proxy.
+
+    If the node has no proxy yet, a new one is created.
+    """
     with socket.create_server(("127.0.0.1", 0)) as node:
         with Network(["127.0.0.1"], node.getsockname()[1]) as network:
             known_node = network.endpoint_factory.create({"rpc_address": "127.0.0.1"})
