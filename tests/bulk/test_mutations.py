@@ -81,6 +81,7 @@ def load(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> Loa
     )
 
     def load_file(path: Path) -> Outcome:
+        """Read and bind the file, and return the outcome by line or row number."""
         outcome = Outcome({}, set(), None)
         source = chunks_of(path, reading)
         try:

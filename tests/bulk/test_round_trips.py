@@ -165,6 +165,7 @@ async def test_tables_are_the_same_after_a_round_trip_of_asyncio(
 def test_every_virtual_table_can_be_counted_scanned_and_unloaded(
     session: Session, tmp_path: Path
 ) -> None:
+    """Rows of virtual tables are not on the token ring: they are read without token ranges."""
     for table in ("system_views.settings", "system_virtual_schema.columns"):
         count = session.count(table)
         assert count > 10

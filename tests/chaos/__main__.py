@@ -14,6 +14,7 @@ from .campaign import run
 
 
 def main() -> int:
+    """Run a campaign, print its verdict, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10, help="for how long faults come")
     parser.add_argument("--seed", type=int, help="repeats the order of an earlier campaign")

@@ -339,6 +339,7 @@ def replay(impls: list[str]) -> int:
 
 
 def main() -> None:
+    """Fuzz frames, messages and rows with the options of the command line, and print counts."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

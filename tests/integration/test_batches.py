@@ -152,6 +152,8 @@ def test_statements_of_all_kinds_in_one_batch(session: Session) -> None:
 
 
 def test_a_mixed_batch_on_asyncio(session: Session, three_nodes: LocalCluster) -> None:
+    """The asyncio API, too, executes a batch with statements of all kinds, and repeats it."""
+
     async def execute_twice() -> None:
         """Execute the batch; the second time, all its statements are prepared already."""
         async with aio.Cluster(three_nodes.contact_points, port=three_nodes.port) as cluster:
@@ -189,6 +191,7 @@ def rows_in_each_form() -> list[tuple[str, Any]]:
 def test_add_many_accepts_arrays_frames_dataclasses_and_dicts(
     session: Session, form: str, rows: Any
 ) -> None:
+    """Each form writes the same two rows; the second row has no `x`."""
     session.execute(BatchStatement().add_many(session.prepare(INSERT), rows))
     first, second = rows_of_t(session)
     assert first == (1, 0, "a", 0.5)
@@ -230,6 +233,7 @@ def test_a_batch_works_after_its_table_was_dropped_and_recreated(session: Sessio
 
 
 def test_a_batch_for_a_table_recreated_with_other_types_is_refused(session: Session) -> None:
+    """A value that was bound as a double must not be written into a text column."""
     insert = session.prepare(INSERT)
     batch = BatchStatement().add_many(insert, [(1, 0, "a", 0.5)])
     session.execute("DROP TABLE t", timeout=60)
@@ -357,12 +361,12 @@ def test_a_node_is_killed_under_a_load_of_batches(fragile: LocalCluster, session
     load = BatchLoad(session)
     try:
         load.go_on()
-        address = fragile.nodes[1].address
-        fragile.kill(2)
-        states.wait_for("down", address)
+        node = fragile.nodes[1]
+        fragile.kill(node.number)
+        states.wait_for("down", node.address)
         load.go_on()
-        fragile.restart(2)
-        states.wait_for("up", address)
+        fragile.restart(node.number)
+        states.wait_for("up", node.address)
         load.go_on()
     finally:
         load.stop()

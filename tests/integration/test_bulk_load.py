@@ -91,6 +91,7 @@ async def test_load_with_asyncio(session: Session, node: LocalCluster, tmp_path:
 
 
 def test_of_rows_with_the_same_key_the_last_one_is_stored(session: Session) -> None:
+    """The load groups rows into batches, but must keep the order of rows with the same key."""
     moment = datetime.datetime(2026, 11, 23)
     rows = [("one", moment, 1, number, [str(number)]) for number in range(500)]
     assert session.load("orders", rows, columns=COLUMNS).written == 500
@@ -101,6 +102,7 @@ def test_of_rows_with_the_same_key_the_last_one_is_stored(session: Session) -> N
 def test_rows_that_the_server_refuses_are_reported_and_the_rest_of_their_batch_is_stored(
     session: Session,
 ) -> None:
+    """Two of 50 rows have an invalid partition key; all other rows are written."""
     placed_at = datetime.datetime(2026, 11, 23)
     rows: list[Any] = [("one", placed_at, number, 1, ["x"]) for number in range(50)]
     rows[17] = ("", placed_at, 17, 1, ["x"])  # an empty partition key
@@ -113,6 +115,7 @@ def test_rows_that_the_server_refuses_are_reported_and_the_rest_of_their_batch_i
 
 
 def test_ttl_and_timestamp_from_columns_and_ttl_for_all_rows(session: Session) -> None:
+    """TTL (seconds) and timestamp (microseconds) come from the row, or from an option for all."""
     placed_at = datetime.datetime(2026, 11, 23)
     row = {"customer": "a", "placed": placed_at, "id": 1, "total": 1, "life": 1000, "at": 5_000_000}
     columns = ["customer", "placed", "id", "total"]
@@ -142,6 +145,7 @@ def test_counters(session: Session) -> None:
 
 
 def test_a_dict_with_an_unknown_field_is_refused_unless_columns_are_given(session: Session) -> None:
+    """A misspelt field must not be lost silently. With ``columns=``, other fields are ignored."""
     placed_at = datetime.datetime(2026, 11, 23)
     row = {"customer": "a", "placed": placed_at, "id": 1, "totl": 5}  # "totl" is misspelt
     with pytest.raises(LoadError, match="row 0: it has a field 'totl', which is not a column"):

@@ -65,6 +65,7 @@ def test_count(session: Session) -> None:
 
 
 def test_a_scan_as_arrow_tables_and_batches(session: Session) -> None:
+    """`to_arrow`, `reader` and `arrow_batches` have all rows of the scan."""
     pytest.importorskip("pyarrow")
     table = session.scan("t", page_size=500).to_arrow()
     columns = [table[name].to_pylist() for name in ("P", "c", "t")]
@@ -132,6 +133,7 @@ def test_a_dry_run_of_a_copy_writes_nothing(session: Session) -> None:
 
 
 async def test_copy_on_asyncio(session: Session, node: LocalCluster) -> None:
+    """`acopy` writes the rows that meet the condition, in fewer requests than rows."""
     session.execute('CREATE TABLE t4 ("P" int, c int, t text, PRIMARY KEY ("P", c))')
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:
         aio_session = await cluster.connect(session.keyspace)
@@ -146,6 +148,7 @@ async def test_copy_on_asyncio(session: Session, node: LocalCluster) -> None:
 def test_copy_on_the_command_line(
     session: Session, node: LocalCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The command ``copy`` prints the numbers of rows; it exits with 1 if a table is missing."""
     session.execute('CREATE TABLE t5 ("P" int, c int, t text, PRIMARY KEY ("P", c))')
     tables = [f"{session.keyspace}.t", f"{session.keyspace}.t5"]
     source = ["--hosts", *node.contact_points, "--port", str(node.port)]
@@ -158,6 +161,7 @@ def test_copy_on_the_command_line(
 
 
 def test_copy_keeps_ttl_and_write_time_of_each_column(session: Session) -> None:
+    """The columns of one row may have different TTLs and write times."""
     for name in ("k1", "k2"):
         session.execute(
             f"CREATE TABLE {name} (p int, c int, s int static, a int, b text, PRIMARY KEY (p, c)) "

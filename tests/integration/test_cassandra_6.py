@@ -77,6 +77,7 @@ def transfer_of(amount: int) -> tuple[int, ...]:
 
 
 def test_version_and_new_system_tables_are_known(cluster: Cluster, session: Session) -> None:
+    """The driver connects to Cassandra 6, and reads its schema with the new system tables."""
     (host,) = cluster.metadata.all_hosts()
     assert host.release_version == "6.0-alpha2"
     assert cluster.protocol_version == 5
@@ -104,6 +105,7 @@ def test_an_unprepared_transaction(session: Session) -> None:
 
 
 def test_a_prepared_transaction(session: Session) -> None:
+    """The bind markers of a transaction are named by their columns; an unmet IF changes nothing."""
     open_accounts(session, payer=10, payee=0)
     transfer = session.prepare(TRANSFER)
     assert [column.name for column in transfer.column_metadata] == [
@@ -128,6 +130,7 @@ def test_concurrent_transactions_lose_no_money(session: Session) -> None:
 async def test_a_transaction_with_asyncio(
     transactional_node: LocalCluster, session: Session
 ) -> None:
+    """Of four concurrent transfers, as many are executed as the payer can pay."""
     open_accounts(session, payer=10, payee=0)
     profile = ExecutionProfile(consistency_level=ConsistencyLevel.QUORUM)
     async with aio.Cluster(

@@ -157,6 +157,7 @@ EXPECTED = [{"k": k, **{name: values[k] for name, _, values in COLUMNS}} for k i
 def test_values_written_by_another_driver_are_read(
     peer: Path, node: LocalCluster, tables: Session, keyspace: str
 ) -> None:
+    """Values that cassandra-driver has encrypted are read as rows and as an Arrow table."""
     task(peer, node, keyspace, "write")
     prepared = tables.prepare("SELECT * FROM t WHERE k = ?")
     assert [tables.execute(prepared, (k,)).one() for k in range(3)] == EXPECTED
@@ -180,6 +181,7 @@ def test_another_driver_reads_values_that_we_write(
 def test_another_driver_finds_rows_by_an_encrypted_key(
     peer: Path, node: LocalCluster, tables: Session, keyspace: str
 ) -> None:
+    """With the same IV, both drivers encrypt a key to the same bytes."""
     with (
         connect_with_policy(node, keyspace, iv=IV) as cluster,
         cluster.connect(keyspace) as session,
@@ -267,6 +269,7 @@ def shop(node: LocalCluster) -> Iterator[None]:
 def test_examples_of_the_guide_run(
     node: LocalCluster, shop: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The guide's blocks print the expected values, and its custom policy works."""
     first_block, block_of_texts, block_of_sealed_keys, block_of_keys, block_of_custom_policy = (
         python_blocks("docs/column-encryption.rst")
     )

@@ -98,6 +98,7 @@ def test_decimals_can_be_read_as_numbers_or_strings(
 
 
 def test_a_dask_dataframe_is_written_into_a_table(session: Session, server: dict[str, Any]) -> None:
+    """`to_table` returns the number of rows, and refuses options that make no sense for Dask."""
     session.execute("TRUNCATE copied", timeout=60)
     frame = read_table("it_dask.orders", server, splits=4)
     assert to_table(frame, "it_dask.copied", server) == ROWS
@@ -125,6 +126,7 @@ def _kill_worker_once(partition: Any, marker_path: str) -> Any:
 def test_no_row_is_lost_or_doubled_if_a_worker_is_killed(
     session: Session, server: dict[str, Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Dask computes the partition of a killed worker again in another process."""
     distributed = pytest.importorskip("distributed")
     # Worker processes inherit `sys.path`. Move the source checkout to its end, so that they import
     # the installed driver.

@@ -162,6 +162,7 @@ def test_routing(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixtur
 def test_results_guide(
     node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Each block of docs/results.rst prints what the guide says."""
     for name in ("pyarrow", "pandas", "polars", "numpy", "duckdb"):
         pytest.importorskip(name)
     names: dict[str, Any] = {"session": shop}

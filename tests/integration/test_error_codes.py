@@ -160,6 +160,7 @@ class ThrowOnOverload:
 
 
 def test_an_overloaded_node_raises_overloaded_errors(impatient: LocalCluster) -> None:
+    """With the startup option THROW_ON_OVERLOAD, requests over the limit fail at once."""
     profile = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy(impatient.contact_points[:1]),
         retry_policy=FallthroughRetryPolicy(),

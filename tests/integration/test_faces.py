@@ -248,6 +248,7 @@ def test_futures_and_callbacks(node: LocalCluster, keyspace: str) -> None:
 
 
 def test_a_blocking_call_in_a_callback_is_refused(node: LocalCluster) -> None:
+    """A callback runs on the event loop's thread, which a blocking call would block forever."""
     with connect(node) as cluster, cluster.connect() as session:
         refusals: list[BaseException] = []
         is_called = threading.Event()
@@ -532,6 +533,7 @@ def test_unprepared_statements_with_question_marks_on_asyncio(
     node: LocalCluster, keyspace: str
 ) -> None:
     async def insert_and_select() -> None:
+        """Insert 100 rows and read one, with strings that contain ``?`` and ``:k``."""
         async with aio.Cluster(node.contact_points, port=node.port) as cluster:
             session = await cluster.connect(keyspace)
             await session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
@@ -547,6 +549,7 @@ def test_unprepared_statements_with_question_marks_on_asyncio(
 
 
 def test_prepare_all_returns_statements_in_order(node: LocalCluster, keyspace: str) -> None:
+    """Statements are prepared concurrently, but returned in the order of the queries."""
     queries = [f"SELECT key FROM system.local WHERE key = ? LIMIT {i}" for i in range(1, 21)]
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         statements = session.prepare_all(queries)

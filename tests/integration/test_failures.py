@@ -231,12 +231,12 @@ def test_a_node_is_killed_and_comes_back(fragile: LocalCluster) -> None:
     """No write fails while a node is down, and the driver uses the node when it is up again."""
 
     def disturb(states: States, load: Load) -> None:
-        address = fragile.nodes[1].address
-        fragile.kill(2)
-        states.wait_for("down", address)
+        node = fragile.nodes[1]
+        fragile.kill(node.number)
+        states.wait_for("down", node.address)
         load.go_on()
-        fragile.restart(2)
-        states.wait_for("up", address)
+        fragile.restart(node.number)
+        states.wait_for("up", node.address)
 
     load = run_under_load(fragile, disturb, Load)
     # Idempotent writes are retried on the next host, so none fails.
@@ -248,12 +248,12 @@ def test_a_node_hangs_and_goes_on(fragile: LocalCluster) -> None:
     """A paused node is marked down, other nodes serve requests, and it is up after it resumes."""
 
     def disturb(states: States, load: Load) -> None:
-        address = fragile.nodes[2].address
-        fragile.pause(3)
-        states.wait_for("down", address)
+        node = fragile.nodes[2]
+        fragile.pause(node.number)
+        states.wait_for("down", node.address)
         load.go_on()
-        fragile.resume(3)
-        states.wait_for("up", address)
+        fragile.resume(node.number)
+        states.wait_for("up", node.address)
 
     run_under_load(fragile, disturb, Load)
 
@@ -264,9 +264,7 @@ def test_the_control_connections_node_is_killed(fragile: LocalCluster) -> None:
     def disturb(states: States, load: Load) -> None:
         cluster = load._session.cluster
         host_before = cluster.get_control_connection_host()
-        number = next(
-            i for i, node in enumerate(fragile.nodes, 1) if node.address == host_before.address
-        )
+        (number,) = [node.number for node in fragile.nodes if node.address == host_before.address]
         fragile.kill(number)
         states.wait_for("down", host_before.address)
         load.go_on()
@@ -289,7 +287,7 @@ def test_prepared_statements_survive_a_restart_of_every_node(fragile: LocalClust
             states.wait_for("up", node.address)
             # Forget the events so far, so that the next node's events are not taken from them.
             states.history.clear()
-            load.go_on(100)
+            load.go_on(rows=100)
 
     run_under_load(fragile, disturb, Load)
 
@@ -299,22 +297,24 @@ def test_a_hundred_thousand_writes_survive_a_kill_a_pause_and_a_restart(
     fragile: LocalCluster, record_property: Callable[[str, object], None]
 ) -> None:
     def disturb(states: States, flood: Flood) -> None:
-        second_address, third_address = (node.address for node in fragile.nodes[1:])
-        fragile.kill(2)
-        states.wait_for("down", second_address)
-        flood.go_on(10_000)
-        fragile.restart(2)
-        states.wait_for("up", second_address)
-        flood.go_on(10_000)
+        """Kill and restart the second node, then pause and resume the third one."""
+        _, second_node, third_node = fragile.nodes
+        fragile.kill(second_node.number)
+        states.wait_for("down", second_node.address)
+        flood.go_on(rows=10_000)
+        fragile.restart(second_node.number)
+        states.wait_for("up", second_node.address)
+        flood.go_on(rows=10_000)
         states.history.clear()
         pause_time = time.monotonic()
-        fragile.pause(3)
-        states.wait_for("down", third_address)
-        while time.monotonic() < pause_time + 5:
-            flood.go_on(100)
-        fragile.resume(3)
-        states.wait_for("up", third_address)
-        flood.go_on(max(100_000 - len(flood.acknowledged), 1_000))
+        fragile.pause(third_node.number)
+        states.wait_for("down", third_node.address)
+        while time.monotonic() < pause_time + 5:  # the pause lasts at least five seconds
+            flood.go_on(rows=100)
+        fragile.resume(third_node.number)
+        states.wait_for("up", third_node.address)
+        missing_rows = 100_000 - len(flood.acknowledged)
+        flood.go_on(rows=max(missing_rows, 1_000))
 
     start_time = time.monotonic()
     flood = run_under_load(fragile, disturb, Flood)

@@ -100,6 +100,7 @@ def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalClust
 async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_again(
     tmp_path: Path,
 ) -> None:
+    """With keep=True, a later cluster of the same version has the same data."""
     directory = tmp_path / "kept"
     with LocalCluster(1, directory=directory, keep=True, progress=False) as cluster:
         create_table(cluster, 1)
@@ -161,6 +162,7 @@ class TestThreeNodes:
     """Tests of one cluster that run in this order: each needs what the one before has done."""
 
     def test_racks_and_replicas(self, cluster: LocalCluster) -> None:
+        """Nodes are put into the racks in turn, and a write at ALL reaches each of them."""
         assert [node.rack for node in cluster.nodes] == ["rack1", "rack2", "rack1"]
         racks = {row["rack"] for row in query_node(cluster, 1, "SELECT rack FROM system.peers")}
         assert racks == {b"rack1", b"rack2"}
@@ -180,6 +182,7 @@ class TestThreeNodes:
         assert len(query_node(cluster, 2, "SELECT * FROM system.local")) == 1
 
     def test_killed_node_refuses_and_comes_back_with_its_data(self, cluster: LocalCluster) -> None:
+        """A killed node refuses connections; after a restart, it has the same data."""
         pid = cluster.nodes[2].pid
         assert pid is not None
         cluster.kill(3)
@@ -192,6 +195,7 @@ class TestThreeNodes:
 
     @pytest.mark.longest
     def test_stopped_node_and_restart_of_a_running_one(self, cluster: LocalCluster) -> None:
+        """`restart` starts a stopped node, and replaces the process of a running one."""
         cluster.stop(2)
         assert cluster.nodes[1].state == "stopped"
         cluster.restart(2)
@@ -202,6 +206,7 @@ class TestThreeNodes:
 
     @pytest.mark.longest
     def test_add_and_decommission(self, cluster: LocalCluster) -> None:
+        """An added node gets the data; a decommissioned node is removed and cannot be restarted."""
         number = len(cluster.nodes) + 1
         node = cluster.add_node(rack="rack2")
         assert (node.number, node.rack, node.state) == (number, "rack2", "running")
@@ -303,6 +308,7 @@ def test_older_versions(version: str) -> None:
 
 
 def test_node_that_fails_to_start_shows_its_log_and_is_cleaned_up(tmp_path: Path) -> None:
+    """An invalid setting raises NodeFailed with the node's log, and the directory is removed."""
     cluster = LocalCluster(
         1, config={"no_such_key": 1}, directory=tmp_path / "here", progress=False
     )
@@ -346,6 +352,7 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
 
 
 def test_shipped_java_class_equals_its_compiled_source(node: LocalCluster, tmp_path: Path) -> None:
+    """The package has a compiled Java class. Compiling its source must give the same bytes."""
     (compiler,) = glob.glob(
         os.path.join(cache_directory("cassandra", node.version), "jars", "ecj-*.jar")
     )
@@ -364,6 +371,7 @@ def test_shipped_java_class_equals_its_compiled_source(node: LocalCluster, tmp_p
 
 
 def test_plugin_gives_a_session_in_a_fresh_keyspace(tmp_path: Path) -> None:
+    """The fixture `cassandra_session` has a new keyspace for each test, and drops it afterwards."""
     (tmp_path / "test_it.py").write_text(
         "def test_insert(cassandra_session):\n"
         "    cassandra_session.execute('CREATE TABLE t (k int PRIMARY KEY)')\n"
@@ -428,6 +436,7 @@ class TestCommandLine:
         return process.stdout if code == 0 else process.stderr
 
     def test_start_pause_kill_restart_and_stop(self) -> None:
+        """Each command changes the state that ``status`` reports; wrong commands exit with 1."""
         state = json.loads(self.run("start", "-n", "2", "-q", "--json"))
         try:
             assert [node["state"] for node in state["nodes"]] == ["running", "running"]

@@ -118,6 +118,7 @@ def test_refusals_of_nulls_have_a_note(
 
 
 def test_the_note_of_a_batch_names_the_statement(table: Session) -> None:
+    """Statements of a batch are counted from 0: the second one has the null."""
     insert = table.prepare("INSERT INTO nulls (k, c, l) VALUES (?, 1, ?)")
     batch = BatchStatement().add(insert, (1, [1])).add(insert, (2, [None]))
     with pytest.raises(ERROR_OF_LISTS) as caught:

@@ -389,6 +389,7 @@ def test_another_session_alters_the_table_and_prepares_again(server: Server, ver
         prepared = prepare(first_wire, query)
 
         def execute() -> Any:
+            """Execute the prepared statement on the first connection, and return the result."""
             message = ExecuteMessage(
                 prepared.query_id,
                 [],
@@ -464,6 +465,7 @@ def test_errors(wire: Wire, query: str, code: int, exception: type[Exception]) -
 
 
 def test_a_consistency_of_three_on_one_node_is_unavailable(wire: Wire) -> None:
+    """The error has the consistency level and the number of replicas that are alive."""
     message = wire.ask(QueryMessage("SELECT * FROM t WHERE id = 1", THREE))
     assert isinstance(message, ErrorMessage)
     raised = message.to_exception()

@@ -73,6 +73,7 @@ def test_a_missing_auth_provider_is_named_in_the_error(guarded: LocalCluster) ->
 
 def test_wrong_password_on_asyncio(guarded: LocalCluster) -> None:
     async def connect_with_wrong_password() -> None:
+        """Check the error with which the asyncio API refuses the password."""
         provider = PlainTextAuthProvider("cassandra", "wrong")
         async with aio.Cluster(
             guarded.contact_points, port=guarded.port, auth_provider=provider
@@ -152,6 +153,7 @@ def test_errors_for_wrong_parameters_name_the_column_and_the_statement(
 
 
 def test_a_quorum_of_all_data_centres_is_unavailable_on_one_node(node: LocalCluster) -> None:
+    """At ALL, a keyspace with three replicas needs three nodes, but there is one."""
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, "lonely", replicas=3)
         session.execute("CREATE TABLE IF NOT EXISTS lonely.t (k int PRIMARY KEY)")

@@ -43,6 +43,7 @@ def run_program(server: Any) -> list[Any]:
 
 
 def test_a_replayed_recording_gives_the_same_results(node: LocalCluster, tmp_path: Path) -> None:
+    """A recording can be replayed several times."""
     path = tmp_path / "run.jsonl"
     (host,) = node.contact_points
     with Recorder(path, host, node.port) as recorder:

@@ -115,6 +115,7 @@ def test_replicas_equal_those_that_nodetool_prints(spread: LocalCluster) -> None
 
 @pytest.mark.parametrize("keyspace", list(KEYSPACES))
 def test_prepared_requests_reach_a_replica(spread: LocalCluster, keyspace: str) -> None:
+    """Both policies send a request first to a replica of its partition."""
     for policy in (TokenAwarePolicy(RoundRobinPolicy()), AdaptivePolicy(RoundRobinPolicy())):
         with (
             with_policy(spread, policy) as cluster,
@@ -124,6 +125,7 @@ def test_prepared_requests_reach_a_replica(spread: LocalCluster, keyspace: str) 
 
 
 def test_the_coordinator_in_the_trace_is_a_replica(spread: LocalCluster) -> None:
+    """By the server's trace, the request went to the only replica, which wrote the row itself."""
     with (
         with_policy(spread, TokenAwarePolicy(RoundRobinPolicy())) as cluster,
         cluster.connect(wait_for_all_pools=True) as session,

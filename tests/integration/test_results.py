@@ -146,6 +146,7 @@ def test_all_forms_of_a_result_have_the_same_values(
 async def test_awaited_arrow_tables_and_batches_have_the_same_values(
     node: LocalCluster, written: tuple[Session, dict[int, tuple[Any, ...]]]
 ) -> None:
+    """An Arrow table that was read with asyncio has all rows, and so have the record batches."""
     pytest.importorskip("pyarrow")
     session, rows = written
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:

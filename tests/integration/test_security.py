@@ -39,6 +39,7 @@ def test_the_example_mutual_tls(secured: LocalCluster, capsys: pytest.CaptureFix
 def test_clients_with_wrong_tls_settings_or_passwords_get_helpful_errors(
     secured: LocalCluster, tmp_path: Path
 ) -> None:
+    """The error of each wrong setting says what is wrong."""
     assert secured.tls is not None
     right_context = secured.tls.client_context()
     # The settings of a cluster, and what its error must say.
@@ -158,6 +159,7 @@ async def test_a_client_certificate_is_enough_to_log_in(roles: Path, authenticat
 def test_a_secure_connect_bundle_reaches_all_nodes_through_a_proxy(
     three_nodes: LocalCluster, tmp_path: Path
 ) -> None:
+    """With a bundle, the driver connects to each node through the proxy, by the node's host id."""
     with Cluster(three_nodes.contact_points, port=three_nodes.port) as cluster:
         cluster.connect()
         addresses = {

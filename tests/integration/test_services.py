@@ -176,6 +176,7 @@ def test_celery(node: LocalCluster, tmp_path: Path) -> None:
 
 
 def test_time_series_plots_a_day(node: LocalCluster, tmp_path: Path) -> None:
+    """The example reads the 1,440 minutes of a day, and saves a picture in PNG format."""
     pytest.importorskip("matplotlib")
     picture = tmp_path / "day.png"
     process = subprocess.run(
@@ -191,6 +192,7 @@ def test_time_series_plots_a_day(node: LocalCluster, tmp_path: Path) -> None:
 def test_observability_prints_spans_log_lines_and_metrics(
     node: LocalCluster, tmp_path: Path
 ) -> None:
+    """The example prints a span for each request, sampled requests, and metrics with the error."""
     process = subprocess.run(
         [
             sys.executable,
@@ -218,6 +220,7 @@ def test_observability_prints_spans_log_lines_and_metrics(
 
 
 def test_the_quickstart(node: LocalCluster, tmp_path: Path) -> None:
+    """The example loads and reads 200 vectors, and prints the three nearest ones."""
     if node.version.startswith(("3.", "4.")):
         pytest.skip("vectors came with Cassandra 5.0")
     process = subprocess.run(

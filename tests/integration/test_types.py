@@ -244,6 +244,7 @@ def test_user_types(session: Session) -> None:
 
 
 def test_counters(session: Session) -> None:
+    """A prepared counter update can add and subtract: 5 - 7 is -2."""
     session.execute("CREATE TABLE counters (id int PRIMARY KEY, n counter)")
     update = session.prepare("UPDATE counters SET n = n + ? WHERE id = 1")
     session.execute(update, [5])

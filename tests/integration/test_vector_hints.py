@@ -105,6 +105,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
 def test_refused_statements_about_vectors_get_advice(
     session: Session, statement: str, advice: str
 ) -> None:
+    """The exception has a note that contains `advice`."""
     with pytest.raises(RequestValidationException) as raised:
         session.execute(statement)
     notes = vars(raised.value)["__notes__"]

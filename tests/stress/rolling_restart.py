@@ -37,6 +37,7 @@ class QuickNode(FakeNode):
     def on_request(
         self, connection: Any, version: int, flags: int, stream: int, opcode: int, body: bytes
     ) -> None:
+        """Answer EXECUTE with the void result, and all other requests as `FakeNode` does."""
         # A node that was restarted knows no statements: it must first ask for a PREPARE.
         if opcode == Opcode.EXECUTE and self._prepared:
             QuickNode.executed += 1

@@ -44,6 +44,7 @@ async def thing(awaited: str) -> Any:
 
 
 async def test_rows_are_created_read_updated_and_deleted(thing: Any) -> None:
+    """Each awaited method of models and querysets has the effect of its blocking counterpart."""
     created = await Thing.acreate(owner=1, number=1, name="a", tags={"x"}, size=Size(width=3))
     thing_read = await Thing.aget(owner=1, number=1)
     assert thing_read == created
@@ -139,6 +140,7 @@ async def test_management(awaited: str, mapper: str) -> None:
 async def test_a_connection_registered_by_its_contact_points(
     node: LocalCluster, mapper: str
 ) -> None:
+    """A connection from `aregister_connection` works until `aunregister_connection` removes it."""
     registered = await connection.aregister_connection(
         "own", node.contact_points, cluster_options={"port": node.port}
     )
@@ -152,6 +154,7 @@ async def test_a_connection_registered_by_its_contact_points(
 
 
 async def test_a_cancelled_update_leaves_the_instance_unchanged(thing: Any) -> None:
+    """The instance keeps its value, because it is unknown whether the update was executed."""
     instance = await Thing.acreate(owner=7, number=1, name="a")
     task = asyncio.ensure_future(instance.aupdate(name="b"))
     # Let the update begin before it is cancelled.
@@ -163,6 +166,8 @@ async def test_a_cancelled_update_leaves_the_instance_unchanged(thing: Any) -> N
 
 
 def test_blocking_methods_work_beside_awaited_ones(mapper: str) -> None:
+    """A model on the default connection, which is blocking, needs no ``await``."""
+
     class BlockingModel(Model):
         __table_name__ = "aio_plain"
         id = columns.Integer(primary_key=True)

@@ -126,6 +126,7 @@ def test_querysets_as_arrow_tables_and_data_frames() -> None:
 
 
 async def test_awaited_arrow_tables_and_data_frames(awaited: str) -> None:
+    """`ato_arrow` and `ato_pandas` read the rows that the queryset selects."""
     pytest.importorskip("pyarrow")
     sales = Sale.objects.using(connection=awaited)
     await sales.acreate_many([sale(n) for n in range(20)])

@@ -104,6 +104,7 @@ async def test_the_functions_of_the_example_mapper_fastapi(node: LocalCluster) -
 
 
 def test_the_code_blocks_of_the_mappers_guide(node: LocalCluster) -> None:
+    """All code blocks of docs/mapper.rst run in their order without an error."""
     # The guide sets up the default connection itself: put that of the tests aside until the end.
     default_connection = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
     keyspace = connection.default_keyspace()

@@ -173,6 +173,7 @@ def test_user_types_are_created_in_order_and_get_new_fields(mapper: str) -> None
 
 
 def test_threads_can_sync_the_same_table_at_the_same_time(mapper: str) -> None:
+    """Four threads that create the same table and index at the same time get no error."""
     synced_model = model(
         "Raced", id=columns.Integer(primary_key=True), a=columns.Text(index=True), b=columns.Text()
     )
@@ -209,6 +210,7 @@ def test_schema_changes_warn_unless_the_environment_allows_them(
 
 
 def test_tables_are_synced_and_dropped_in_several_keyspaces(mapper: str) -> None:
+    """With ``keyspaces=``, tables are created and dropped in these keyspaces only."""
     names = [f"{mapper}_a", f"{mapper}_b"]
     datacenter = connection.execute("SELECT data_center FROM system.local").one()["data_center"]
     for name in names:

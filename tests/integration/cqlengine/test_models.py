@@ -147,6 +147,7 @@ def tables(mapper: str) -> None:
 
 
 def test_values_of_all_column_types_are_read_back_equal() -> None:
+    """A value of each type is read as it was created, and with the same Python type."""
     created = Everything.create(**VALUES)
     instance = Everything.get(id=created.id)
     for name, value in VALUES.items():
@@ -284,6 +285,7 @@ def test_counters() -> None:
 
 
 def test_lightweight_transactions_raise_if_a_condition_is_not_met() -> None:
+    """A condition that fails raises LWTException, and neither the row nor the instance changes."""
     key = {"country": "es", "year": 1, "name": "a"}
     Place.if_not_exists().create(**key, size=1)
     with pytest.raises(LWTException) as refused:
@@ -468,6 +470,7 @@ def test_min_and_max_time_uuid_filter_by_time() -> None:
 
 
 def test_context_query_uses_the_keyspace_in_its_block(mapper: str) -> None:
+    """A `ContextQuery` yields a model that reads and writes in the given keyspace."""
     with ContextQuery(Place, keyspace=mapper, connection=None) as model:
         assert model.column_family_name() == f"{mapper}.place"
         model.create(country="cx", year=1, name="a")

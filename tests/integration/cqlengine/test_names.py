@@ -58,6 +58,7 @@ def model_of(name: str, by_attribute: bool) -> Any:
 
 @pytest.mark.parametrize("name", NASTY)
 def test_statements_with_the_name_in_columns_fields_and_indexes(mapper: str, name: str) -> None:
+    """Every kind of statement works if the names of columns, fields and indexes contain `name`."""
     model = model_of(name, by_attribute=False)
     # Three statements create the type, the table and the index.
     assert len(management.sync_table(model)) == 3

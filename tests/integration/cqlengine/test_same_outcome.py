@@ -240,6 +240,7 @@ def test_instances_write_to_the_connection_that_they_were_read_on(
 
 
 async def test_awaited_instances_write_to_their_keyspace(other: str, awaited: str) -> None:
+    """Awaited methods, too, write where the instance was read or created."""
     rows = M.objects.using(keyspace=other, connection=awaited)
     await rows.acreate(p=1, a=1)
     row = await rows.aget(p=1)
@@ -443,6 +444,7 @@ def test_filters_convert_values_of_a_users_column() -> None:
 
 
 def test_a_failed_condition_of_a_named_table_raises(mapper: str) -> None:
+    """A conditional delete by the name of a table raises LWTException if it is not applied."""
     M.create(p=1, a=1)
     rows = NamedTable(mapper, "m").objects.filter(p=1)
     with pytest.raises(LWTException):
@@ -476,6 +478,8 @@ def test_default_ttl_of_a_class_only_warns_and_the_table_option_works(mapper: st
 
 
 def test_values_of_a_user_type_that_has_got_a_field_are_written(mapper: str) -> None:
+    """After a type has got a field, values with this field are written and read."""
+
     # These are the same user-defined type, before and after it has got a field.
     class OldType(UserType):
         __type_name__ = "f"
@@ -511,6 +515,7 @@ def test_a_queryset_ignores_unknown_names_and_a_model_refuses_them() -> None:
 
 
 def test_values_list_returns_values_without_the_column_conversions() -> None:
+    """`values_list` returns what the driver reads: columns do not convert it with `to_python`."""
     Document.create(p=1, j={"a": [1]}, s={2, 1}, m={1: 2})
     rows = Document.objects.filter(p=1)
     assert list(rows.values_list("j", flat=True)) == ['{"a": [1]}']
@@ -740,6 +745,8 @@ NAMES_TO_QUOTE = [
 
 @pytest.mark.parametrize("name", NAMES_TO_QUOTE)
 def test_column_names_are_quoted_in_every_statement(mapper: str, name: str) -> None:
+    """A model works whatever characters the names of its columns contain."""
+
     class Nasty(Model):
         p = columns.Integer(primary_key=True)
         c = columns.Integer(primary_key=True, db_field=name)
