@@ -75,17 +75,17 @@ def empty_parameters(context):
 def wrong_parameters(context):
     """Pass parameters of wrong numbers, names and types."""
     session = context.shared_session
-    text = "INSERT INTO t (k, v) VALUES (%s, %s)"
-    named = "INSERT INTO t (k, v) VALUES (%(k)s, %(v)s)"
+    by_position = "INSERT INTO t (k, v) VALUES (%s, %s)"
+    by_name = "INSERT INTO t (k, v) VALUES (%(k)s, %(v)s)"
     for parameters in ((1,), (1, "a", 2), [1, "a"], {1, 2}, "ab", "x", 5, {"k": 1}, iter((1, "a"))):
         context.record_call(
             f"positions {type(parameters).__name__} {parameters!r:.20}",
             session.execute,
-            text,
+            by_position,
             parameters,
         )
     for parameters in ({"k": 1}, {"k": 2, "v": "x", "z": 1}, (1, "a"), {"K": 1, "V": "a"}):
-        context.record_call(f"names {parameters}", session.execute, named, parameters)
+        context.record_call(f"names {parameters}", session.execute, by_name, parameters)
     insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
     for index, parameters in enumerate(
         (
@@ -158,9 +158,9 @@ def sequences_as_text(context):
         context.record_call(
             f"in {values}", session.execute, "SELECT k FROM t WHERE k IN %s", (values,)
         )
-    s2 = context.new_session()
-    s2.encoder.mapping[tuple] = s2.encoder.cql_encode_tuple
-    context.record_call("as tuple", s2.encoder.cql_encode_all_types, (1, "a"))
+    encoder = context.new_session().encoder
+    encoder.mapping[tuple] = encoder.cql_encode_tuple
+    context.record_call("as tuple", encoder.cql_encode_all_types, (1, "a"))
 
 
 def empty_batches(context):
@@ -221,7 +221,7 @@ def no_host_left(context):
 
 
 class _Recording(RetryPolicy):
-    """Records its arguments, and answers the first attempt with `answer`."""
+    """A retry policy that records its arguments, and returns `answer` for the first attempt."""
 
     def __init__(self, answer):
         self.answer, self.heard = answer, []

@@ -52,9 +52,10 @@ TABLES = [
 ]
 
 
-def _users(s, count=3):
+def _users(session, count=3):
+    """Insert users with the ids 0, 1, and so on."""
     for number in range(count):
-        s.execute(
+        session.execute(
             "INSERT INTO users (user_id, name, email, age) VALUES (%s, %s, %s, %s)",
             (number, f"name{number}", f"{number}@example.org", 20 + number),
         )
@@ -299,6 +300,7 @@ class _Pages:
         future.add_callbacks(self.page, self.failed)
 
     def page(self, rows):
+        """Called with the rows of each page; request the next page, or set `done` at the end."""
         self.seen.append(len(rows))
         if self.future.has_more_pages:
             self.future.start_fetching_next_page()
@@ -414,6 +416,7 @@ def execution_profiles(context):
 
 
 def profile_defaults(context):
+    """Record the attributes of an execution profile that was created without arguments."""
     profile = ExecutionProfile()
     for name in (
         "load_balancing_policy",

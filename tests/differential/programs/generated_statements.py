@@ -51,6 +51,7 @@ def _columns(rng):
 
 
 def _settings(rng):
+    """Draw keyword arguments of `SimpleStatement`; many statements get none."""
     options = {}
     if rng.random() < 0.3:
         options["consistency_level"] = rng.choice(LEVELS)

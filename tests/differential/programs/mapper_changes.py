@@ -87,6 +87,7 @@ def _cases(context, make):
 
 
 def assigned_and_saved(context, make):
+    """Assign each value to an attribute, save the instance, and record which columns changed."""
     for label, instance, name, value in _cases(context, make):
         setattr(instance, name, value)
         context.record(f"{label} changed", name in instance.get_changed_columns())

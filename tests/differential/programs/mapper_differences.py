@@ -211,6 +211,7 @@ def values_of_batches(context):
 
 
 def unknown_names(context):
+    """Create instances with a column that the model does not have."""
     M = _set_up_model(context)
     context.record_call("queryset", lambda: M.objects.create(p=3, zz=3))
     context.record_call("if not exists", lambda: M.if_not_exists().create(p=4, zz=3))
@@ -219,6 +220,7 @@ def unknown_names(context):
 
 
 def keys(context):
+    """Filter by the attribute `pk` of a model, and set this attribute of an instance."""
     M = _set_up_model(context)
     M.create(p=1, a=1)
     context.record_call("filter", lambda: M.filter(M.pk == 1).count())
@@ -244,6 +246,7 @@ def iterables(context):
 
 
 def subclasses(context):
+    """Read a row as an instance of a subclass, and record the name of the subclass's table."""
     M = _set_up_model(context)
     M.create(p=1)
 
@@ -256,6 +259,7 @@ def subclasses(context):
 
 
 def statements_of_the_connection(context):
+    """Pass a prepared statement, a string and a number to the mapper's `connection.execute`."""
     M = _set_up_model(context)
     M.create(p=1, a=5)
     session = connection.get_session()
@@ -272,6 +276,7 @@ def types_that_grow(context):
     context.set_up_mapper()
 
     def make(**more):
+        """Return a user type with the fields `x` and `more`, and a model with a column of it."""
         F = type("F", (UserType,), {"x": columns.Integer(), **more})
         model = type(
             "Grown",

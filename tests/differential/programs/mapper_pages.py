@@ -35,6 +35,8 @@ STATEMENTS = False
 
 
 def _person():
+    """Return a new model class with a partition key and an index."""
+
     class Person(Model):
         id = columns.Integer(primary_key=True)
         first_name = columns.Text()
@@ -45,6 +47,8 @@ def _person():
 
 
 def _event():
+    """Return a new model class with a clustering key, collections and a static column."""
+
     class Event(Model):
         day = columns.Text(partition_key=True)
         at = columns.Integer(primary_key=True, clustering_order="DESC")
@@ -122,9 +126,11 @@ def instances(context):
 
 
 def definitions(context):
+    """Define models and columns that are wrong, unusual, or have unusual names."""
     context.set_up_mapper()
 
     def model(**attributes):
+        """Return a new model class with the attributes."""
         return type("Made", (Model,), {"__module__": "programs", **attributes})
 
     text, number = columns.Text, columns.Integer
@@ -237,6 +243,7 @@ def changed_tables(context):
     context.set_up_mapper()
 
     def model(**more):
+        """Return a model of the same table, with further or other columns."""
         return type(
             "Thing",
             (Model,),

@@ -237,6 +237,7 @@ EACH = {"bound": TYPES, "literal": TYPES, "literal_by_name": TYPES[:20], "read_a
 
 
 def bound(context, kind):
+    """Bind each value to a column of the type `kind` with a prepared statement."""
     session = context.shared_session
     insert = session.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
     for name in VALUES:
@@ -246,20 +247,25 @@ def bound(context, kind):
 
 
 def literal(context, kind):
+    """Write each value as a literal into an INSERT, by its position."""
     session = context.shared_session
-    text = f"INSERT INTO {_table(kind)} (k, v) VALUES (%s, %s)"
+    query = f"INSERT INTO {_table(kind)} (k, v) VALUES (%s, %s)"
     for name in VALUES:
         if name != "unset":
-            context.record_call(name, session.execute, text, (name.replace("'", ""), _value(name)))
+            context.record_call(name, session.execute, query, (name.replace("'", ""), _value(name)))
 
 
 def literal_by_name(context, kind):
+    """Write every third value as a literal into an INSERT, by its name.
+
+    The parameters also have a name that the statement does not use.
+    """
     session = context.shared_session
-    text = f"INSERT INTO {_table(kind)} (k, v) VALUES (%(key)s, %(value)s)"
+    query = f"INSERT INTO {_table(kind)} (k, v) VALUES (%(key)s, %(value)s)"
     for name in list(VALUES)[::3]:
         if name != "unset":
             context.record_call(
-                name, session.execute, text, {"key": f"n{name}", "value": _value(name), "no": 1}
+                name, session.execute, query, {"key": f"n{name}", "value": _value(name), "no": 1}
             )
 
 
