@@ -92,9 +92,15 @@ def openings(bench: Benchmark, folder: Path, plain_port: int) -> None:
     def measure_opening(
         name: str, handshake: str, port: int, context: ssl.SSLContext | None
     ) -> None:
+        """Measure one kind of opening, and store its figures in the row `name` of both tables.
+
+        :param handshake: "full" or "resumed", the heading of the column.
+        """
         bar.step(f"opening: {name}, {handshake}")
-        seconds = asyncio.run(handshakes.opening(port, context, handshake == "resumed"))
-        cpu.setdefault(name, {})[handshake], wall.setdefault(name, {})[handshake] = seconds
+        resumes = handshake == "resumed"
+        cpu_time, wall_time = asyncio.run(handshakes.opening(port, context, resumes))
+        cpu.setdefault(name, {})[handshake] = cpu_time
+        wall.setdefault(name, {})[handshake] = wall_time
 
     with bench.progress(1 + 4 * len(kinds)) as bar:
         measure_opening("plain", "full", plain_port, None)
@@ -140,11 +146,16 @@ def bare_handshakes(bench: Benchmark, folder: Path) -> None:
             session = bare_handshake(client, server, None)[0].tls.session
             for handshake, resumed in (("full", None), ("resumed", session)):
                 ends = [bare_handshake(client, server, resumed) for _ in range(OPENED)]
-                assert all(ours.tls.session_reused is (resumed is not None) for ours, _ in ends)
-                medians = [statistics.median(pair[i].cpu for pair in ends) * 1e6 for i in (0, 1)]
+                client_ends, server_ends = zip(*ends, strict=True)
+                is_resumed = resumed is not None
+                assert all(end.tls.session_reused is is_resumed for end in client_ends)
+                client_us = statistics.median(end.cpu for end in client_ends) * 1e6
+                server_us = statistics.median(end.cpu for end in server_ends) * 1e6
                 rows[f"{version.name}, {key_type}: {handshake}"] = {
-                    "client": medians[0], "server": medians[1], "both": sum(medians),
-                }  # fmt: skip
+                    "client": client_us,
+                    "server": server_us,
+                    "both": client_us + server_us,
+                }
     bench.show_table(f"the handshake alone, us of CPU ({ssl.OPENSSL_VERSION})", rows)
 
 

@@ -95,17 +95,19 @@ def response_processing(session: Any) -> tuple[float, float]:
     # A stand-in for the request's body: it says that no handler of an application decodes answers.
     body = type("Body", (), {"decodes": False})()
 
-    def process_response(flags: int, data: bytes) -> Callable[[], None]:
-        def step() -> None:
-            request: Any = Request(engine, statement, body, lambda done: None)
+    def responder(flags: int, data: bytes) -> Callable[[], None]:
+        """Return a function that makes a request and passes it a response."""
+
+        def answer_request() -> None:
+            request: Any = Request(engine, statement, body, lambda finished_request: None)
             attempt = _impl.happy_path.Attempt(request, None, connection, 0.0)
             request.on_answer(attempt, connection, RESULT, flags, data)
 
-        return step
+        return answer_request
 
-    return fastest_call(process_response(0, void)), fastest_call(
-        process_response(_CUSTOM_PAYLOAD, payload)
-    )
+    without_payload = fastest_call(responder(0, void))
+    with_payload = fastest_call(responder(_CUSTOM_PAYLOAD, payload))
+    return without_payload, with_payload
 
 
 def fill_tablet_map(count: int) -> tuple[float, float, float]:
@@ -133,14 +135,15 @@ def fill_tablet_map(count: int) -> tuple[float, float, float]:
     learn_time = (time.thread_time() - started) / count * 1e6
     size = resident() - memory_before
     tokens = [random.randrange(-(1 << 62), 1 << 62) for _ in range(20_000)]
-    look_up = min(
+    look_up_seconds = min(
         _timed(lambda: [tablets.version_of("ks", "t", token) for token in tokens])
         for _ in range(PASSES)
     )
-    return size, look_up / len(tokens) * 1e6, learn_time
+    return size, look_up_seconds / len(tokens) * 1e6, learn_time
 
 
 def _timed(function: Callable[[], object]) -> float:
+    """Return the CPU seconds of one call."""
     started = time.thread_time()
     function()
     return time.thread_time() - started

@@ -133,10 +133,10 @@ def disturb(nodes: FakeCluster, rng: random.Random) -> None:
         fake.forget_requests()
 
 
-def wait_for_end(over: threading.Event) -> None:
-    """Wait until the process that started this one closes its standard input."""
+def wait_for_end(is_over: threading.Event) -> None:
+    """Wait until the parent process closes our standard input, and then set the event."""
     sys.stdin.read()
-    over.set()
+    is_over.set()
 
 
 def serve(seed: int) -> None:
@@ -197,6 +197,7 @@ class Soak:
 
     @property
     def over(self) -> bool:
+        """True if the time is over, or a mistake was found."""
         return time.monotonic() >= self.ends or bool(self.faults)
 
     def settings(self) -> dict[str, Any]:
@@ -227,9 +228,8 @@ class Soak:
 
     def check(self, key: int, rows_read: list[Any]) -> None:
         """Check that the rows are those of `key`, and not of another request."""
-        if [tuple(row) for row in rows_read] == [
-            (key, f"{key}-{number}") for number in range(ROWS)
-        ]:
+        expected_rows = [(key, f"{key}-{number}") for number in range(ROWS)]
+        if [tuple(row) for row in rows_read] == expected_rows:
             self.outcomes["ok"] += 1
         else:
             self.faults.append(f"asked for {key}, got {rows_read[:2]!r}")
@@ -243,9 +243,8 @@ async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> No
         # Half of the requests read, 5 % are cancelled reads, 35 % write a row, 10 % a batch.
         try:
             if draw < 0.5:
-                soak.check(
-                    key, (await asyncio.wait_for(session.execute(select, (key,)), LONGEST)).all()
-                )
+                result = await asyncio.wait_for(session.execute(select, (key,)), LONGEST)
+                soak.check(key, result.all())
                 continue
             if draw < 0.55:
                 request = asyncio.ensure_future(session.execute(select, (key,)))
@@ -320,8 +319,8 @@ def verdict(
 ) -> list[str]:
     """Return a description of each leak: memory that has grown, descriptors and threads left over.
 
-    Each half of the run is measured in its second part, because caches and pools still fill up at
-    the beginning: the highest memory of the one is compared with that of the other.
+    Caches and pools still fill at the beginning. So the highest memory of the second quarter of the
+    run is compared with that of the fourth quarter.
 
     :param samples: the figures during the run, in order.
     :param after: the figures after the end.
@@ -329,7 +328,6 @@ def verdict(
     :returns: one line for each leak.
     """
     half = len(samples) // 2
-    # The second part of each half: the second and the fourth quarter of the run.
     second_quarter, fourth_quarter = samples[half // 2 : half], samples[half + half // 2 :]
     leaks = []
     if second_quarter and fourth_quarter:

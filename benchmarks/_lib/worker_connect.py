@@ -47,6 +47,7 @@ def connect_rust_once(address: str, port: int) -> dict[str, float]:
 
 
 def main() -> None:
+    """Connect twice, and print the figures of both as JSON."""
     address, port = sys.argv[1], int(sys.argv[2])
     if importlib.util.find_spec("scylla") is not None:
         import scylla.session_builder  # noqa: F401
@@ -56,20 +57,21 @@ def main() -> None:
         return
     import cassandra.cluster
 
-    # The driver imports uvloop when it connects, if it is installed. Import it before, since the
-    # time of imports is not to count.
+    # The driver imports uvloop when it connects, if uvloop is installed. Import it before, because
+    # the time of imports does not count.
     with contextlib.suppress(ImportError):
         import uvloop  # noqa: F401
     first, cluster = connect_once(address, port)
     cluster.shutdown()
     second, cluster = connect_once(address, port)
     cluster.shutdown()
-    modules = len([name for name in sys.modules if name.startswith("cassandra")])
-    print(
-        json.dumps(
-            {"first": first, "second": second, "modules": modules, "version": cassandra.__version__}
-        )
-    )
+    figures = {
+        "first": first,
+        "second": second,
+        "modules": len([name for name in sys.modules if name.startswith("cassandra")]),
+        "version": cassandra.__version__,
+    }
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

@@ -75,31 +75,35 @@ def settings(address: str, port: int) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def prepared(address: str, port: int, text: str) -> AsyncIterator[tuple[aio.Session, Any]]:
-    """Yield a session and the prepared statement `text`."""
+async def prepared(address: str, port: int, query: str) -> AsyncIterator[tuple[aio.Session, Any]]:
+    """Yield a session of the asyncio API, and `query` as a prepared statement."""
     async with aio.Cluster(**settings(address, port)) as cluster:
         session = await cluster.connect()
-        yield session, await session.prepare(text)
+        yield session, await session.prepare(query)
 
 
 @contextlib.contextmanager
-def prepared_blocking(address: str, port: int, text: str) -> Iterator[tuple[Session, Any]]:
-    """Yield a session of the blocking API and the prepared statement `text`."""
+def prepared_blocking(address: str, port: int, query: str) -> Iterator[tuple[Session, Any]]:
+    """Yield a session of the blocking API, and `query` as a prepared statement."""
     with Cluster(**settings(address, port)) as cluster:
         session = cluster.connect()
-        yield session, session.prepare(text)
+        yield session, session.prepare(query)
 
 
 async def by_tasks(
     start: Callable[[], Awaitable[Any]], use_result: Callable[[Any], Any] | None
 ) -> None:
-    """Run one pass in `IN_FLIGHT` tasks; each task awaits its requests one after the other."""
+    """Run one pass in `IN_FLIGHT` tasks; each task awaits its requests one after the other.
+
+    :param start: begins a request.
+    :param use_result: is called with each result; None ignores results.
+    """
 
     async def work() -> None:
         for _ in range(REQUESTS // IN_FLIGHT):
-            outcome = await start()
+            result = await start()
             if use_result is not None:
-                use_result(outcome)
+                use_result(result)
 
     await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
 
@@ -117,12 +121,14 @@ async def aio_select(address: str, port: int, passes: int) -> None:
 
 
 async def aio_together(address: str, port: int, passes: int) -> None:
+    """Start 100 inserts at once, await all of them, and start the next 100."""
     async with prepared(address, port, INSERT) as (session, insert):
         for _ in range(passes * REQUESTS // IN_FLIGHT):
             await asyncio.gather(*(session.execute(insert, ROW) for _ in range(IN_FLIGHT)))
 
 
 async def aio_concurrent(address: str, port: int, passes: int) -> None:
+    """Insert rows with the asyncio `execute_concurrent`."""
     async with prepared(address, port, INSERT) as (session, insert):
         for _ in range(passes):
             pairs = ((insert, ROW) for _ in range(REQUESTS))
@@ -170,14 +176,15 @@ CASES: dict[str, Callable[[str, int, int], Any]] = {
 def main() -> None:
     case, address, port, passes = sys.argv[1:]
     sys.setswitchinterval(sys.getswitchinterval() * SLOWER)
-    run = CASES[case](address, int(port), int(passes))
-    if run is not None:
+    # A case of the blocking API has ended when the call returns; one of asyncio is a coroutine.
+    coroutine = CASES[case](address, int(port), int(passes))
+    if coroutine is not None:
         try:
             import uvloop  # not at the top: tests import this module without uvloop
 
-            uvloop.run(run)
+            uvloop.run(coroutine)
         except ImportError:
-            asyncio.run(run)
+            asyncio.run(coroutine)
 
 
 if __name__ == "__main__":

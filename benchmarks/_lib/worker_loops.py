@@ -65,6 +65,7 @@ def measure(
 
 
 def main(arguments: list[str]) -> None:
+    """Connect the clusters, warm up, and print what `measure` returns as JSON."""
     address, port, *counts, seconds = arguments
     cluster_count, loop_count, thread_count = map(int, counts)
     sessions = []

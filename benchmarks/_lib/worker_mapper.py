@@ -142,6 +142,7 @@ async def measure_asyncio(address: str, port: int) -> Figures:
 
 
 def main() -> None:
+    """Measure the blocking calls, and if the arguments say so those of asyncio; print JSON."""
     address, port = sys.argv[1], int(sys.argv[2])
     figures = measure_blocking(address, port)
     if sys.argv[3:] == ["aio"]:

@@ -139,6 +139,7 @@ def decoder_of(
 
 
 def prepared() -> Any:
+    """Return a prepared statement with a bind marker for each of `KINDS`."""
     columns: Any = [Column("ks", "t", name, getattr(cqltypes, kind)) for name, kind, _ in KINDS]
     return PreparedStatement(columns, b"i" * 16, [0], "INSERT", "ks", VERSION, None, None)
 
@@ -152,6 +153,7 @@ def message_cases() -> dict[str, Callable[[], Any]]:
     values = tuple(value for _, _, value in KINDS)
 
     def bind_and_encode() -> None:
+        """Bind values, and encode the EXECUTE of the bound statement."""
         bound = statement.bind(values)
         message: Any = ExecuteMessage(
             b"i" * 16, bound.values, 1, None, 5000, None, 1_700_000_000_000_000
@@ -197,26 +199,21 @@ def row_cases() -> dict[str, Callable[[], Any]]:
     # The answer to a request that has the flag Skip_metadata.
     skipped = decoder_of(rows_body(columns, row, metadata=False), small().column_metadata)
 
-    def named_tuple_case(decode: Callable[[], Any]) -> Callable[[], Any]:
+    def rows_case(decode: Callable[[], Any], factory: Callable[..., Any]) -> Callable[[], Any]:
+        """Return a case that decodes a result and makes its rows with a row factory."""
+
         def run() -> Any:
             message = decode()
-            return named_tuple_factory(message.column_names, message.parsed_rows)
-
-        return run
-
-    def tuple_case(decode: Callable[[], Any]) -> Callable[[], Any]:
-        def run() -> Any:
-            message = decode()
-            return tuple_factory(message.column_names, message.parsed_rows)
+            return factory(message.column_names, message.parsed_rows)
 
         return run
 
     return {
-        "page 5000 x 5, tuples": tuple_case(big_page),
-        "page 5000 x 5, named tuples": named_tuple_case(big_page),
-        "1 x 3, tuple": tuple_case(small),
-        "1 x 3, named tuple": named_tuple_case(small),
-        "1 x 3, named tuple, metadata skipped": named_tuple_case(skipped),
+        "page 5000 x 5, tuples": rows_case(big_page, tuple_factory),
+        "page 5000 x 5, named tuples": rows_case(big_page, named_tuple_factory),
+        "1 x 3, tuple": rows_case(small, tuple_factory),
+        "1 x 3, named tuple": rows_case(small, named_tuple_factory),
+        "1 x 3, named tuple, metadata skipped": rows_case(skipped, named_tuple_factory),
     }
 
 
@@ -229,9 +226,12 @@ VECTOR_TYPE = (
 
 def vector_page(count: int) -> bytes:
     """Return the body of a RESULT of kind Rows with `count` rows of one vector each."""
-    specs = string("ks") + string("t") + string("v") + struct.pack(">H", 0) + string(VECTOR_TYPE)
+    custom_type, global_tables_spec, column_count = 0, 1, 1
+    specs = string("ks") + string("t") + string("v")
+    specs += struct.pack(">H", custom_type) + string(VECTOR_TYPE)
+    head = struct.pack(">iii", ROWS_KIND, global_tables_spec, column_count) + specs
     item = struct.pack(f">i{DIMENSION}f", 4 * DIMENSION, *(i / 7 for i in range(DIMENSION)))
-    return struct.pack(">iii", 2, 1, 1) + specs + struct.pack(">i", count) + item * count
+    return head + struct.pack(">i", count) + item * count
 
 
 def result_cases() -> dict[str, Callable[[], Any]]:
@@ -303,15 +303,19 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
     from cassandra.protocol.messages.decode import decode_response
 
     class Page:
+        """Stand-in for the request of a result without further pages."""
+
         has_more_pages = False
 
     def result_set_case(body: bytes) -> Callable[[], Any]:
+        """Return a function that makes a `ResultSet` of a page's body."""
         metadata = decode_response(RESULT, 0, body, VERSION).metadata
         return lambda: ResultSet(
             Page(), decode_response(RESULT, 0, body, VERSION, None, None, metadata)
         )
 
     def row_case(body: bytes, factory: Any, vector_type: str = "list") -> Callable[[], Any]:
+        """Return a case that decodes a page's body with a row factory."""
         # Compute the metadata only when the case is called: `with_vectors("numpy")` fails without
         # NumPy, and cases whose package is missing are dropped without a call.
         metadata = cache(

@@ -121,7 +121,7 @@ def blocking(address: str, port: int) -> Figures:
     from cassandra.query import BatchStatement, BatchType, tuple_factory
 
     clock = Clock()
-    round_robin = ExecutionProfile(RoundRobinPolicy())
+    round_robin = ExecutionProfile(load_balancing_policy=RoundRobinPolicy())
     cluster = Cluster(
         [address], port=port, protocol_version=4, compression=COMPRESSION,
         schema_metadata_enabled=False, token_metadata_enabled=False,
@@ -154,6 +154,7 @@ def blocking(address: str, port: int) -> Figures:
             assert len(list(execute(page, (7,), execution_profile=tuples))) == PAGE_ROWS
 
     def batches() -> Iterator[tuple[Any, None]]:
+        """Yield (batch, no parameters), as `execute_concurrent` expects."""
         for _ in range(BATCHES):
             batch = BatchStatement(BatchType.UNLOGGED)
             for _ in range(BATCH_SIZE):
@@ -210,9 +211,9 @@ async def by_workers(
 
     async def work() -> None:
         for _ in range(count // IN_FLIGHT):
-            outcome = await start()
+            result = await start()
             if use_result is not None:
-                use_result(outcome)
+                use_result(result)
 
     await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
 
@@ -397,17 +398,17 @@ async def scyllapy(address: str, port: int) -> Figures:
 
 
 def main() -> None:
-    face, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    if face == "blocking":
+    """Measure one API, and print its figures as JSON."""
+    api, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    if api == "blocking":
         figures = blocking(address, port)
+    elif api == "aio-asyncio":
+        figures = asyncio.run(aio(address, port))
     else:
-        run = {"aio": aio, "aio-asyncio": aio, "acsylla": acsylla, "scyllapy": scyllapy}[face]
-        if face == "aio-asyncio":
-            figures = asyncio.run(run(address, port))
-        else:
-            import uvloop
+        import uvloop
 
-            figures = uvloop.run(run(address, port))
+        measure = {"aio": aio, "acsylla": acsylla, "scyllapy": scyllapy}[api]
+        figures = uvloop.run(measure(address, port))
     print(json.dumps(figures))
 
 

@@ -16,6 +16,7 @@ import resource
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
@@ -36,9 +37,10 @@ def memory() -> float:
         return int(file.read().split()[1]) * resource.getpagesize() / (1 << 20)
 
 
-def wait_for(done: Any) -> None:
+def wait_for_pools(are_open: Callable[[], bool]) -> None:
+    """Wait until `are_open` returns True; raise TimeoutError after `PATIENCE` seconds."""
     deadline = time.monotonic() + PATIENCE
-    while not done():
+    while not are_open():
         if time.monotonic() > deadline:
             raise TimeoutError("not all pools are open")
         time.sleep(0.005)
@@ -97,12 +99,13 @@ def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, floa
     expected = settings["nodes"] * settings["connections"]
 
     def all_open() -> bool:
+        """Return True if each session has all its connections."""
         return all(
             sum(len(pool.connections) for pool in session.get_pools()) >= expected
             for session in sessions
         )
 
-    wait_for(all_open)
+    wait_for_pools(all_open)
     figures["all open ms"] = (time.perf_counter() - step_start) * 1000
     figures["CPU ms"] = (time.process_time() - cpu_start) * 1000
     session = sessions[0]

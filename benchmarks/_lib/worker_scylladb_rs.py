@@ -163,8 +163,9 @@ def blocking(address: str, port: int) -> Figures:
 
 
 def main() -> None:
-    face, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    if face == "scylladb-rs-blocking":
+    """Measure one API, and print its figures as JSON."""
+    api, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    if api == "scylladb-rs-blocking":
         figures = blocking(address, port)
     else:
         import uvloop

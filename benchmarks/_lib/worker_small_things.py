@@ -14,7 +14,7 @@ import sys
 from collections import namedtuple
 from collections.abc import Callable
 from io import BytesIO
-from itertools import repeat
+from itertools import count as count_from, repeat
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +37,17 @@ from cassandra.protocol.params import QueryParams
 from cassandra.protocol.rowclass import row_class
 from cassandra.query import dict_factory, tuple_factory
 
-VERSION = 4
-RESULT = 8  # the opcode
-ID = b"i" * 16
+VERSION = 4  # of the protocol
+ERROR, RESULT = 0x00, 0x08  # opcodes
+VOID, SET_KEYSPACE = 1, 3  # kinds of a RESULT
+INVALID = 0x2200  # an error code
+ONE, UNLOGGED = 1, 1  # the consistency level, and the type of a batch
+ID = b"i" * 16  # of a prepared statement
 QUERY = "SELECT a, b, c FROM some_keyspace.some_table WHERE a = 1"
-TIMESTAMP = 1_700_000_000_000_000
-BATCH = [(True, ID, TWELVE)] * 10
-INT, TEXT, DOUBLE = 0x09, 0x0D, 0x07
+PAGE_SIZE = 5000  # rows
+TIMESTAMP = 1_700_000_000_000_000  # microseconds
+BATCH = [(True, ID, TWELVE)] * 10  # (True for a prepared statement, its id, its values)
+INT, TEXT, DOUBLE = 0x09, 0x0D, 0x07  # type codes
 
 Call = Callable[[], object]
 Sides = tuple[Call, Call]  # ours, floor
@@ -64,26 +68,29 @@ def encoder_sides(message: Any, engine: Callable[[], bytes]) -> Sides:
 
 
 def execute() -> Sides:
-    params = QueryParams(1, TWELVE, page_size=5000, timestamp=TIMESTAMP)
-    return encoder_sides(
-        ExecuteMessage(ID, TWELVE, 1, None, 5000, None, TIMESTAMP),
-        lambda: bodies.execute_body(ID, None, params, VERSION),
+    """Encode an EXECUTE with twelve values."""
+    params = QueryParams(ONE, TWELVE, page_size=PAGE_SIZE, timestamp=TIMESTAMP)
+    message = ExecuteMessage(
+        ID, TWELVE, ONE, serial_consistency_level=None, fetch_size=PAGE_SIZE, timestamp=TIMESTAMP
     )
+    return encoder_sides(message, lambda: bodies.execute_body(ID, None, params, VERSION))
 
 
 def query() -> Sides:
-    params = QueryParams(1, page_size=5000)
+    """Encode a QUERY without values."""
+    params = QueryParams(ONE, page_size=PAGE_SIZE)
     return encoder_sides(
-        QueryMessage(QUERY, 1, fetch_size=5000),
+        QueryMessage(QUERY, ONE, fetch_size=PAGE_SIZE),
         lambda: bodies.query_body(QUERY, params, VERSION),
     )
 
 
 def batch() -> Sides:
-    params = QueryParams(1, timestamp=TIMESTAMP)
+    """Encode a BATCH of ten prepared statements."""
+    params = QueryParams(ONE, timestamp=TIMESTAMP)
     return encoder_sides(
-        BatchMessage(1, BATCH, 1, timestamp=TIMESTAMP),
-        lambda: bodies.batch_body(1, BATCH, params, VERSION),
+        BatchMessage(UNLOGGED, BATCH, ONE, timestamp=TIMESTAMP),
+        lambda: bodies.batch_body(UNLOGGED, BATCH, params, VERSION),
     )
 
 
@@ -106,7 +113,7 @@ def decoder_sides(opcode: int, body: bytes, cached: Any = None) -> Sides:
 
 
 def void() -> Sides:
-    return decoder_sides(8, struct.pack(">i", 1))
+    return decoder_sides(RESULT, struct.pack(">i", VOID))
 
 
 THREE = [("a", TEXT), ("b", INT), ("c", DOUBLE)]
@@ -114,20 +121,23 @@ ROW = [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]]
 
 
 def known_rows() -> Sides:
+    """Decode a row whose columns the client knows already."""
     body = rows_body(THREE, ROW)
     return decoder_sides(RESULT, body, decode_response(RESULT, 0, body, VERSION).metadata)
 
 
 def unknown_rows() -> Sides:
-    return decoder_sides(8, rows_body(THREE, ROW))
+    return decoder_sides(RESULT, rows_body(THREE, ROW))
 
 
 def set_keyspace() -> Sides:
-    return decoder_sides(8, struct.pack(">ih", 3, 4) + b"ks_1")
+    keyspace = b"ks_1"
+    return decoder_sides(RESULT, struct.pack(">ih", SET_KEYSPACE, len(keyspace)) + keyspace)
 
 
 def error() -> Sides:
-    return decoder_sides(0, struct.pack(">ih", 0x2200, 7) + b"refused")
+    text = b"refused"
+    return decoder_sides(ERROR, struct.pack(">ih", INVALID, len(text)) + text)
 
 
 def page_decoder(
@@ -156,21 +166,23 @@ def page_decoder(
 
 
 def text_cells(columns: int, count: int) -> Sides:
+    """Decode `count` rows of texts to tuples; the floor only decodes the cells."""
     ours, cells = page_decoder(columns, count, tuple_factory)
     flat = [cell for row in cells for cell in row]
     return ours, lambda: list(map(bytes.decode, flat))
 
 
 def texts() -> Sides:
-    return text_cells(5, 100)
+    return text_cells(columns=5, count=100)
 
 
 def few_texts() -> Sides:
-    return text_cells(3, 1)
+    return text_cells(columns=3, count=1)
 
 
 def dicts(columns: int = 5) -> Sides:
-    ours, cells = page_decoder(columns, 100, dict_factory)
+    """Decode 100 rows of texts to dicts; the floor makes the dicts of the separate cells."""
+    ours, cells = page_decoder(columns, count=100, factory=dict_factory)
     names = tuple(f"column_{number}" for number in range(columns))
 
     def floor() -> object:
@@ -184,6 +196,7 @@ def wide_dicts() -> Sides:
 
 
 def by_dict_factory() -> Sides:
+    """Turn tuples into dicts, as an application that calls `dict_factory` itself."""
     names = [f"column_{number}" for number in range(5)]
     rows = [tuple(f"text {row} of {column}" for column in range(5)) for row in range(100)]
     return (
@@ -193,19 +206,20 @@ def by_dict_factory() -> Sides:
 
 
 def dicts_and_tuples() -> Sides:
-    return page_decoder(5, 100, dict_factory)[0], page_decoder(5, 100, tuple_factory)[0]
+    """Decode a page to dicts; the floor decodes the same page to tuples."""
+    to_dicts, _ = page_decoder(columns=5, count=100, factory=dict_factory)
+    to_tuples, _ = page_decoder(columns=5, count=100, factory=tuple_factory)
+    return to_dicts, to_tuples
 
 
 def first_named_tuple() -> Sides:
-    numbers = iter(range(1 << 30))
+    """Create the class of rows with new column names; the floor is Python's `namedtuple`."""
+    numbers = count_from(0)
 
-    def ours() -> object:
-        return row_class((f"name_{next(numbers)}", "second", "third", "fourth", "fifth"))
+    def new_names() -> tuple[str, ...]:
+        return (f"name_{next(numbers)}", "second", "third", "fourth", "fifth")
 
-    def floor() -> object:
-        return namedtuple("Row", (f"name_{next(numbers)}", "second", "third", "fourth", "fifth"))
-
-    return ours, floor
+    return lambda: row_class(new_names()), lambda: namedtuple("Row", new_names())
 
 
 def again_named_tuple() -> Sides:
@@ -265,7 +279,8 @@ CASES: dict[str, Callable[[], Sides]] = {
 
 def main() -> None:
     case, side, calls = sys.argv[1:]
-    call = CASES[case]()[side == "floor"]
+    ours, floor = CASES[case]()
+    call = floor if side == "floor" else ours
     call()  # fill caches that are filled at the first call
     for _ in repeat(None, int(calls)):
         call()

@@ -49,6 +49,10 @@ def rows_until(end: float, bind_plan: Any, row_plan: Any) -> int:
 
 
 def main(thread_count: int, seconds: float, plans: str) -> None:
+    """Run the threads, and print their rows per second.
+
+    :param plans: "own" or "shared".
+    """
     shared_plans = new_plans() if plans == "shared" else None
     counts = [0] * thread_count
     began = time.perf_counter()
