@@ -108,7 +108,7 @@ class Schema:
     def __init__(self, seed: int, keyspace: str) -> None:
         self.rng = rng = random.Random(seed)
         self.keyspace = keyspace
-        self.types: dict[str, list[Column]] = {}
+        self.types: dict[str, list[Column]] = {}  # the fields of each user type
         for name in ("inner", "Outer type"):
             fields = rng.sample(self.FIELDS, 3)
             self.types[name] = [self._column(field, 1) for field in fields]
@@ -119,10 +119,11 @@ class Schema:
             Column("P 2", "int", SCALARS["int"]),
         ]
         self.clustering = [Column("c", key_types[1], SCALARS[key_types[1]])]
-        kinds = list(SCALARS)
-        rng.shuffle(kinds)
+        scalar_types = list(SCALARS)
+        rng.shuffle(scalar_types)
         self.values = [
-            Column(f"v {number}", kind, SCALARS[kind]) for number, kind in enumerate(kinds)
+            Column(f"v {number}", cql_type, SCALARS[cql_type])
+            for number, cql_type in enumerate(scalar_types)
         ]
         self.values += [self._column(f"n{number}", 2, is_nested=True) for number in range(8)]
         self.static = Column("s", "text", SCALARS["text"])

@@ -30,8 +30,16 @@ from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Implementation
 from tests.statements import prepared_insert
 
-KINDS = {"id": "bigint", "name": "text", "amount": "decimal", "at": "timestamp", "flag": "boolean"}
-COLUMNS = [Column(name, lookup_cqltype(kind), name == "id") for name, kind in KINDS.items()]
+COLUMN_TYPES = {
+    "id": "bigint",
+    "name": "text",
+    "amount": "decimal",
+    "at": "timestamp",
+    "flag": "boolean",
+}
+COLUMNS = [
+    Column(name, lookup_cqltype(cql_type), name == "id") for name, cql_type in COLUMN_TYPES.items()
+]
 ROUNDS = 150  # damaged files per test
 
 
@@ -117,25 +125,25 @@ class Refused(Exception):
     """Raised for a string that is not a value of the type."""
 
 
-def value_of(kind: str, text: str) -> Any:
-    """Return the value that a string stands for in a column of the type `kind`.
+def value_of(cql_type: str, text: str) -> Any:
+    """Return the value that a string stands for in a column of the type `cql_type`.
 
     :raises Refused: if the string is not a value of the type.
     """
-    if kind == "text":
+    if cql_type == "text":
         return text
     text = text.strip(" \t")
-    if kind == "bigint" and re.fullmatch("[+-]?[0-9]+", text):
+    if cql_type == "bigint" and re.fullmatch("[+-]?[0-9]+", text):
         return int(text)
-    if kind == "decimal" and re.fullmatch(
+    if cql_type == "decimal" and re.fullmatch(
         r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", text
     ):
         return Decimal(text)
-    if kind == "boolean" and text.lower() in ("true", "t", "yes", "y", "1"):
+    if cql_type == "boolean" and text.lower() in ("true", "t", "yes", "y", "1"):
         return True
-    if kind == "boolean" and text.lower() in ("false", "f", "no", "n", "0"):
+    if cql_type == "boolean" and text.lower() in ("false", "f", "no", "n", "0"):
         return False
-    if kind == "timestamp":
+    if cql_type == "timestamp":
         return timestamp_of(text)
     raise Refused(text)
 
@@ -237,6 +245,23 @@ def csv_oracle(data: bytes) -> Iterator[tuple[int, list[str] | None]]:
             yield begin, row
 
 
+def bytes_of_csv_row(implementation: Implementation, fields: list[str]) -> bytes | None:
+    """Return the encoded values of a row of CSV, or None if the row cannot be bound.
+
+    An empty field is null.
+    """
+    if len(fields) != len(COLUMN_TYPES):
+        return None
+    try:
+        values = [
+            None if field == "" else value_of(cql_type, field)
+            for cql_type, field in zip(COLUMN_TYPES.values(), fields, strict=True)
+        ]
+    except Refused:
+        return None
+    return bound_bytes(implementation, values)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_csv(
     implementation: Implementation,
@@ -252,13 +277,13 @@ def test_csv(
         # Buffers and chunks are often small, so that they end at many different places of the file.
         monkeypatch.setattr(csv_files, "MORE_BYTES", rng.choice((7, 300, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_BYTES", rng.choice((100, 1000, 1 << 20)))
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator=rng.choice(("\n", "\r\n")))
-        writer.writerow(KINDS)
-        header_size = len(text.getvalue())
+        file = io.StringIO(newline="")
+        writer = csv.writer(file, lineterminator=rng.choice(("\n", "\r\n")))
+        writer.writerow(COLUMN_TYPES)
+        header_size = len(file.getvalue())
         for _ in range(rng.randrange(1, 30)):
             writer.writerow(values(rng).values())
-        data = damaged(rng, text.getvalue().encode(), header_size)
+        data = damaged(rng, file.getvalue().encode(), header_size)
         path.write_bytes(data)
         # Compute the expected outcome: bind the rows that the csv module reads.
         written: dict[int, bytes] = {}
@@ -274,18 +299,7 @@ def test_csv(
                 is_closed = False
 
         for line, row in oracle_rows(data):
-            row_bytes = None
-            if row is not None and len(row) == len(KINDS):
-                try:
-                    row_bytes = bound_bytes(
-                        implementation,
-                        [
-                            None if text == "" else value_of(kind, text)
-                            for kind, text in zip(KINDS.values(), row, strict=True)
-                        ],
-                    )
-                except Refused:
-                    row_bytes = None
+            row_bytes = None if row is None else bytes_of_csv_row(implementation, row)
             if row_bytes is None:
                 failed.add(line)
             else:
@@ -298,21 +312,21 @@ def test_csv(
             assert "the quote that opens here is never closed" in str(outcome.error), data
 
 
-def json_value(kind: str, value: Any) -> Any:
-    """Return the value that a JSON value stands for in a column of the type `kind`.
+def json_value(cql_type: str, value: Any) -> Any:
+    """Return the value that a JSON value stands for in a column of the type `cql_type`.
 
     :raises Refused: if it is not a value of the type.
     """
     if value is None:
         return None
     if isinstance(value, str):
-        return value_of(kind, value)
+        return value_of(cql_type, value)
     accepting_types = {
         bool: ("boolean",),
         int: ("bigint", "decimal", "timestamp"),
         Decimal: ("decimal",),
     }
-    if kind in accepting_types.get(type(value), ()):
+    if cql_type in accepting_types.get(type(value), ()):
         return value
     raise Refused(value)
 
@@ -333,10 +347,11 @@ def json_oracle(line: str) -> list[Any]:
         row = json.loads(line, parse_float=Decimal, object_pairs_hook=without_duplicates)
     except (ValueError, RecursionError):
         raise Refused(line) from None
-    if not isinstance(row, dict) or not row.keys() <= KINDS.keys():
+    if not isinstance(row, dict) or not row.keys() <= COLUMN_TYPES.keys():
         raise Refused(line)
     return [
-        json_value(kind, row[name]) if name in row else UNSET_VALUE for name, kind in KINDS.items()
+        json_value(cql_type, row[name]) if name in row else UNSET_VALUE
+        for name, cql_type in COLUMN_TYPES.items()
     ]
 
 
@@ -356,8 +371,8 @@ def test_json_lines(implementation: Implementation, load: Load, tmp_path: Path, 
         path.write_bytes(data)
         written: dict[int, bytes] = {}
         failed: set[int] = set()
-        text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
-        for number, line in enumerate(text, 1):
+        file = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
+        for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             try:
@@ -413,4 +428,4 @@ def test_parquet(implementation: Implementation, load: Load, tmp_path: Path, see
         assert outcome.written.keys() | outcome.failed == set(range(1, len(rows) + 1))
         for number, data_of_row in outcome.written.items():
             row = rows[number - 1]
-            assert data_of_row == bound_bytes(implementation, [row[name] for name in KINDS])
+            assert data_of_row == bound_bytes(implementation, [row[name] for name in COLUMN_TYPES])

@@ -193,15 +193,15 @@ def test_add_many_accepts_arrays_frames_dataclasses_and_dicts(
 ) -> None:
     """Each form writes the same two rows; the second row has no `x`."""
     session.execute(BatchStatement().add_many(session.prepare(INSERT), rows))
-    first, second = rows_of_t(session)
-    assert first == (1, 0, "a", 0.5)
-    assert second[:2] == (2, 0)
+    first_row, (k, c, v, x) = rows_of_t(session)
+    assert first_row == (1, 0, "a", 0.5)
+    assert (k, c) == (2, 0)
+    assert v == (None if form == "frame" else "b")
     # NumPy arrays and data frames have NaN where the others have None.
-    assert second[2] == (None if form == "frame" else "b")
     if form in ("structured array", "frame"):
-        assert numpy.isnan(second[3])
+        assert numpy.isnan(x)
     else:
-        assert second[3] is None
+        assert x is None
 
 
 def test_execute_binds_the_attributes_of_a_dataclass(session: Session) -> None:

@@ -55,16 +55,16 @@ async def test_rows_are_created_read_updated_and_deleted(thing: Any) -> None:
     updated: Any = await Thing.objects(owner=1).aget()
     assert (updated.name, updated.tags) == ("b", {"x", "y"})
     await Thing.objects(owner=1, number=1).aupdate(name="c", tags__remove={"x"})
-    first = await Thing.objects(owner=1).afirst()
-    assert first is not None
-    assert (first.name, first.tags) == ("c", {"y"})
+    row = await Thing.objects(owner=1).afirst()
+    assert row is not None
+    assert (row.name, row.tags) == ("c", {"y"})
     assert await Thing.objects(owner=1).acount() == 1
     with pytest.raises(LWTException):
         await Thing.if_not_exists().acreate(owner=1, number=1)
     with pytest.raises(LWTException):
-        await first.iff(name="z").aupdate(name="d")
-    assert first.name == "c"
-    await first.adelete()
+        await row.iff(name="z").aupdate(name="d")
+    assert row.name == "c"
+    await row.adelete()
     with pytest.raises(Thing.DoesNotExist):
         await Thing.aget(owner=1, number=1)
     assert await Thing.objects(owner=1).afirst() is None

@@ -77,7 +77,11 @@ OTHERS: list[tuple[Any, Any]] = [
     (columns.TimeUUID, st.builds(uuid.uuid1, st.just(5), st.integers(0, 99))),
 ]
 # The columns of primary keys, of the items of sets, and of the keys of maps.
-KEYS = [pair for pair in SCALARS if pair[0] not in (columns.Double, columns.Float, columns.Decimal)]
+KEYS = [
+    (column_class, values)
+    for column_class, values in SCALARS
+    if column_class not in (columns.Double, columns.Float, columns.Decimal)
+]
 
 
 def column_and_value_strategies(depth: int = 2) -> Any:
