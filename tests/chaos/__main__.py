@@ -23,9 +23,9 @@ def main() -> int:
     print(f"seed {seed}")
     verdict = run(options.minutes * 60, seed, lambda line: print(line, flush=True))
     print(verdict)
-    for kind in ("lost", "doubled", "crossed", "hung"):
-        if faults := getattr(verdict, kind):
-            print(f"{kind}: {faults[:20]}")
+    for fault in ("lost", "doubled", "crossed", "hung"):
+        if cases := getattr(verdict, fault):
+            print(f"{fault}: {cases[:20]}")
     return not verdict.is_clean
 
 

@@ -49,7 +49,7 @@ def settings(network: Network) -> dict[str, Any]:
 
 
 def next_request(accountant: Accountant, rng: random.Random) -> tuple[str, int, Any]:
-    """Return the statement of a random request, its number, and its values.
+    """Return the query of a random request, its number, and its values.
 
     A write with an even number inserts a row with this key. A write with an odd number appends the
     number to a list: if the write is applied twice, the list has the number twice. A read selects
@@ -86,7 +86,7 @@ class Load:
 
     def _prepare(self, session: Session) -> dict[str, Any]:
         """Return the prepared statements by their queries; only the append is not idempotent."""
-        prepared = {text: session.prepare(text) for text in (INSERT, APPEND, READ)}
+        prepared = {query: session.prepare(query) for query in (INSERT, APPEND, READ)}
         prepared[INSERT].is_idempotent = prepared[READ].is_idempotent = True
         return prepared
 
@@ -104,26 +104,26 @@ class Load:
         """
         rng = random.Random(self._seed + number)
         while not self._over.is_set():
-            statement, request_number, values = next_request(self._accountant, rng)
+            query, request_number, values = next_request(self._accountant, rng)
             began = time.monotonic()
             try:
-                rows = self.session.execute(self._prepared[statement], values)
-                self._note(statement, request_number, rows)
+                rows = self.session.execute(self._prepared[query], values)
+                self._note(query, request_number, rows)
             except Exception as error:
                 self._accountant.note_failed(error)
             if time.monotonic() - began > PATIENCE:
-                self._accountant.note_hung(f"blocking {statement}")
+                self._accountant.note_hung(f"blocking {query}")
 
     def _send_callbacks(self, number: int) -> None:
         """Keep up to `IN_FLIGHT` requests with callbacks in flight until the load is stopped."""
         rng = random.Random(self._seed + number)
         free_slots = threading.Semaphore(IN_FLIGHT)
 
-        def on_rows(rows: Any, statement: str, request_number: int) -> None:
-            self._note(statement, request_number, rows or ())
+        def on_rows(rows: Any, query: str, request_number: int) -> None:
+            self._note(query, request_number, rows or ())
             free_slots.release()
 
-        def on_error(error: Exception, statement: str, request_number: int) -> None:
+        def on_error(error: Exception, query: str, request_number: int) -> None:
             self._accountant.note_failed(error)
             free_slots.release()
 
@@ -131,9 +131,9 @@ class Load:
             if not free_slots.acquire(timeout=PATIENCE):
                 self._accountant.note_hung("futures")
                 return
-            statement, request_number, values = next_request(self._accountant, rng)
-            future = self.session.execute_async(self._prepared[statement], values)
-            arguments = (statement, request_number)
+            query, request_number, values = next_request(self._accountant, rng)
+            future = self.session.execute_async(self._prepared[query], values)
+            arguments = (query, request_number)
             future.add_callbacks(on_rows, on_error, callback_args=arguments, errback_args=arguments)
         for _ in range(IN_FLIGHT):
             if not free_slots.acquire(timeout=PATIENCE):
@@ -147,21 +147,19 @@ class Load:
         """Send requests in several tasks with the asyncio API until the load is stopped."""
         async with aio.Cluster(**settings(self._network)) as cluster:
             session = await cluster.connect("chaos")
-            prepared = {text: await session.prepare(text) for text in (INSERT, APPEND, READ)}
+            prepared = {query: await session.prepare(query) for query in (INSERT, APPEND, READ)}
             prepared[INSERT].is_idempotent = prepared[READ].is_idempotent = True
 
             async def send_requests(rng: random.Random) -> None:
                 """Send one request after the other until the load is stopped."""
                 while not self._over.is_set():
-                    statement, request_number, values = next_request(self._accountant, rng)
+                    query, request_number, values = next_request(self._accountant, rng)
                     try:
-                        execution = session.execute(prepared[statement], values)
+                        execution = session.execute(prepared[query], values)
                         rows = await asyncio.wait_for(execution, PATIENCE)
-                        self._note(
-                            statement, request_number, rows.all() if statement is READ else ()
-                        )
+                        self._note(query, request_number, rows.all() if query is READ else ())
                     except asyncio.TimeoutError:
-                        self._accountant.note_hung(f"aio {statement}")
+                        self._accountant.note_hung(f"aio {query}")
                     except Exception as error:
                         self._accountant.note_failed(error)
 

@@ -212,7 +212,7 @@ class Work:
 
     def place(self, rng: random.Random) -> None:
         """Add tablets to the map, look one up, and sometimes remove all of them."""
-        first = rng.randrange(-100, 100) * 1000
+        first_token = rng.randrange(-100, 100) * 1000
 
         def int32(number: int) -> bytes:
             """Return the encoded [int] of the protocol."""
@@ -229,13 +229,13 @@ class Work:
         payload = b"".join(
             sized(field)
             for field in (
-                first.to_bytes(8, "big", signed=True),
-                (first + 1000).to_bytes(8, "big", signed=True),
+                first_token.to_bytes(8, "big", signed=True),
+                (first_token + 1000).to_bytes(8, "big", signed=True),
                 replicas,
             )
         )
         self.tablets.learn("ks", rng.choice("tu"), payload)
-        tablet = self.tablets.find("ks", "t", first + 1)
+        tablet = self.tablets.find("ks", "t", first_token + 1)
         if tablet is not None:
             _first_token, _last_token, tablet_replicas, _version = tablet
             host_id, _shard = tablet_replicas[0]
