@@ -166,6 +166,7 @@ def find_python(version: str) -> Path:
 
 
 def _expected_stamp(program: Program, driver: str) -> dict[str, object]:
+    """Return the stamp of an environment that is complete and up to date."""
     return {
         "python": program.python or sys.version,
         "requirements": list(program.requirements),
@@ -175,6 +176,7 @@ def _expected_stamp(program: Program, driver: str) -> dict[str, object]:
 
 
 def _install_program(environment: Environment, program: Program, *with_them: str) -> None:
+    """Install the packages of a program, and further packages, into an environment."""
     if program.alone:
         environment.pip_install("--no-deps", *program.alone)
     environment.pip_install(*program.requirements, *with_them)
@@ -233,6 +235,7 @@ def make_pure_wheel(folder: Path) -> Path:
 
 
 def _make_wheel(folder: Path, variables: dict[str, str] | None = None) -> Path:
+    """Build a wheel of this driver in an emptied folder, and return its path."""
     shutil.rmtree(folder, ignore_errors=True)
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT]
     run(*command, variables=variables)

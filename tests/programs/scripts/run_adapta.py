@@ -37,6 +37,7 @@ def reading(number: int) -> Reading:  # type: ignore[valid-type]
 def make_client(
     configuration: CassandraClientConfiguration | None = None,
 ) -> VanillaCassandraClient:
+    """Return a client of adapta for the keyspace; None takes adapta's default configuration."""
     return VanillaCassandraClient(
         "tried", KEYSPACE, "nobody", "none", [HOST], PORT, client_config=configuration
     )
@@ -98,6 +99,7 @@ def print_entities(client: VanillaCassandraClient) -> None:
 
 
 def delete(client: VanillaCassandraClient) -> None:
+    """Delete rows by entity and by key, change a table option, and print what is left."""
     client.delete_entity(reading(1), table_name="reading", keyspace=KEYSPACE)
     key = {"sensor": "s1", "number": 4}
     client.delete_entity_by_key(Reading, key, table_name="reading", keyspace=KEYSPACE)
@@ -114,6 +116,7 @@ async def on_asyncio() -> None:
 
 
 def main() -> None:
+    """Run all steps with the default configuration and with protocol version 4."""
     with make_cluster() as cluster:
         for configuration in (None, CassandraClientConfiguration.v4()):
             new_keyspace(cluster.connect())

@@ -40,6 +40,7 @@ class Words(Embedder):
 
 
 def document(content: str, number: int) -> Document:
+    """Return a document whose metadata has its number and the first word of its content."""
     return Document(
         content=content,
         id=f"d{number}",
@@ -55,6 +56,7 @@ def print_documents(documents: list[Document]) -> None:
 
 
 async def on_asyncio(store: Cassandra) -> None:
+    """Use the methods of the store that are coroutines, and print what each returns."""
     await store.async_create()
     print(await store.async_exists())
     await store.async_insert("h-async", [document("blue of asyncio", 9)])
@@ -67,6 +69,7 @@ async def on_asyncio(store: Cassandra) -> None:
 
 
 def try_store(store: Cassandra) -> None:
+    """Insert, search, change and delete documents, and print what each method returns."""
     print(store.exists(), store.content_hash_exists("h1"))
     contents = ["red apple", "green apple", "blue berry", "red cherry"]
     store.insert("h1", [document(text, number) for number, text in enumerate(contents)])

@@ -49,6 +49,7 @@ def print_to_stdout(*values: object) -> None:
 
 
 def main() -> None:
+    """For each policy, connect with Airflow's hook, and print what its checks of tables return."""
     with make_cluster() as cluster:
         new_keyspace(cluster.connect())
         session = cluster.connect(KEYSPACE)

@@ -33,6 +33,7 @@ MIGRATIONS = {
 
 
 def migrate(*arguments: str) -> None:
+    """Run a command of cassandra-migrate; print its output without times and UUIDs."""
     result = subprocess.run(
         [sys.executable, "-c", "from cassandra_migrate.cli import main; main()",
          "-H", HOST, "-p", str(PORT), "-y", *arguments],
@@ -47,6 +48,7 @@ def migrate(*arguments: str) -> None:
 
 
 def main() -> None:
+    """Run correct migrations and a wrong one, and print the rows that they have left."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         Path("cassandra-migrate.yml").write_text(CONFIG)

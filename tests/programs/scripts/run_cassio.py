@@ -21,6 +21,7 @@ warnings.simplefilter("ignore", DeprecationWarning)
 
 
 def plain_and_clustered(session: Session) -> None:
+    """Write, read and delete rows in plain, clustered and elastic tables."""
     plain = PlainCassandraTable(session=session, keyspace=KEYSPACE, table="plain")
     plain.put(row_id="a", body_blob="first")
     plain.put_async(row_id="b", body_blob="second").result()
@@ -44,6 +45,7 @@ def plain_and_clustered(session: Session) -> None:
 
 
 def vectors(session: Session) -> None:
+    """Write rows with vectors and metadata, search by both, and print the matches."""
     table = MetadataVectorCassandraTable(
         session=session, keyspace=KEYSPACE, table="vectors", vector_dimension=3,
         primary_key_type="TEXT",
@@ -76,6 +78,7 @@ def vectors(session: Session) -> None:
 
 
 def stores(session: Session) -> None:
+    """Store, read and clear the history of a session."""
     history = StoredBlobHistory(session, KEYSPACE, "history")
     for text in ("one", "two", "three"):
         history.store("s", text, 100)

@@ -36,6 +36,7 @@ def fail() -> None:
 
 
 def main() -> None:
+    """Store results of tasks by Celery, and print what its backend and the table contain."""
     with make_cluster() as cluster:
         session = cluster.connect()
         new_keyspace(session)

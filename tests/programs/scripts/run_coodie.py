@@ -25,6 +25,7 @@ class Person(Document):
 
 
 def tables(*whose: Cluster) -> None:
+    """Run the same steps of coodie's object mapper with each cluster."""
     for cluster in whose:
         init_coodie(session=cluster.connect(KEYSPACE), keyspace=KEYSPACE)
         Person.sync_table()

@@ -195,6 +195,7 @@ def copy_there_and_back(folder: str) -> None:
 
 
 def main() -> None:
+    """Run sections of statements by cqlsh, and print the output of each under its name."""
     many = "\n".join(f"INSERT INTO many (id, n) VALUES ({i % 7}, {i});" for i in range(120))
     section("schema", cqlsh(SCHEMA))
     table = "CREATE TABLE many (id int, n int, PRIMARY KEY (id, n));"

@@ -18,6 +18,7 @@ TIMES = re.compile(r'\\*"(lastObserved|timestampMillis|time|runId|lastRunId)\\*"
 
 
 def fill(session: Session) -> None:
+    """Create a table with many types and a materialized view, and insert five rows."""
     session.execute(
         "CREATE TABLE people (id int, day date, name text static, tags set<text>, "
         "numbers map<text, int>, scores list<double>, at timestamp, key uuid, "
@@ -38,6 +39,7 @@ def fill(session: Session) -> None:
 
 
 def main() -> None:
+    """Read the metadata and the profile of the keyspace by DataHub; print them without times."""
     with make_cluster() as cluster:
         new_keyspace(cluster.connect())
         fill(cluster.connect(KEYSPACE))

@@ -42,6 +42,7 @@ def print_spans(heading: str) -> None:
 
 
 def make_requests(cluster: Cluster) -> None:
+    """Execute each kind of request, and print the spans that ddtrace has recorded for it."""
     session = cluster.connect()
     print_spans("connect")
     new_keyspace(session)

@@ -51,6 +51,7 @@ people.People = People
 
 
 def models():
+    """Define and return the model; Django must be set up before."""
     from django_cassandra_engine.models import DjangoCassandraModel
 
     from cassandra.cqlengine import columns
@@ -70,6 +71,7 @@ def models():
 
 
 def main() -> None:
+    """Let Django create the tables, use its models and its cursor, and print what they return."""
     with make_cluster() as cluster:
         cluster.connect().execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}")
     django.setup()

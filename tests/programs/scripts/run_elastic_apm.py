@@ -20,6 +20,7 @@ from cassandra.query import SimpleStatement  # noqa: E402
 
 
 def make_requests(session: Session) -> None:
+    """Execute simple, prepared, bound and failing statements, and read several pages."""
     session.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")
     session.execute(insert, (1, "one"))
@@ -34,6 +35,7 @@ def make_requests(session: Session) -> None:
 
 
 def main() -> None:
+    """Make requests in a transaction of Elastic APM, and print the spans that it has recorded."""
     client.begin_transaction("script")
     with make_cluster() as cluster:
         session = cluster.connect()

@@ -10,6 +10,7 @@ from evoid_scylla import ScyllaStorage
 
 
 async def try_storage(storage: ScyllaStorage) -> None:
+    """Write, read and delete values, close the storage, and use it after it was closed."""
     print(await storage.health())
     values = [{"n": number, "text": "it's %s {}" * number} for number in range(5)]
     written = [storage.write(f"k{number}", value) for number, value in enumerate(values)]
@@ -28,6 +29,7 @@ async def try_storage(storage: ScyllaStorage) -> None:
 
 
 def main() -> None:
+    """Try the storage with two protocol versions, and without its keyspace."""
     with make_cluster() as cluster:
         session = cluster.connect()
         new_keyspace(session)

@@ -40,6 +40,7 @@ def people(name: str):
 
 
 def main() -> None:
+    """Create, change, find and delete rows in an app of Flask, and read them by its HTTP API."""
     with app.app_context():
         db.sync_db()
         key = uuid.UUID(int=5)

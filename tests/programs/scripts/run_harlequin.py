@@ -14,6 +14,7 @@ TYPES = (
 
 
 def main() -> None:
+    """Create columns of many types, and print how Harlequin shows their values, types and names."""
     with make_cluster() as cluster:
         new_keyspace(cluster.connect())
         session = cluster.connect(KEYSPACE)

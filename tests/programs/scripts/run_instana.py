@@ -18,6 +18,7 @@ from cassandra.query import BatchStatement, SimpleStatement
 
 
 def make_requests(session: Session) -> None:
+    """Execute simple, prepared and batch statements, and read several pages."""
     session.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")
     session.execute(insert, (1, "one"))
@@ -30,6 +31,7 @@ def make_requests(session: Session) -> None:
 
 
 def main() -> None:
+    """Make requests and a mistake while Instana traces them; print the spans, sorted."""
     tracer = get_tracer()
     recorder = tracer.span_processor
     type(agent).can_send = lambda self: True

@@ -34,6 +34,7 @@ class Letters(Embeddings):
 
 
 def vector_store() -> Cassandra:
+    """Add texts, search and delete by vectors, print the matches, and return the store."""
     store = Cassandra(embedding=Letters(), table_name="vectors")
     texts = ["aaa", "bbb", "ccc", "aab"]
     store.add_texts(texts, metadatas=[{"first": text[0]} for text in texts], ids=texts)
@@ -50,6 +51,7 @@ def vector_store() -> Cassandra:
 
 
 async def from_asyncio(store: Cassandra) -> None:
+    """Use the coroutines of the vector store and of the chat history."""
     await store.aadd_documents([Document("cab", id="cab"), Document("cba", id="cba")])
     documents = await store.asimilarity_search("cab", k=3)
     print(sorted(match.page_content for match in documents))
@@ -59,6 +61,7 @@ async def from_asyncio(store: Cassandra) -> None:
 
 
 def stores(session: Session) -> None:
+    """Use the chat history, the cache of answers and the store of bytes."""
     history = CassandraChatMessageHistory(session_id="s", table_name="history")
     history.add_user_message("question")
     history.add_ai_message("answer")
@@ -77,6 +80,7 @@ def stores(session: Session) -> None:
 
 
 def tables(session: Session) -> None:
+    """Read a table as documents, by a query, and as a description of its schema."""
     session.execute(f"CREATE TABLE {KEYSPACE}.t (id int, c int, v text, PRIMARY KEY (id, c))")
     session.execute(f"CREATE INDEX by_v ON {KEYSPACE}.t (v)")
     for number in range(3):

@@ -30,6 +30,7 @@ class Words(Embeddings):
 
 
 def component(**more: object) -> CassandraVectorStoreComponent:
+    """Return Langflow's vector store component with default inputs; `more` replaces some."""
     vector_store = CassandraVectorStoreComponent()
     vector_store.set_attributes(
         {
@@ -63,6 +64,7 @@ def print_results(results: list[Data]) -> None:
 
 
 def vectors() -> None:
+    """Search for texts by similarity, by filters and with a threshold, and print the matches."""
     texts = ["red apple", "green apples", "blue", "red cherry pie", "green"]
     data = [Data(data={"text": text, "kind": text[:1]}, text_key="text") for text in texts]
     print_results(component(ingest_data=data, search_query="green leaf").search_documents())
@@ -76,6 +78,7 @@ def vectors() -> None:
 
 
 def chat() -> None:
+    """Write, print and clear the history of a chat."""
     memory = CassandraChatMemory()
     memory.set_attributes(
         {

@@ -15,6 +15,7 @@ from llama_index.vector_stores.cassandra import CassandraVectorStore
 
 
 def node(name: str, vector: list[float], document: str) -> TextNode:
+    """Return a node of LlamaIndex with a vector; `document` is the id of its source."""
     return TextNode(
         id_=name,
         text=f"text {name}",
@@ -31,6 +32,7 @@ def print_query_result(store: CassandraVectorStore, **query) -> None:
 
 
 def main() -> None:
+    """Add nodes, search by vector and by metadata, delete a document, and print the matches."""
     with make_cluster() as cluster:
         session = cluster.connect()
         new_keyspace(session)

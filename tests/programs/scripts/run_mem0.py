@@ -21,6 +21,7 @@ def print_rows(rows: list) -> None:
 
 
 def try_store(store: CassandraDB) -> None:
+    """Insert, search, change and delete rows and tables, and print what each method returns."""
     payloads = [{"user_id": "u" if name < "c" else "v", "data": f"of {name}"} for name in VECTORS]
     store.insert(list(VECTORS.values()), payloads, list(VECTORS))
     print_rows(store.search("", [1.0, 0.25, 0.0], top_k=2))
@@ -47,6 +48,7 @@ def try_store(store: CassandraDB) -> None:
 
 
 def main() -> None:
+    """Try the store with default settings, with protocol version 5, and with a login."""
     with make_cluster() as cluster:
         new_keyspace(cluster.connect())
     server = {

@@ -20,6 +20,7 @@ from cassandra.query import SimpleStatement  # noqa: E402
 
 
 def make_requests() -> None:
+    """Execute simple, prepared, bound and concurrent statements."""
     with make_cluster() as cluster:
         session = cluster.connect()
         new_keyspace(session)
@@ -35,6 +36,7 @@ def make_requests() -> None:
 
 
 def print_node(node, depth: int = 0) -> None:
+    """Print a node of a recorded trace and, with more indentation, its children."""
     fields = {
         name: getattr(node, name)
         for name in ("sql", "host", "database_name", "sql_parameters")
@@ -49,6 +51,7 @@ def print_node(node, depth: int = 0) -> None:
 
 
 def main() -> None:
+    """Make requests in a transaction of New Relic, and print the trace that it has recorded."""
     print(type(Session.execute).__name__, type(Cluster.connect).__name__)
     application = newrelic.agent.register_application(timeout=10)
     nodes: list = []

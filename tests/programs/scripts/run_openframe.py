@@ -16,6 +16,7 @@ Cluster.set_core_connections_per_host = lambda *_: None  # type: ignore[method-a
 
 
 async def try_repository(settings: CassandraSettings) -> None:
+    """Create, read, list, change and delete items, and print what each method returns."""
     repository = CassandraRepository(settings, table="items", id_column="id")
     for number in range(7):
         item = {"id": f"i{number}", "name": f"item {number}", "price": number / 4}
@@ -38,6 +39,7 @@ async def try_repository(settings: CassandraSettings) -> None:
 
 
 async def try_errors(settings: CassandraSettings) -> None:
+    """Print the errors for wrong tables, an unreachable node and a missing keyspace."""
     for table in ("nowhere", "not a name"):
         repository = CassandraRepository(settings, table=table, id_column="id")
         try:
@@ -60,6 +62,7 @@ async def try_errors(settings: CassandraSettings) -> None:
 
 
 def main() -> None:
+    """Try the repository and its errors with the default protocol version and with version 4."""
     with make_cluster() as cluster:
         session = cluster.connect()
         new_keyspace(session)

@@ -18,6 +18,7 @@ provider.add_span_processor(SimpleSpanProcessor(exporter))
 
 
 def print_spans(heading: str) -> None:
+    """Print the spans since the last call under a heading, and forget them."""
     print("===", heading)
     for span in exporter.get_finished_spans():
         attributes = dict(sorted((span.attributes or {}).items()))
@@ -26,6 +27,7 @@ def print_spans(heading: str) -> None:
 
 
 def make_requests(cluster: Cluster) -> None:
+    """Execute each kind of request, and print the spans that it has caused."""
     session = cluster.connect()
     print_spans("connect")
     new_keyspace(session)
@@ -54,6 +56,7 @@ def make_requests(cluster: Cluster) -> None:
 
 
 def main() -> None:
+    """Make requests with the instrumentation of OpenTelemetry, and one after its removal."""
     instrumentor = CassandraInstrumentor()
     print(instrumentor.instrumentation_dependencies())
     instrumentor.instrument(tracer_provider=provider, include_db_statement=True)

@@ -26,6 +26,7 @@ class Outcomes:
     """A plugin of pytest that prints the name and the outcome of each test."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Print the outcome of each test, and of each failed set-up or teardown."""
         name = report.nodeid.partition("::")[2]
         if report.when == "call":
             print(name, report.outcome, file=sys.__stdout__)

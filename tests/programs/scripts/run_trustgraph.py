@@ -38,6 +38,7 @@ def print_rows(rows) -> None:
 
 
 def quads(graph) -> None:
+    """Insert quads, and print what each method that looks for quads returns."""
     print(graph.collection_exists("c"))
     graph.create_collection("c")
     print(graph.collection_exists("c"))
@@ -56,6 +57,7 @@ def quads(graph) -> None:
 
 
 async def quads_on_asyncio(graph) -> None:
+    """Insert and read quads by coroutines, by pages and by a filtered scan."""
     await graph.async_create_collection("d")
     await asyncio.gather(
         *(
@@ -82,6 +84,7 @@ async def quads_on_asyncio(graph) -> None:
 
 
 async def knowledge_of_documents() -> None:
+    """Store, print and delete the triples and the embeddings of a document."""
     store = knowledge.KnowledgeTableStore(*WHERE)
     metadata = Metadata(id="doc", root="doc", collection="default")
     subject, predicate = Term(type=IRI, iri="http://s"), Term(type=IRI, iri="http://p")
@@ -105,6 +108,7 @@ async def knowledge_of_documents() -> None:
 
 
 async def users_and_settings() -> None:
+    """Store and print workspaces, users and settings."""
     store = iam.IamTableStore(*WHERE)
     await store.put_workspace("w1", "first", True, CREATED)
     print_rows([await store.get_workspace("w1")])
