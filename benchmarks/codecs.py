@@ -79,9 +79,10 @@ def least(results: list[dict[str, Any]]) -> dict[str, Any]:
     merged = results[0]
     for other in results[1:]:
         for name, times in other["cases"].items():
+            # A time is None if the driver cannot encode or decode the values of this case.
             merged["cases"][name] = [
-                min((time for time in pair if time is not None), default=None)
-                for pair in zip(merged["cases"][name], times, strict=True)
+                min((time for time in passes if time is not None), default=None)
+                for passes in zip(merged["cases"][name], times, strict=True)
             ]
     return merged
 
@@ -180,7 +181,8 @@ def test_codec(benchmark: Any, name: str, what: str) -> None:
     """Run one case under pytest-benchmark, with the implementation that is in use."""
     from benchmarks._lib import worker_codecs
 
-    cqltype, value = next((case[1], case[2]) for case in worker_codecs.cases() if case[0] == name)
+    case_by_name = {case[0]: case for case in worker_codecs.cases()}
+    _, cqltype, value, _, _ = case_by_name[name]
     write, read = worker_codecs.coding(cqltype)
     if what == "write":
         benchmark(write, value)

@@ -204,8 +204,8 @@ def main() -> int:
         # Import it only here, so that the options can be checked without compiled modules.
         from cassandra._impl import TWINS
 
-        if strangers := set(options.without.split(",")) - TWINS.keys():
-            bench.parser.error(f"no pairs of twins: {', '.join(sorted(strangers))}")
+        if unknown_names := set(options.without.split(",")) - TWINS.keys():
+            bench.parser.error(f"no pairs of twins: {', '.join(sorted(unknown_names))}")
         os.environ["TURBOCQL_BENCH_WITHOUT"] = options.without
         bench.note(f"pure Python serves for {options.without}")
     if not has("uvloop"):

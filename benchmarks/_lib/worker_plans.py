@@ -102,8 +102,8 @@ def fastest_round(
 
 def plans() -> dict[str, float]:
     """Return the nanoseconds of a query plan for each policy, and of `get_replicas`."""
-    hosts = make_hosts(24, 2, 3)
-    metadata, tokens = make_metadata(hosts, 16, {"dc0": "3", "dc1": "3"})
+    hosts = make_hosts(count=24, datacenters=2, racks=3)
+    metadata, tokens = make_metadata(hosts, vnodes=16, options={"dc0": "3", "dc1": "3"})
     metadata.rebuild_token_map(PARTITIONER, tokens)
     cluster = SimpleNamespace(
         metadata=metadata, endpoints_resolved=[], get_control_connection_host=lambda: hosts[0]
@@ -114,6 +114,7 @@ def plans() -> dict[str, float]:
     )
 
     def statements() -> list[Any]:
+        """Return new bound statements, whose routing keys are not computed yet."""
         return [prepared.bind((number, "value")) for number in range(STATEMENTS)]
 
     policies: dict[str, Any] = {
@@ -133,33 +134,36 @@ def plans() -> dict[str, float]:
     for name, policy in policies.items():
         policy.populate(cluster, hosts)
 
-        def first_hosts(bound: list[Any], plan: Any = policy.make_query_plan) -> None:
+        def take_first_hosts(bound: list[Any], plan: Any = policy.make_query_plan) -> None:
+            """Begin a query plan for each statement, and take its first host."""
             for statement in bound:
                 next(iter(plan("ks", statement)))
 
-        figures[name] = fastest_round(statements, first_hosts)
+        figures[name] = fastest_round(statements, take_first_hosts)
 
-    def whole_plans(
-        bound: list[Any], policy: Any = policies["first host and token, TokenAware(DCAware)"]
-    ) -> None:
+    make_query_plan = policies["first host and token, TokenAware(DCAware)"].make_query_plan
+
+    def take_all_hosts(bound: list[Any]) -> None:
         for statement in bound:
-            list(policy.make_query_plan("ks", statement))
+            list(make_query_plan("ks", statement))
 
-    def replicas(keys: list[Any]) -> None:
+    def get_replicas(keys: list[Any]) -> None:
         for key in keys:
             metadata.get_replicas("ks", key)
 
-    figures["whole plan, TokenAware(DCAware)"] = fastest_round(statements, whole_plans)
-    figures["get_replicas(keyspace, key)"] = fastest_round(
-        lambda: [number.to_bytes(16, "big") for number in range(STATEMENTS)], replicas
-    )
+    def new_keys() -> list[bytes]:
+        return [number.to_bytes(16, "big") for number in range(STATEMENTS)]
+
+    figures["whole plan, TokenAware(DCAware)"] = fastest_round(statements, take_all_hosts)
+    figures["get_replicas(keyspace, key)"] = fastest_round(new_keys, get_replicas)
     return figures
 
 
 def build(hosts: int, vnodes: int) -> float:
     """Build a token ring from strings, look up one key, and return the seconds for both."""
+    replicas_of_datacenters = {"dc0": "3", "dc1": "3", "dc2": "3"}
     metadata, tokens = make_metadata(
-        make_hosts(hosts, 3, 3), vnodes, {"dc0": "3", "dc1": "3", "dc2": "3"}
+        make_hosts(hosts, datacenters=3, racks=3), vnodes, replicas_of_datacenters
     )
     start = time.perf_counter()
     metadata.rebuild_token_map(PARTITIONER, tokens)
