@@ -95,7 +95,7 @@ def run(lane: Lane, options: argparse.Namespace) -> tuple[int, list[Difference],
 
 
 def format_difference(difference: Difference) -> str:
-    """Return a difference as text. If requests differ, only those that differ are shown."""
+    """Return a difference as text. If requests differ, the text has only the first 20 of these."""
     theirs, ours = shortened(difference.theirs), shortened(difference.ours)
     if difference.place == "statements":
         lines = difflib.unified_diff(
@@ -125,7 +125,7 @@ def report(verdict: Verdict, limit: int) -> None:
     if len(verdict.undefended) > limit:
         print(f"\n... and {len(verdict.undefended) - limit} more")
     for seen in verdict.stale:
-        print(f"\nnothing differs any more where the list says so: {seen}")
+        print(f"\nno difference matches this entry any more: {seen}")
 
 
 def main() -> int:

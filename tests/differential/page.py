@@ -48,8 +48,9 @@ def table(entries: Iterable[Difference]) -> str:
         key = f" [``{entry.key}``]" if entry.matchers else ""
         rows.append(f"{cell(entry.what + key, '*')}\n{cell(entry.why, ' ')}\n")
         if entry.do:
-            # This continues the second cell as a paragraph, so it has no marker of a cell.
-            rows.append(f"\n{cell('To do: ' + entry.do, ' ').replace(' - ', '   ', 1)}\n")
+            # This paragraph continues the second cell, so replace the marker of a new cell.
+            paragraph = cell(f"To do: {entry.do}", " ").replace(" - ", "   ", 1)
+            rows.append(f"\n{paragraph}\n")
     return HEAD + "".join(rows)
 
 

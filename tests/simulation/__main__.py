@@ -100,7 +100,8 @@ def run_seed(seed: int, loops: int = 0, mutant: str | None = None) -> tuple[int,
         if other_outcome.digest != outcome.digest:
             pairs = zip(outcome.lines, other_outcome.lines, strict=False)
             line, other_line = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
-            violations = [*violations, f"two lives of one seed differ: {line!r}, {other_line!r}"]
+            difference = f"two simulations of one seed differ: {line!r}, {other_line!r}"
+            violations = [*violations, difference]
     return seed, violations, time.process_time() - began
 
 
@@ -155,7 +156,7 @@ def _run(
             count += 1
             cpu_seconds += seconds
             if count % REPORT_EVERY == 0:
-                print(f"{count} lives so far, {failures} failed", flush=True)
+                print(f"{count} simulations so far, {failures} failed", flush=True)
             if not violations:
                 continue
             failures += 1
@@ -168,7 +169,7 @@ def _run(
                 print(f"    {command} --shrink {seed}")
     elapsed = time.monotonic() - began
     print(
-        f"{count} lives on {implementation}: {failures} failed; {elapsed:.0f} s, "
+        f"{count} simulations on {implementation}: {failures} failed; {elapsed:.0f} s, "
         f"{cpu_seconds / max(count, 1):.3f} s of CPU each"
     )
     return 1 if deciding_failures else 0
@@ -220,8 +221,11 @@ def _find_seed(name: str, jobs: int, loops: int, limit: int) -> int | None:
             seeds = range(first_seed, first_seed + 20)
             for seed, violations, _ in pool.map(partial(run_seed, loops=loops, mutant=name), seeds):
                 kinds = {kind_of(violation) for violation in violations} - ignored
+                if not kinds:
+                    continue
                 # Run the seed without the bug, too, and do not count what fails there as well.
-                if kinds and kinds - {kind_of(violation) for violation in run_seed(seed, loops)[1]}:
+                _, other_violations, _ = run_seed(seed, loops)
+                if kinds - {kind_of(violation) for violation in other_violations}:
                     return seed
     return None
 
@@ -275,10 +279,10 @@ def main(argv: Sequence[str]) -> int:
         if arguments.seeds:
             print(f"seeds {first_seed} to {first_seed + arguments.seeds - 1}")
     return _run(
-        range(arguments.fixed),
-        range(first_seed, first_seed + arguments.seeds),
-        arguments.jobs,
-        arguments.loops,
+        fixed_seeds=range(arguments.fixed),
+        random_seeds=range(first_seed, first_seed + arguments.seeds),
+        jobs=arguments.jobs,
+        loops=arguments.loops,
         fixed_decide=arguments.fixed_decide,
     )
 

@@ -210,6 +210,7 @@ def _settings(rng: random.Random) -> dict[str, Any]:
 
 
 def _chosen(rng: random.Random, kinds: Mapping[str, float]) -> str:
+    """Draw a kind of event by the relative frequencies in `kinds`."""
     return rng.choices(list(kinds), list(kinds.values()))[0]
 
 
