@@ -26,16 +26,17 @@ def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
 
 def conditions(reports: Sequence[Mapping[str, Any]]) -> str:
     """Describe when, where and with which drivers the figures were taken."""
-    first = reports[0]
-    machine = first["machine"]
-    versions = {"turbocql": first["driver"]["version"]}
+    first_report = reports[0]
+    machine = first_report["machine"]
+    versions = {"turbocql": first_report["driver"]["version"]}
     for report in reports:
         versions.update(report["peers"])
     drivers = ", ".join(f"{name} {version}" for name, version in versions.items())
     loads = [report["machine"]["load"] or 0.0 for report in reports]
-    kind = "Quick runs, rough figures" if first["quick"] else "Measured"
+    opening = "Quick runs, rough figures" if first_report["quick"] else "Measured"
     return escaped(
-        f"{kind}, on {first['date']}: {machine['cores']} cores of {machine['processor']}, "
+        f"{opening}, on {first_report['date']}: "
+        f"{machine['cores']} cores of {machine['processor']}, "
         f"{machine['system']}, Python {machine['python']}; {drivers}. The machine's load average "
         f"was {min(loads)} to {max(loads)}, the benchmarks themselves included."
     )
@@ -66,12 +67,12 @@ def as_rst(table: Table) -> list[str]:
         ]
         for case, row in table.rows.items()
     ]
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(
+    csv_file = io.StringIO()
+    csv.writer(csv_file, lineterminator="\n").writerows(
         [[escaped(cell) for cell in row] for row in rows]
     )
     lines = [f".. csv-table:: {escaped(table.title)}", "   :header-rows: 1", ""]
-    return [*lines, *(f"   {line}" for line in text.getvalue().splitlines()), ""]
+    return [*lines, *(f"   {line}" for line in csv_file.getvalue().splitlines()), ""]
 
 
 def escaped(text: str) -> str:

@@ -105,13 +105,11 @@ def by_case(times: dict[str, Times], unit: float = 1.0) -> dict[str, dict[str, f
     :param unit: the unit of the table's figures, in nanoseconds: the times are divided by it.
     """
     cases = dict.fromkeys(case for timings in times.values() for case in timings)
-    return {
-        case: {
-            lane: None if (spent := timings.get(case)) is None else spent / unit
-            for lane, timings in times.items()
-        }
-        for case in cases
-    }
+    rows: dict[str, dict[str, float | None]] = {case: dict.fromkeys(times) for case in cases}
+    for lane, timings in times.items():
+        for case, nanoseconds in timings.items():
+            rows[case][lane] = nanoseconds / unit
+    return rows
 
 
 def compare(group: str, targets: dict[str, float], bench: Benchmark) -> None:

@@ -73,8 +73,15 @@ def shown(value: float | None) -> str:
     if value is None:
         return "-"
     size = abs(value)
-    digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 0.1 else 4
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.{digits}f}"
+    if float(value).is_integer() or size >= 100:
+        digits = 0
+    elif size >= 10:
+        digits = 1
+    elif size >= 0.1:
+        digits = 2
+    else:
+        digits = 4
+    return f"{value:,.{digits}f}"
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
@@ -110,9 +117,10 @@ def least_over(
     """
     ratios: dict[str, float | None] = {}
     for case, row in rows.items():
-        theirs = rows.get((same_work or {}).get(case, case), {})
-        figures = [value for name in others if (value := theirs.get(name)) is not None]
-        figure = row.get(ours)
-        if figures and figure:
-            ratios[case] = min(figures) / figure
+        their_case = (same_work or {}).get(case, case)
+        their_row = rows.get(their_case, {})
+        their_figures = [figure for name in others if (figure := their_row.get(name)) is not None]
+        our_figure = row.get(ours)
+        if their_figures and our_figure:
+            ratios[case] = min(their_figures) / our_figure
     return ratios

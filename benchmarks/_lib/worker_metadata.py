@@ -60,11 +60,12 @@ def timed(address: str, port: int) -> dict[str, float]:
     connected = time.process_time()
     tables = touch(cluster.metadata)
     touched = time.process_time()
-    text = cluster.metadata.export_schema_as_string()
+    cql = cluster.metadata.export_schema_as_string()
     exported = time.process_time()
     cluster.shutdown()
     warm_up_cluster.shutdown()
-    assert len(text) > tables * 100  # the export has the definitions of all tables
+    # The export has the definitions of all tables, of more than 100 characters each.
+    assert len(cql) > tables * 100
     return {
         "tables": tables,
         "connect": connected - start,

@@ -242,18 +242,15 @@ def encode_rules(rules: Sequence[Rule], compress: Callable[[bytes], bytes] | Non
 
     :param compress: compresses the bodies of results and errors. None leaves them plain.
     """
-    parts = []
-    for request, needle, answer, body in rules:
+    encoded = bytearray()
+    for request_opcode, needle, answer_opcode, body in rules:
         # Compress only results and errors: the messages up to the answer to STARTUP must be plain.
-        is_compressed = compress is not None and answer in (RESULT, ERROR)
-        encoded_body = compress(body) if is_compressed and compress is not None else body
-        parts += [bytes([request]), struct.pack(">I", len(needle)), needle]
-        parts += [
-            bytes([answer, is_compressed]),
-            struct.pack(">I", len(encoded_body)),
-            encoded_body,
-        ]
-    return b"".join(parts)
+        is_compressed = False
+        if compress is not None and answer_opcode in (RESULT, ERROR):
+            is_compressed, body = True, compress(body)
+        encoded += bytes([request_opcode]) + struct.pack(">I", len(needle)) + needle
+        encoded += bytes([answer_opcode, is_compressed]) + struct.pack(">I", len(body)) + body
+    return bytes(encoded)
 
 
 def lz4_rules(rules: Sequence[Rule]) -> list[Rule]:
