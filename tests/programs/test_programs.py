@@ -69,12 +69,12 @@ def test_a_program_prints_the_same_with_both_drivers(
     control = control_or_skip(environments, name, program)
     wheel: Path = request.getfixturevalue("pure_wheel" if program.python else "wheel")
     ours = with_ours(environments / f"{name}-ours", program, wheel)
-    text = output_of(control, name, node, tmp_path)
+    output = output_of(control, name, node, tmp_path)
     # The expected output is the control's, except for the parts that are meant to differ.
     for text_of_control, text_of_ours in program.differs:
-        assert text.count(text_of_control) == 1, text_of_control
-        text = text.replace(text_of_control, text_of_ours)
-    expected = text.splitlines()
+        assert output.count(text_of_control) == 1, text_of_control
+        output = output.replace(text_of_control, text_of_ours)
+    expected = output.splitlines()
     assert len(expected) >= program.least_lines, expected
     actual = output_of(ours, name, node, tmp_path).splitlines()
     differences = "\n".join(

@@ -390,8 +390,8 @@ class Clients:
         key = event.parameter % KEYS
         batch.add(statement, (key, bound_operation.number))
         for operation in operations:
-            text = f"INSERT INTO w (k, op) VALUES ({key}, {operation.number})"
-            batch.add(SimpleStatement(text, is_idempotent=not is_once))
+            query = f"INSERT INTO w (k, op) VALUES ({key}, {operation.number})"
+            batch.add(SimpleStatement(query, is_idempotent=not is_once))
         try:
             await user.session.execute(batch, **self.timeout_option(event))
             for operation in (bound_operation, *operations):

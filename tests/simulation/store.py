@@ -404,10 +404,10 @@ class _Stored(FakeNode):
             answer = mapped
         else:
             answer = self._result(request, *parts[0])
-        first = parts[0]
-        op = op_of(first.text, first.values, first.prepared)
+        text, values, prepared, _ = parts[0]
+        op = op_of(text, values, prepared)
         if request.traced and isinstance(answer, Message) and op is not None:
-            # The id of the trace is the operation's number, which `_traced` reads from it.
+            # The id of the trace is the operation's number, which `_traced` reads from the id.
             return answer.having(tracing_id=uuid.UUID(int=op))
         return answer
 
