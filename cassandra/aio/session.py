@@ -97,14 +97,13 @@ class Session(SessionBase):
     """
 
     cluster: Cluster
-    hosts: Sequence[Host]
-    """The hosts that were known when the session was made."""
 
     def __init__(self, cluster: Cluster, engine: EngineSession) -> None:
         super().__init__(cluster, engine)
         self._loop = engine.loop
         self._path = self._new_path()
-        self.hosts = cluster.metadata.all_hosts()
+        self.hosts: Sequence[Host] = cluster.metadata.all_hosts()
+        """The hosts that were known when the session was made."""
         self.is_shutdown = False
 
     def _new_path(self) -> happy_path.HappyPath:

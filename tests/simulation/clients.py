@@ -590,7 +590,7 @@ class Clients:
         # Plans with protocol version 3 keep the default number of connections.
         if self.simulation.plan.settings["protocol"] != 3:
             connection_count = 1 + event.parameter % 3
-            user.cluster.set_core_connections_per_host(HostDistance.LOCAL_RACK, connection_count)
+            user.cluster.set_core_connections_per_host(HostDistance.LOCAL, connection_count)
 
     async def do_agreement(self, user: User, event: PlannedEvent) -> None:
         seconds = 2.0

@@ -9,7 +9,6 @@ import datetime
 import operator
 import pickle
 import re
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -59,6 +58,7 @@ from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
 from cassandra.testing import LocalCluster, LocalClusterError
 from cassandra.testing.fake import FakeNode
 from cassandra.util import Date, Time
+from tests.processes import run_python
 
 # Classes, and for each of them the names that users of other libraries try, with the advice.
 TABLES: list[tuple[type, dict[str, str]]] = [
@@ -855,10 +855,8 @@ def test_half_a_surrogate_pair_without_a_cluster() -> None:
         "try: bind_params('%s', ('\\ud800',))\n"
         "except ValueError as error: print(type(error).__name__)\n"
     )
-    process = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert process.stdout == "EncodeValueError\n"
+    process = run_python(program)
+    assert process.stdout == "EncodeValueError\n", process.stderr
 
 
 def test_a_profile_as_timeout(session: Session) -> None:
