@@ -542,7 +542,11 @@ def new_thread(target: Callable[[], None], name: str) -> threading.Thread | Real
 
 
 def new_user_thread(target: Callable[[], None], name: str) -> threading.Thread:
-    """Return a daemon thread that is not started yet. If threads are patched, it is a greenlet."""
+    """Return a daemon thread that is not started yet.
+
+    It is a greenlet if gevent or eventlet has patched threads, and a simulated thread in a
+    simulation.
+    """
     simulated = simulation()
     if simulated is not None:
         thread: threading.Thread = simulated.new_thread(target, name)

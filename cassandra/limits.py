@@ -87,9 +87,9 @@ class NullCells(local):
         return before
 
     def resume(self, spent: int) -> None:
-        """Continue to count for a page that was interrupted by another one.
+        """Restore the count of a page, after another page was read in the middle of it.
 
-        :param spent: the count that `begin` returned.
+        :param spent: the count of the interrupted page, which `begin` returned for the other one.
         """
         self.spent = spent
 

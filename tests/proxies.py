@@ -69,8 +69,8 @@ class Relay:
         self.opened += 1
         try:
             target = self.target(writer) if callable(self.target) else self.target
-            # If the listener was closed meanwhile, the loop may still have accepted this connection
-            # just before.
+            # The loop may have accepted this connection just before `stop` closed the listener. Do
+            # not serve it then.
             if target is not None and self.fault != "refuse" and not self._closed:
                 await self._connect(reader, writer, target)
         except (OSError, asyncio.CancelledError):

@@ -309,7 +309,9 @@ class DseGraph:
 
     @staticmethod
     def batch(*args: Any, **kwargs: Any) -> Any:
-        """Return a `TraversalBatch`, whose methods raise NotImplementedError."""
+        """Return a `TraversalBatch`. Its methods need a DataStax server, and raise
+        NotImplementedError when they are called.
+        """
         return globals()["TraversalBatch"](*args, **kwargs)
 
 

@@ -182,10 +182,11 @@ class Binder:
             type_name = getattr(plain_column.type, "typename", None)
             if type_name in self._columns_by_type and column.type is plain_column.type:
                 self._columns_by_type[type_name].append((index, plain_column.name))
-        # The second statement of the load; None if it has none.
+        # The load's second statement, for rows that have values of static columns alone; None if
+        # the load has none.
         self.static_rows: StaticRows | None = None
-        # The positions of the counters that the statement adds to; empty if nulls of counters
-        # cannot be left out.
+        # The positions of the counters that the statement adds to. A null there means that the
+        # counter is left out. Empty if servers of this protocol version cannot leave values out.
         self.counters: Sequence[int] = ()
         # The columns whose vectors are checked before they are sent.
         self.indexed_vectors: Sequence[IndexedVector] = ()

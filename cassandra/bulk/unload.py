@@ -538,7 +538,7 @@ def unload(
     :raises FileExistsError: if the folder is not empty.
     :raises TypeError: if a value cannot be written as CSV or JSON.
     """
-    form = _form_of(options)
+    form = _form_of(options)  # the options that remain are those of the scan
     scan = Scan(session, table, columns, where, _checked_scan_options(options))  # type: ignore[arg-type]
     number_options = {"decimals": decimals, "varints": varints}
     writer = _Writer(target, format, compression, file_bytes, number_options, form)
@@ -550,7 +550,7 @@ def unload(
         _warn_of_empty_texts(scan, writer.empty_text_columns)
         return report
     finally:
-        writer.abandon()
+        writer.abandon()  # removes the file that was begun, if the unload has failed
 
 
 async def aunload(
@@ -586,7 +586,7 @@ async def aunload(
     :raises FileExistsError: if the folder is not empty.
     :raises TypeError: if a value cannot be written as CSV or JSON.
     """
-    form = _form_of(options)
+    form = _form_of(options)  # the options that remain are those of the scan
     scan = AsyncScan(session, table, columns, where, _checked_scan_options(options))  # type: ignore[arg-type]
     number_options = {"decimals": decimals, "varints": varints}
     writer = _Writer(target, format, compression, file_bytes, number_options, form)
@@ -600,7 +600,7 @@ async def aunload(
         _warn_of_empty_texts(scan, writer.empty_text_columns)
         return report
     finally:
-        writer.abandon()
+        writer.abandon()  # removes the file that was begun, if the unload has failed
 
 
 def _warn_of_empty_texts(scan: Scan | AsyncScan, columns: Iterable[str]) -> None:

@@ -334,7 +334,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         """Open the pools to hosts that only `policy` uses, if the cluster is connected.
 
         If there is no pool yet to any host that the policy uses, wait for the pools: the call that
-        follows needs one. In the thread of a loop, do not wait.
+        follows needs one. Do not wait in the thread of a loop, which opens pools itself, nor in
+        that of a further loop: the waiting would keep its own requests from being answered.
         """
         if self._core is None:
             return

@@ -204,7 +204,7 @@ class _Suspicion:
 
     @property
     def is_proved(self) -> bool:
-        """True if the observer was slow too often."""
+        """True if the observer was slow so often that it cannot be a coincidence."""
         return self.slow_calls >= MOST_SLOW_CALLS or (
             self.slow_calls > 1 and self.seconds >= MOST_SLOW_TIME
         )

@@ -567,7 +567,8 @@ class EngineSession(ObservedSession):
         self, keyspace: str, request: RequestBase, response: ResultMessage
     ) -> None:
         """Send USE on the session's other connections, and then complete the request."""
-        # Connections that are opened from now on use the new keyspace: see `_open_connection`.
+        # Connections that are opened from now on use the new keyspace: see `_open_connection`. A
+        # connection with a gate is in the middle of another switch, so its keyspace may change yet.
         others = [
             connection
             for pool in (*self.pools.values(), *self._opening_pools)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.tls import TlsClient
 else:
-    # For type checkers only, the base class names the cluster's settings. The engine itself must
-    # not import the table of settings.
+    # The class that lists the cluster's settings is only for type checkers. At run time, the engine
+    # must not import the client package, which contains it.
     ClusterSettings = object
 
 

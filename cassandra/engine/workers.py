@@ -380,8 +380,9 @@ class WorkerSession(EngineSession):
     core: WorkerCore  # type: ignore[assignment]  # it has all that a worker's session needs
 
     def __init__(self, core: WorkerCore, leader: EngineSession) -> None:
-        # Without a keyspace, connections are opened without USE: no request of a worker needs one.
-        # Load balancing policies are called on the first loop only, which has their distances.
+        # Pass no keyspace: the connections send no USE, because workers execute only prepared
+        # statements, which do not depend on a keyspace. Load balancing policies are called on the
+        # first loop only, so ask its session for the distances of hosts.
         super().__init__(core, None, partial(_distance_in, leader))  # type: ignore[arg-type]
         self._leader = leader
         self.codecs = leader.codecs

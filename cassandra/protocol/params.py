@@ -56,7 +56,8 @@ class QueryParams:
         timestamp: int | None = None,
     ) -> None:
         self.consistency = consistency
-        self.values: Any = values  # prepared statements always have a block
+        # The values of a prepared statement are always encoded in one block of bytes.
+        self.values: Any = values
         self.value_names = value_names
         self.skip_metadata = skip_metadata
         self.page_size = page_size

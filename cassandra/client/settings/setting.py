@@ -206,7 +206,8 @@ class Setting(Generic[Settable, Stored]):
         """Store a checked value in the cluster `holder`, and report the change."""
         # Store the value in the cluster's dict under the setting's name. So an application that has
         # replaced the descriptor by a plain class attribute can still read the value from the
-        # cluster. A secret is then stored revealed, because no descriptor reveals it.
+        # cluster. For such an application, a secret is stored as it is: no descriptor would take it
+        # out of its `Secret` when it is read.
         attributes = vars(holder)
         previous = attributes.get(self.name, NOT_SET)
         attributes[self.name] = (

@@ -87,8 +87,8 @@ class ColumnPlan:
         check_row_count(len(body), offset, row_count, len(layouts))
         arrays: list[ColumnArray] = []
         columns: list[Cells] = []
-        # Code of the application may read this page while the same thread is reading another page.
-        # Store that page's count of nulls, and continue it at the end.
+        # Code of the application may read this page while the same thread is in the middle of
+        # another page. Store the count of nulls of that other page, and restore it at the end.
         outer_null_count = _nulls.begin()
         begin_page()
         try:

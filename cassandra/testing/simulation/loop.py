@@ -220,7 +220,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return child
 
     def share(self, parent: SimulatedLoop) -> None:
-        """Adopt the time, the network and the threads of another loop.
+        """Join the simulation of another loop: use its time, network, threads and list of faults.
 
         :param parent: the other loop.
         """
@@ -229,6 +229,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.faults = parent.faults
         self._clock = parent._clock
         self._clusters = parent._clusters
+        # The check for a livelock begins now: see `_watch_from` in `__init__`.
         self._watch_from = (self._clock.now, 0)
 
     def call_soon_threadsafe(  # type: ignore[override]

@@ -716,19 +716,21 @@ def test_mistakes_raise_or_warn_without_a_request() -> None:
         management.sync_table(no_model)
     row = M(p=1)
     with pytest.raises(AttributeError):
-        del row.p
+        del row.p  # columns of the primary key cannot be deleted
     counter = columns.Counter()
     counter.primary_key = True
     with pytest.raises(ModelDefinitionException, match="counter"):
         type("Counted", (Model,), {"p": columns.Integer(primary_key=True), "c": counter})
-    # Columns sort in the order in which they were made.
-    first, second = columns.Integer(), columns.Text()
-    reversed_columns: list[Any] = [second, first]
-    assert sorted(reversed_columns) == [first, second]
     batch = BatchQuery()
     batch.execute()
     with pytest.warns(UserWarning, match=r"^Batch executed multiple times"):
         batch.execute()
+
+
+def test_columns_sort_in_the_order_of_their_creation() -> None:
+    first, second = columns.Integer(), columns.Text()
+    reversed_columns: list[Any] = [second, first]
+    assert sorted(reversed_columns) == [first, second]
 
 
 NAMES_TO_QUOTE = [

@@ -266,8 +266,10 @@ class AttachedRetries(RetryPolicy):
 async def test_retry_policies_are_attached_whenever_their_profile_is_added(
     cluster_class: Any,
 ) -> None:
-    """A policy is attached to the engine once, whether its profile is the default, added by a call
-    or by key, or unnamed. It is detached when no profile uses it.
+    """A retry policy is attached to the engine once, and detached when no profile uses it.
+
+    Its profile may be the default one, an unnamed one, or one that was added by
+    `add_execution_profile` or by an assignment to a key of the cluster's profiles.
     """
     first, added, replaced, set_later, unnamed = (AttachedRetries() for _ in range(5))
     profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=first)}

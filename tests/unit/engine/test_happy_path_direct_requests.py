@@ -403,8 +403,8 @@ def test_a_begun_plan_is_continued_on_the_loop() -> None:
 
 
 def test_direct_requests_time_out_while_the_loop_sleeps(node: FakeNode, session: Session) -> None:
-    """The thread wakes the loop if a direct request's time-out ends before the loop's next
-    timer.
+    """The calling thread writes a direct request to the socket itself. It wakes the loop, which
+    sleeps until its next timer, if the request's time-out ends before that.
     """
     node.prime(READ, silence())
     for timeout in (0.05, 0.2, 0.05):

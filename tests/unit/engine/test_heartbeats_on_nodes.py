@@ -21,8 +21,9 @@ pytestmark = pytest.mark.simulated
 
 # Idle connections get no heartbeats in these tests, so each check must have another cause.
 HEARTBEATS: dict[str, Any] = {"idle_heartbeat_interval": 900.0, "idle_heartbeat_timeout": 5.0}
-# Seconds from the first sign: the request that times out, the heartbeat's time-out, the delay of a
-# late heartbeat, and the attempt to connect again.
+# The longest time in seconds from the first sign that a node hangs until the node counts as down:
+# the sum of the request's time-out, the heartbeat's time-out, the delay of a late heartbeat, and
+# the attempt to connect again.
 SOON = 2.0 + 5.0 + 1.0 + 2.0
 
 

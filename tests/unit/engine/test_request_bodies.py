@@ -731,7 +731,6 @@ def test_a_request_that_continues_after_its_prepare_keeps_what_listeners_have_se
     listener set on the query.
     """
     prepared = prepared_statement()
-    prepare = PrepareBody("SELECT ?", keyspace=None, custom_payload=None)
     query = QueryBody("SELECT ?")
     body = MessageBody(message_of(query), ApplicationHandler, query, decodes=True)
     body.message.consistency_level = ConsistencyLevel.ALL
@@ -746,7 +745,11 @@ def test_a_request_that_continues_after_its_prepare_keeps_what_listeners_have_se
     assert message.consistency_level == ConsistencyLevel.ALL
     assert getattr(message, "query", None) != "changed"
     assert message.query_params == [int32_pack(5)]
-    assert prepare.decodes
+
+
+def test_the_session_decodes_the_answer_to_a_prepare() -> None:
+    """It checks that the answer is a prepared statement, which the request needs to go on."""
+    assert PrepareBody("SELECT ?", keyspace=None, custom_payload=None).decodes
 
 
 def test_a_batch_that_continues_has_the_statements_that_listeners_have_added() -> None:

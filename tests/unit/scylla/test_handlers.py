@@ -1,9 +1,9 @@
 """Listeners and protocol handlers on connections with ScyllaDB's extensions.
 
-Whoever encodes an EXECUTE, it must have everything that the connection has negotiated; a fake node
-counts an EXECUTE as malformed if something is missing. Requests must reach the right shard, and
-results must be right even after columns have changed. The tests use both APIs and both
-implementations.
+The compiled path, the general path and an application's protocol handler can encode an EXECUTE.
+Each of them must add all fields that the connection has negotiated: a fake node counts an EXECUTE
+as malformed if one is missing. Requests must reach the right shard, and results must be right even
+after columns have changed. The tests use both APIs and both implementations.
 """
 
 from __future__ import annotations

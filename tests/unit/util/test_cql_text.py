@@ -29,6 +29,11 @@ from cassandra.util.cql_text import split_names
     ],
 )  # fmt: skip
 def test_names_are_quoted_if_necessary(name: str, quoted: str) -> None:
+    """Names need quotes if they are not lower-case identifiers, or if one of the versions of
+    Cassandra and ScyllaDB reserves them.
+
+    The names of types, such as "text" and "vector", are not reserved.
+    """
     assert maybe_escape_name(name) == protect_name(name) == quoted
     assert is_valid_name(name) == (quoted == name)
     assert protect_names([name, "x"]) == [quoted, "x"]

@@ -489,10 +489,10 @@ def routes_of(*connection_ids: str) -> ClientRoutes:
 
 
 def test_a_node_keeps_its_connection_id_while_a_row_has_it() -> None:
-    """If several configured ids have a route to a node, the first row decides. The node keeps that
-    id as long as it has a route.
+    """The table of routes may have rows for a node with several of the configured connection ids.
+    The id of the first row counts, as long as the table has a route with it.
 
-    `take` returns whether a location has changed.
+    `take` adopts rows, and returns whether the location of a node has changed.
     """
     client_routes = routes_of("b", "a")
     row_a = route_row("a", HOST_A, "proxy-a", 1)
