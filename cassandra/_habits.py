@@ -779,7 +779,10 @@ SCAN: dict[str, str] = {
     **_same("write scan.to_arrow()", "arrow to_table fetch_arrow_table to_arrow_table"),
     **_same("write scan.to_polars()", "pl polars"),
 }
-SCAN_ITEM = "write session.scan(table, ['column']), and iterate over it, or write scan.to_pandas()"
+SCAN_ITEM = (
+    "write session.scan(table, ['column'], limit=10), and iterate over it, or write "
+    "scan.to_pandas()"
+)
 SCAN_LENGTH = "write session.count(table, where), or len() of what scan.to_arrow() returns"
 
 METADATA: dict[str, str] = {

@@ -42,11 +42,11 @@ from cassandra._forks import renew_in_child as _renew_in_child
 from cassandra._threads import Lock as _Lock
 from cassandra.engine.failures import as_exception as _as_exception
 from cassandra.engine.failures import reraise_on_loop as _reraise_on_loop
-from cassandra.engine.mistakes import TruthTest as _TruthTest
 from cassandra.engine.mistakes import no_attribute as _no_attribute
 from cassandra.engine.mistakes import refuse_loop as _refuse_loop
 from cassandra.engine.mistakes import running_loop as _running_loop_function
 from cassandra.engine.mistakes import statement_of as _statement_of
+from cassandra.engine.mistakes import truth_test as _new_truth_test
 from cassandra.engine.serial_reads import in_order as _in_order_of
 from cassandra.engine.targets import Target as _Target_class, plan_to as _plan_to_function
 from cassandra.errors import ConnectionException, DecodeError as _DecodeErrorClass

@@ -188,7 +188,7 @@ cdef class ResultFuture:
 
     def __bool__(self):
         if self._truth_test is None and self._status == PENDING:
-            self._truth_test = _TruthTest()
+            self._truth_test = _new_truth_test()
         return True
 
     cdef int _note_use(self) except -1:

@@ -92,7 +92,8 @@ def table_of(
     """
     if not isinstance(name, str):
         raise TypeError(
-            f"a table is named by a str, not {type(name).__name__}: write load(table, source)"
+            f"a table is named by a str, not {type(name).__name__}: write load('table', source), "
+            "or scan('table')"
         )
     if re.match(r"\s*(SELECT|INSERT)\s", name, re.IGNORECASE):
         raise ValueError(

@@ -7,6 +7,7 @@ its write failed.
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING, Any
 
 from cassandra._bounded import Bounded
@@ -47,7 +48,9 @@ class UnreadError:
         self.is_read = False
 
     def __del__(self) -> None:
-        if not self.is_read:
+        # When the interpreter ends, it deletes all objects, and modules may be gone. Requests that
+        # are then under way fail because their cluster ends, and not for a reason of their own.
+        if not self.is_read and not sys.is_finalizing():
             _log(self._error, self._query)
 
 

@@ -9,8 +9,9 @@ two forms of CQL. The prepared form has ``?`` as marker: ``"id" = ?``. The docum
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
+from cassandra._truth_tests import TruthTest
 from cassandra.cqlengine.copies import are_different
 from cassandra.cqlengine.errors import UnicodeMixin
 from cassandra.cqlengine.functions import QueryValue
@@ -146,7 +147,7 @@ class WhereClause(BaseClause):
     :raises StatementException: if `operator` is not an operator instance.
     """
 
-    __slots__ = ("operator", "quote_field")
+    __slots__ = ("_truth_test", "operator", "quote_field")
 
     def __init__(
         self, field: str, operator: BaseWhereOperator, value: object, quote_field: bool = True
@@ -162,6 +163,35 @@ class WhereClause(BaseClause):
         self.context_id = None
         self.operator = operator
         self.quote_field = quote_field
+
+    # This is set only if the clause is tested for truth: each filter creates a clause.
+    _truth_test: TruthTest
+
+    def __bool__(self) -> bool:
+        if getattr(self, "_truth_test", None) is None:
+            self._truth_test = TruthTest(
+                f"the filter on {self.field!r} was dropped: of `A.x == 1 and A.y == 2` and of "
+                "`1 < A.x < 5`, Python keeps the second filter alone. Pass each as an argument: "
+                "filter(A.x == 1, A.y == 2)"
+            )
+        return True
+
+    def note_use(self) -> None:
+        """Called when the clause becomes part of a statement: it is not dropped then."""
+        test = getattr(self, "_truth_test", None)
+        if test is not None:
+            test.is_used = True
+
+    def __and__(self, other: object) -> NoReturn:
+        raise TypeError(
+            "filters are not joined by &: pass each as an argument, filter(A.x > 1, A.y == 2)"
+        )
+
+    def __or__(self, other: object) -> NoReturn:
+        raise TypeError(
+            "CQL has no OR, so filters are not joined by |: write A.x.in_([1, 2]) for several "
+            "values of a column, or a query for each filter"
+        )
 
     def shape(self) -> tuple[Any, ...]:
         """Return a hashable key: everything about the clause that its prepared CQL depends on."""

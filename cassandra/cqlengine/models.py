@@ -6,12 +6,14 @@ import copy
 import logging
 import sys
 import uuid
+import warnings
 from abc import ABCMeta
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta, timezone
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cassandra._habits import MODEL, add_habits
+from cassandra._habits import MODEL, add_habits, stack_level
 from cassandra._misspelt import ALIKE, nearest, warn_of_misspelt
 from cassandra.cqlengine import connection
 from cassandra.cqlengine.columns.annotated import columns_of_annotations
@@ -262,24 +264,44 @@ def _warn_of_settings(name: str, attrs: dict[str, Any]) -> None:
             )
 
 
-def _warn_of_key_defaults(
+def _warn_of_constant_defaults(
     name: str, columns: dict[str, Column[Any]], parents: Sequence[Any]
 ) -> None:
-    """Log a warning for each key column whose default is a UUID, not a function.
+    """Warn of each column whose default was probably meant to be a function: a UUID of a key
+    column, or the present time.
 
-    All new rows would get the same key.
+    All new rows would get the same value.
     """
     inherited = {column for parent in parents for column in parent.__mapping__.columns}
     for column_name, column in columns.items():
         default = column.default
-        if column_name in inherited or not column.primary_key or not isinstance(default, uuid.UUID):
+        if column_name in inherited:
             continue
-        log.warning(
-            "%s.%s: this default is one value for all rows: write default=uuid.uuid%d",
-            name,
-            column_name,
-            1 if default.version == 1 else 4,
+        if column.primary_key and isinstance(default, uuid.UUID):
+            cure = f"uuid.uuid{1 if default.version == 1 else 4}"
+        elif isinstance(default, datetime) and _is_now(default):
+            cure = "lambda: datetime.now(timezone.utc)"
+        else:
+            continue
+        warnings.warn(
+            f"{name}.{column_name}: this default is one value for all rows: write default={cure}",
+            RuntimeWarning,
+            stacklevel=stack_level(),
         )
+
+
+def _is_now(moment: datetime) -> bool:
+    """Return True if a moment is the present one, in its own time zone, in UTC or in local time."""
+    utc = datetime.now(timezone.utc)
+    if moment.tzinfo is not None:
+        candidates = [utc]
+    else:
+        candidates = [utc.replace(tzinfo=None), datetime.now()]
+    return any(abs(now - moment) < _PRESENT for now in candidates)
+
+
+# A default that is younger was made by the same statement as its model.
+_PRESENT = timedelta(seconds=10)
 
 
 class ModelMetaClass(ABCMeta):
@@ -305,7 +327,7 @@ class ModelMetaClass(ABCMeta):
         _check_names(name, columns)
         _check_keys(name, columns, abstract, attrs)
         _check_counters_and_discriminator(name, columns)
-        _warn_of_key_defaults(name, columns, parents)
+        _warn_of_constant_defaults(name, columns, parents)
         # Replace the columns by descriptors.
         mapping = attrs["__mapping__"] = Mapping(columns)
         for position, (column_name, column) in enumerate(columns.items()):

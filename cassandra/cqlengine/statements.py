@@ -217,6 +217,7 @@ class BaseCQLStatement(UnicodeMixin):
             raise StatementException(
                 f"only instances of WhereClause can be added to WHERE, got {clause!r}"
             )
+        clause.note_use()
         self._number_markers(clause)
         self.where_clauses.append(clause)
 

@@ -47,6 +47,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_option = parser.add_argument
     add_option("hosts", nargs="*", metavar="HOST", help="contact points: names or addresses")
+    add_option(
+        "--host",
+        action="append",
+        default=[],
+        dest="more_hosts",
+        metavar="HOST",
+        help="the same as HOST, for those who are used to it from other commands",
+    )
     add_connection_options(parser)
     add_option("--keyspace", metavar="NAME", help="check that this keyspace can be used")
     add_option(
@@ -66,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     words = CommandWords.of([parser])
+    options.hosts += options.more_hosts
     if not options.hosts and options.cloud_bundle is None:
         parser.error(
             "name a host of the cluster, for example: python -m cassandra.doctor 127.0.0.1"

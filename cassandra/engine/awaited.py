@@ -14,12 +14,13 @@ from collections.abc import Callable, Generator
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
+from cassandra._truth_tests import TruthTest
 from cassandra.engine.mistakes import (
-    TruthTest,
     no_attribute,
     refuse_loop,
     running_loop,
     statement_of,
+    truth_test,
 )
 from cassandra.engine.resolving import bound_request
 from cassandra.errors import DecodeError
@@ -125,7 +126,7 @@ class ResultFuture(asyncio.Future[Any]):
 
     def __bool__(self) -> bool:
         if self._truth_test is None and not self.done():
-            self._truth_test = TruthTest()
+            self._truth_test = truth_test()
         return True
 
     def _note_use(self) -> None:

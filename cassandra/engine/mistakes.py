@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-import warnings
 from typing import Any, NoReturn
 
-from cassandra._habits import frame_of_user_code
+from cassandra._truth_tests import TruthTest
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -30,35 +29,12 @@ def no_attribute(class_name: str, name: str) -> AttributeError:
     )
 
 
-class TruthTest:
-    """Warns that an execution was tested for truth and never awaited.
-
-    A future is always true, so ``if session.execute(query):`` without ``await`` looks as if the
-    query had returned rows. Programs may test whether they have a future before they await or
-    cancel it, so the warning comes only when the future is deleted unused.
-    """
-
-    __slots__ = ("_frame_globals", "_line", "_path", "is_used")
-
-    def __init__(self) -> None:
-        frame = frame_of_user_code()
-        self._path = frame.f_code.co_filename
-        self._line = frame.f_lineno
-        self._frame_globals = frame.f_globals
-        self.is_used = False
-        """True if the future was awaited or cancelled, or something else was done with it."""
-
-    def __del__(self) -> None:
-        if not self.is_used:
-            warnings.warn_explicit(
-                "an execution was tested for truth, and never awaited: write "
-                "`result = await session.execute(...)`, then `if result:` or `if result.one():`",
-                RuntimeWarning,
-                self._path,
-                self._line,
-                module=self._frame_globals.get("__name__", "unknown"),
-                registry=self._frame_globals.setdefault("__warningregistry__", {}),
-            )
+def truth_test() -> TruthTest:
+    """Return what warns if an execution that is tested for truth is never awaited."""
+    return TruthTest(
+        "an execution was tested for truth, and never awaited: write "
+        "`result = await session.execute(...)`, then `if result:` or `if result.one():`"
+    )
 
 
 def statement_of(future: Any) -> str:

@@ -25,6 +25,7 @@ LAYERS: list[set[str]] = [
         "_habits",
         "_later_warnings",
         "_misspelt",
+        "_truth_tests",
         "_write_times",
         "_unknown_options",
         "_observer",

@@ -78,7 +78,8 @@ class Text(Column[str]):
         # With a minimum length, None is refused too.
         if self.min_length and (value is None or len(value) < self.min_length):
             raise ValidationError(
-                f"{self.label} {value!r} is shorter than {self.min_length} characters"
+                f"{self.label} {value!r} is shorter than {self.min_length} characters, the "
+                "column's min_length (max_length= sets the greatest length)"
             )
         if self.max_length is not None and value is not None and len(value) > self.max_length:
             raise ValidationError(

@@ -253,6 +253,7 @@ class AbstractQuerySet(Generic[T]):
                 raise QueryException(
                     f"{clause!r} is not a valid query operator: {self._advice_on_filter(clause)}"
                 )
+            clause.note_use()
             clauses.append(self._checked_clause(clause))
         for name, value in kwargs.items():
             clauses.append(self._where_clause_for(name, value))
@@ -289,6 +290,7 @@ class AbstractQuerySet(Generic[T]):
         clauses: list[ConditionalClause] = []
         for clause in args:
             if isinstance(clause, WhereClause):
+                clause.note_use()
                 clause = ConditionalClause(clause.field, clause.value, clause.operator)
             if not isinstance(clause, ConditionalClause):
                 raise QueryException(f"{clause!r} is not a valid query operator")

@@ -12,7 +12,8 @@ from cassandra.cluster import Cluster, ResponseFuture, Session, unread_errors
 from cassandra.concurrent import execute_concurrent
 from cassandra.errors import InvalidRequest
 from cassandra.testing.fake import ErrorCode, FakeNode, error
-from tests.waiting import until
+from tests.processes import run_python
+from tests.waiting import WAIT, until
 
 INSERT = "INSERT INTO t (k) VALUES (1)"
 MESSAGE = "the error of an execution was never retrieved"
@@ -113,3 +114,26 @@ def test_calls_that_raise_or_return_their_errors_log_none(
     call(session)
     gc.collect()
     assert lines_of(caplog) == []
+
+
+PROGRAM_THAT_ENDS_WITH_ITS_FUTURE = f"""
+import logging
+logging.basicConfig()
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import ErrorCode, FakeNode, error
+node = FakeNode().__enter__()
+node.prime({INSERT!r}, error(ErrorCode.INVALID, "no such table"))
+cluster = Cluster([node.address], port=node.port)
+session = cluster.connect()
+future = session.execute_async({INSERT!r})
+end_of_wait = __import__("threading").Event()
+future.add_callbacks(lambda rows: None, lambda failure: end_of_wait.set())
+end_of_wait.wait({WAIT})
+dropped_with_the_interpreter = session.execute_async({INSERT!r})
+"""
+
+
+def test_the_end_of_the_interpreter_prints_no_traceback() -> None:
+    process = run_python(PROGRAM_THAT_ENDS_WITH_ITS_FUTURE)
+    assert "Traceback" not in process.stderr
+    assert "Exception ignored" not in process.stderr

@@ -6,6 +6,9 @@ import abc
 import copy
 import pickle
 import uuid
+import warnings
+from collections.abc import Callable
+from datetime import datetime, timezone
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -414,26 +417,54 @@ def test_misspelt_settings(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.records
 
 
-def test_a_fixed_uuid_as_default_of_a_key_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    """If the default of a key column is a UUID and not a function, a warning is logged, because all
-    rows would get that UUID.
-    """
+def test_a_fixed_uuid_as_default_of_a_key_is_warned_of() -> None:
+    """If the default of a key column is a UUID and not a function, all rows would get that UUID."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
 
-    class Event(Model):
-        id = columns.UUID(primary_key=True, default=uuid.uuid4())
-        at = columns.TimeUUID(primary_key=True, default=uuid.uuid1())
-        good = columns.UUID(primary_key=True, default=uuid.uuid4)
-        tenant = columns.Integer(primary_key=True, default=5)
-        other = columns.UUID(default=uuid.uuid4())
+        class Event(Model):
+            id = columns.UUID(primary_key=True, default=uuid.uuid4())
+            at = columns.TimeUUID(primary_key=True, default=uuid.uuid1())
+            good = columns.UUID(primary_key=True, default=uuid.uuid4)
+            tenant = columns.Integer(primary_key=True, default=5)
+            other = columns.UUID(default=uuid.uuid4())
 
-    assert [record.getMessage() for record in caplog.records] == [
+    assert [str(warning.message) for warning in caught] == [
         "Event.id: this default is one value for all rows: write default=uuid.uuid4",
         "Event.at: this default is one value for all rows: write default=uuid.uuid1",
     ]
-    caplog.clear()
+    assert {warning.filename for warning in caught} == {__file__}
 
     # Columns that are inherited from a reported model are not reported again.
-    class Child(Event):
-        more = columns.Text()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
 
-    assert not caplog.records
+        class Child(Event):
+            more = columns.Text()
+
+
+@pytest.mark.parametrize(
+    "present_time",
+    [
+        lambda: datetime.now(timezone.utc),
+        datetime.now,
+        lambda: datetime.now(timezone.utc).replace(tzinfo=None),
+    ],
+    ids=["aware", "local", "UTC"],
+)
+def test_the_present_time_as_a_default_is_warned_of(present_time: Callable[[], datetime]) -> None:
+    """All rows would get the time at which the model was defined."""
+    with pytest.warns(RuntimeWarning, match=r"default=lambda: datetime\.now\(timezone\.utc\)$"):
+
+        class Log(Model):
+            id = columns.Integer(primary_key=True)
+            at = columns.DateTime(default=present_time())
+
+
+def test_another_time_as_a_default_is_not_warned_of() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        class Log(Model):
+            id = columns.Integer(primary_key=True)
+            at = columns.DateTime(default=datetime(2020, 1, 1))

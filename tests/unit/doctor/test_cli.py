@@ -47,6 +47,14 @@ def test_a_healthy_cluster_has_no_problem(
     assert "PROBLEM" not in out
 
 
+def test_a_host_may_be_named_by_an_option(
+    node: FakeNode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The other commands name hosts by ``--host``."""
+    code, out = run(capsys, "--host", node.address, "--port", node.port)
+    assert code == 0, out
+
+
 def test_findings_as_json(node: FakeNode, capsys: pytest.CaptureFixture[str]) -> None:
     """With `--json`, the report is printed as JSON."""
     code, out = run(capsys, node.address, "--port", node.port, "--json")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from cassandra.cqlengine import CQLEngineException, ValidationError, columns, functions
+from cassandra.cqlengine import CQLEngineException, ValidationError, columns, functions, statements
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.operators import (
     BaseWhereOperator,
@@ -83,3 +86,35 @@ def test_values_are_converted_for_their_operator() -> None:
         converted_value("id", EqualsOperator(), argument=None)
     with pytest.raises(ValidationError):
         converted_value("id", EqualsOperator(), "x")
+
+
+def test_filters_that_python_drops_are_warned_of() -> None:
+    """Filters are always true, so Python keeps the second of two filters that `and` joins."""
+
+    def filter_and_collect(join: Callable[[], Any]) -> None:
+        Row.objects(join())
+        gc.collect()
+
+    for join in (lambda: Row.id == 1 and Row.name == "a", lambda: 0 < Row.id < 2):
+        with pytest.warns(RuntimeWarning, match="the filter on 'id' was dropped") as warned:
+            filter_and_collect(join)
+        assert warned[0].filename == __file__
+
+
+def test_filters_that_are_used_after_a_test_for_truth_are_not_warned_of() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for use in (Row.objects, Row.objects.iff, statements.SelectStatement("t").add_where):
+            clause: Any = Row.name == "a"
+            if clause:
+                use(clause)
+            del clause
+        gc.collect()
+
+
+def test_operators_for_bits_say_how_filters_are_joined() -> None:
+    first: Any = Row.name == "a"
+    with pytest.raises(TypeError, match="pass each as an argument"):
+        first & (Row.id == 1)
+    with pytest.raises(TypeError, match=r"write A\.x\.in_\(\[1, 2\]\)"):
+        first | (Row.name == "b")

@@ -1,0 +1,47 @@
+"""Warns of objects that were tested for truth and then dropped.
+
+Futures and filters are always true, so such a test looks as if it told something:
+``if session.execute(query):`` without ``await``, or ``filter(A.x == 1 and A.y == 2)``, in which
+Python drops the first condition. Applications may also test whether they have such an object before
+they use it, so the warning comes only when the object is deleted unused.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+from cassandra._habits import frame_of_user_code
+
+
+class TruthTest:
+    """Remembers the line that has tested an object for truth, and warns when it is deleted itself.
+
+    The tested object holds the only reference to it.
+
+    :param message: the text of the warning, with what to write.
+    """
+
+    __slots__ = ("_frame_globals", "_line", "_message", "_path", "is_used")
+
+    def __init__(self, message: str) -> None:
+        frame = frame_of_user_code()
+        self._message = message
+        self._path = frame.f_code.co_filename
+        self._line = frame.f_lineno
+        self._frame_globals = frame.f_globals
+        self.is_used = False
+        """True if the object was used after the test: then there is no warning."""
+
+    def __del__(self) -> None:
+        # When the interpreter ends, it deletes all objects, and modules may be gone.
+        if self.is_used or sys.is_finalizing():
+            return
+        warnings.warn_explicit(
+            self._message,
+            RuntimeWarning,
+            self._path,
+            self._line,
+            module=self._frame_globals.get("__name__", "unknown"),
+            registry=self._frame_globals.setdefault("__warningregistry__", {}),
+        )
