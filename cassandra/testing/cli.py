@@ -65,7 +65,7 @@ def _datacenters(values: list[str]) -> dict[str, int]:
     counts = {}
     for value in values:
         name, separator, count = value.partition("=")
-        if not name or (separator and not count.isdigit()):
+        if not name or ":" in name or (separator and not count.isdigit()):
             raise LocalClusterError(f"--dc {value}: expected NAME=NODES, as in --dc east=2")
         counts[name] = int(count) if separator else 1
     return counts

@@ -387,10 +387,15 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return super().distinct(distinct_fields)
 
     def _checked_fields(self, fields: Sequence[str]) -> Sequence[str]:
-        unknown = [name for name in fields if name not in self.model.__mapping__.columns]
-        if unknown or isinstance(fields, str):
+        if isinstance(fields, str):
             raise QueryException(
-                f"Can't resolve fields {', '.join(unknown) or fields} in {self.model.__name__}"
+                f"Can't resolve fields {fields!r} in {self.model.__name__}: pass a list, "
+                f"[{fields!r}]"
+            )
+        unknown = [name for name in fields if name not in self.model.__mapping__.columns]
+        if unknown:
+            raise QueryException(
+                f"Can't resolve fields {', '.join(unknown)} in {self.model.__name__}"
             )
         return fields
 

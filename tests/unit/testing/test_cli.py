@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
     [
         (["start", "-n", "2", "--dc", "a=1"], "exclude each other"),
         (["start", "--dc", "a=x"], "expected NAME=NODES"),
+        (["start", "--dc", "east:2"], "expected NAME=NODES"),
         (["start", "--config", "num_tokens"], "expected KEY=VALUE"),
         (["start", "--name", "../up"], "not a name for a cluster"),
         (["start", "--version", "2.0"], "cannot be run"),
