@@ -19,7 +19,6 @@ good, append the new figures and the reason with ``--record`` in the same commit
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import re
 import subprocess
@@ -35,7 +34,6 @@ from benchmarks._lib.requirements import has, is_quick
 
 WORKER = Path(__file__).with_name("_lib") / "worker_instructions.py"
 FEW, MANY = 1, 3  # the passes of the worker in a short run and in a long one
-TRIES = 3  # how often a case is counted at most that has grown since its last record
 SIZES = (2_000, 200)  # the requests of one pass: usually, and with --quick
 
 
@@ -108,7 +106,6 @@ def measure(
     rows: dict[str, dict[str, float | None]] = {}
     column = "turbocql c" if implementation == "c" else "turbocql python"
     environment = counted_environment(implementation)
-    recorded = history.last(history.environment()) if bench.options.check else {}
     # The steps of a case: a run that is not counted, one with few passes, and one with many.
     progress = bench.progress(3 * len(cases))
     with contextlib.ExitStack() as running:
@@ -124,20 +121,13 @@ def measure(
             # Run the worker once without counting: the first process may have to write bytecode
             # files.
             run_worker(WORKER, [case.name, *address, str(FEW)], environment, Path(folder))
-            instructions = math.inf
-            # If a count is too high, count again, and keep the least count: if the threads of the
-            # blocking API wait for each other more often than usual, that only adds instructions.
-            for _ in range(TRIES):
-                counts = []
-                for passes, output_file in ((FEW, few), (MANY, many)):
-                    bar.step(f"{case.name}, {passes} passes")
-                    counts.append(
-                        count(WORKER, [case.name, *address, str(passes)], environment, output_file)
-                    )
-                instructions = min(instructions, per_request(*counts))
-                record = recorded.get(case.name)
-                if record is None or not history.grown(instructions, record):
-                    break
+            counts = []
+            for passes, output_file in ((FEW, few), (MANY, many)):
+                bar.step(f"{case.name}, {passes} passes")
+                counts.append(
+                    count(WORKER, [case.name, *address, str(passes)], environment, output_file)
+                )
+            instructions = per_request(*counts)
             rows[case.what] = {column: instructions}
             if case.target is not None and implementation == "c":
                 text = f"{case.what}: {instructions:,.0f}, at most {case.target:,}"

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-from unittest import mock
 
 import pytest
 
 from benchmarks import instructions
-from benchmarks._lib import callgrind, history, null_server, worker_instructions
+from benchmarks._lib import callgrind, history, worker_instructions
 from benchmarks._lib.requirements import is_quick
 
 REPORT = """\
@@ -61,38 +57,6 @@ def test_a_recursive_function_has_the_sum_of_its_lines() -> None:
         "_PyEval_EvalFrameDefault": 7_000,
         "__pyx_f_start": 2_000,
     }
-
-
-@pytest.mark.parametrize(
-    ("counted", "result"),
-    [([1_000], 1_000), ([1_100, 1_010], 1_010), ([1_100, 1_200, 1_300], 1_100)],
-    ids=["within the tolerance", "only at the second try", "never"],
-)
-def test_a_case_that_has_grown_is_counted_again(
-    monkeypatch: pytest.MonkeyPatch, counted: list[int], result: int
-) -> None:
-    """Threads that wait for each other add instructions, so the least of three counts is used.
-
-    :param counted: the instructions of a request in each of the tries.
-    """
-    (case,) = [case for case in instructions.CASES if case.name == "blocking-concurrent"]
-    counts = iter(counted)
-    requests = instructions.SIZES[is_quick()] * (instructions.MANY - instructions.FEW)
-
-    def count(worker: Path, arguments: list[str], *_: Any) -> int:
-        """Return nothing for a short run, and for a long one the requests that it has more."""
-        return 0 if arguments[-1] == str(instructions.FEW) else next(counts) * requests
-
-    monkeypatch.setattr(instructions, "count", count)
-    monkeypatch.setattr(instructions, "run_worker", lambda *_: "")
-    monkeypatch.setattr(history, "last", lambda environment: {case.name: 1_000})
-    monkeypatch.setattr(
-        null_server, "running", lambda **_: contextlib.nullcontext(("127.0.0.1", 1))
-    )
-    bench: Any = mock.MagicMock()
-    bench.options = SimpleNamespace(check=True, annotate=0)
-    assert instructions.measure(bench, [case], "c") == {case.what: {"turbocql c": result}}
-    assert next(counts, None) is None
 
 
 def test_table_and_worker_know_the_same_cases() -> None:
