@@ -311,21 +311,6 @@ def refuse_pickling(holder: object, advice: str) -> None:
         raise TypeError(f"a {cls.__name__} cannot be pickled or copied deeply: {advice}")
 
 
-def no_attribute(holder: object, name: str) -> AttributeError:
-    """Return the error that a class's ``__getattr__`` raises for a missing attribute. If users of
-    other libraries type the name by habit, the message says what to write instead.
-
-    :param holder: the object.
-    :param name: the attribute.
-    """
-    cls = type(holder)
-    # `add_habits` has set a `Habit` with advice as the class attribute of such a name. It raises
-    # AttributeError itself, which is why Python has called `__getattr__`.
-    habit = class_attribute(cls, name)
-    advice = f": {habit.advice}" if isinstance(habit, Habit) else ""
-    return AttributeError(f"{cls.__name__!r} object has no attribute {name!r}{advice}")
-
-
 def names_of(holder: object) -> list[str]:
     """Return the names of an object like `dir`, but without names that only give advice."""
     return [

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import Any
 
 from cassandra._habits import frame_of_user_code
 
@@ -32,6 +33,11 @@ class TruthTest:
         self._frame_globals = frame.f_globals
         self.is_used = False
         """True if the object was used after the test: then there is no warning."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A deep or pickled copy of the object has None: the copy was not tested itself, and the
+        # globals of a module cannot be copied.
+        return type(None), ()
 
     def __del__(self) -> None:
         # When the interpreter ends, it deletes all objects, and modules may be gone.

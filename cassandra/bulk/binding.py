@@ -669,16 +669,17 @@ def _advise_for_strings(error: Exception, row: Any) -> bool:
     :returns: True if there is advice.
     """
     values = row.values() if isinstance(row, Mapping) else row
-    return (
-        isinstance(error, TypeError)
-        and isinstance(values, (tuple, list, ValuesView))
+    has_only_strings = (
+        isinstance(values, (tuple, list, ValuesView))
         and all(isinstance(value, (str, NoneType)) for value in values)
         and any(isinstance(value, str) for value in values)
-        and _add_advice(
-            error,
-            "all values of this row are strings. A load converts the strings of files alone: pass "
-            "the name of the file, or convert the values",
-        )
+    )
+    if not has_only_strings or not isinstance(error, TypeError):
+        return False
+    return _add_advice(
+        error,
+        "all values of this row are strings. A load converts the strings of files alone: pass "
+        "the name of the file, or convert the values",
     )
 
 

@@ -44,13 +44,9 @@ class FloatDecimals:
         :param table: a data frame, a structured array, or Arrow data.
         :param index: the position of the column in the table.
         """
-        if name in self._warned:
-            return
-        values = _first_values(table, index, type_name)
-        if type_name == "decimal":
-            self._look_for_floats(name, values, hasattr(table, "iloc"))
-        else:
-            self._look_for_integers(name, type_name, values)
+        if name not in self._warned:
+            values = _first_values(table, index, type_name)
+            self._look_at(name, type_name, values, hasattr(table, "iloc"))
 
     def look_at_rows(self, name: str, type_name: str, rows: Iterable[Any], index: int) -> None:
         """Warn if rows have numbers that are not stored as what they look like.
@@ -63,10 +59,13 @@ class FloatDecimals:
         """
         if name not in self._warned:
             values = (value_in_row(row, name, index) for row in islice(rows, ROWS))
-            if type_name == "decimal":
-                self._look_for_floats(name, values, is_pandas=False)
-            else:
-                self._look_for_integers(name, type_name, values)
+            self._look_at(name, type_name, values, is_pandas=False)
+
+    def _look_at(self, name: str, type_name: str, values: Iterable[Any], is_pandas: bool) -> None:
+        if type_name == "decimal":
+            self._look_for_floats(name, values, is_pandas)
+        else:
+            self._look_for_integers(name, type_name, values)
 
     def _look_for_integers(self, name: str, type_name: str, values: Iterable[Any]) -> None:
         for value in values:

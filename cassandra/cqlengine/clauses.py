@@ -163,12 +163,10 @@ class WhereClause(BaseClause):
         self.context_id = None
         self.operator = operator
         self.quote_field = quote_field
-
-    # This is set only if the clause is tested for truth: each filter creates a clause.
-    _truth_test: TruthTest
+        self._truth_test: TruthTest | None = None  # set if the clause is tested for truth
 
     def __bool__(self) -> bool:
-        if getattr(self, "_truth_test", None) is None:
+        if self._truth_test is None:
             self._truth_test = TruthTest(
                 f"the filter on {self.field!r} was dropped: of `A.x == 1 and A.y == 2` and of "
                 "`1 < A.x < 5`, Python keeps the second filter alone. Pass each as an argument: "
@@ -178,9 +176,8 @@ class WhereClause(BaseClause):
 
     def note_use(self) -> None:
         """Called when the clause becomes part of a statement: it is not dropped then."""
-        test = getattr(self, "_truth_test", None)
-        if test is not None:
-            test.is_used = True
+        if self._truth_test is not None:
+            self._truth_test.is_used = True
 
     def __and__(self, other: object) -> NoReturn:
         raise TypeError(

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._imports import at_first_cluster
-from cassandra.errors import DriverException
+from cassandra.errors import AuthenticationFailed, DriverException, LoginNotChecked
 
 if TYPE_CHECKING:
     import asyncio
@@ -25,6 +25,13 @@ E = TypeVar("E", bound=BaseException)
 # which is not an OSError before Python 3.11, is not needed here: the engine converts it to
 # OperationTimedOut.
 _EXPECTED = (DriverException, OSError)
+
+
+def refuses_login(error: BaseException) -> bool:
+    """Return True if a server has checked the credentials and refuses them, so that another try
+    would fail, too.
+    """
+    return isinstance(error, AuthenticationFailed) and not isinstance(error, LoginNotChecked)
 
 
 def as_exception(error: BaseException) -> Exception:

@@ -65,6 +65,28 @@ def row_of(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
     return row
 
 
+def _raise_missing(row: Any, name: str) -> None:
+    """Raise the error for an attribute that a row lacks, with the names of its columns. Return for
+    a name whose own error has advice.
+    """
+    if name not in _ROW_HABITS:
+        # With these arguments, Python suggests a similar name in tracebacks.
+        raise AttributeError(
+            f"'Row' object has no attribute {name!r}; its columns are {', '.join(row._fields)}",
+            name=name,
+            obj=row,
+        )
+
+
+def _raise_read_only(row: Any, name: str, value: object) -> None:
+    """Raise the error for an assignment to an attribute of a row."""
+    raise AttributeError(
+        f"a row is read-only: write row = row._replace({name}=...), or execute an UPDATE"
+        if name in row._fields
+        else f"'Row' object has no attribute {name!r}, and takes none"
+    )
+
+
 def row_class(names: Sequence[str]) -> type[Any]:
     """Return the named tuple class `Row` for columns of these names.
 
@@ -82,22 +104,6 @@ def row_class(names: Sequence[str]) -> type[Any]:
         # Pickle the names and values, because pickle cannot find a class that was made at run time.
         return row_of, (key, tuple(row))
 
-    def read_only(row: Any, name: str, value: object) -> None:
-        raise AttributeError(
-            f"a row is read-only: write row = row._replace({name}=...), or execute an UPDATE"
-            if name in row._fields
-            else f"'Row' object has no attribute {name!r}, and takes none"
-        )
-
-    def raise_missing(row: Any, name: str) -> None:
-        if name not in _ROW_HABITS:  # else keep the error with the advice
-            # With these arguments, Python suggests a similar name in tracebacks.
-            raise AttributeError(
-                f"'Row' object has no attribute {name!r}; its columns are {', '.join(row._fields)}",
-                name=name,
-                obj=row,
-            )
-
     # The base class of rows is `RowBase`, which has the error for ``row["name"]``. So copy the
     # members of the named tuple class, whose base class is `tuple`.
     members = {
@@ -108,8 +114,8 @@ def row_class(names: Sequence[str]) -> type[Any]:
         # This cannot clash with a field, since no field begins with an underscore.
         "_column_names": key,
         # The compiled `RowBase` calls this for an attribute that the row lacks.
-        "_raise_missing": raise_missing,
-        "__setattr__": read_only,
+        "_raise_missing": _raise_missing,
+        "__setattr__": _raise_read_only,
         "__module__": "cassandra.query",  # shown in errors and reprs
         "__reduce__": reduce,
     }

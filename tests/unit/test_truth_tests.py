@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import warnings
 
 import pytest
@@ -28,6 +30,14 @@ def test_an_object_that_is_used_causes_no_warning() -> None:
         test.is_used = True
         del test
         gc.collect()
+
+
+def test_a_copy_of_the_object_was_not_tested() -> None:
+    """The globals of a module, which the test remembers, cannot be copied."""
+    test = TruthTest("nothing was done")
+    test.is_used = True
+    assert copy.deepcopy([test]) == [None]
+    assert pickle.loads(pickle.dumps([test])) == [None]
 
 
 def test_the_end_of_the_interpreter_causes_no_warning() -> None:

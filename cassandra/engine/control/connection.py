@@ -21,15 +21,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._clocks import wall_time_ns
-from cassandra.engine.failures import fault_among
+from cassandra.engine.failures import fault_among, refuses_login
 from cassandra.engine.hosts.debouncing import Debouncer
 from cassandra.engine.waiting import within
 from cassandra.errors import (
-    AuthenticationFailed,
     ConnectionException,
     ConnectionShutdown,
     DriverException,
-    LoginNotChecked,
     LoginRefused,
     NoHostAvailable,
 )
@@ -201,9 +199,7 @@ class ControlConnection:
             except (DriverException, OSError, asyncio.TimeoutError) as error:
                 errors[str(endpoint)] = error
                 log.debug("the control connection to %s failed: %s", endpoint, error)
-                if isinstance(error, AuthenticationFailed) and not isinstance(
-                    error, LoginNotChecked
-                ):
+                if refuses_login(error):
                     # Other hosts would refuse the same credentials, and some servers count failed
                     # logins.
                     error_class = LoginRefused

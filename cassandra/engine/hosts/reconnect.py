@@ -6,8 +6,9 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Protocol
 
+from cassandra.engine.failures import refuses_login
 from cassandra.engine.waiting import within
-from cassandra.errors import AuthenticationFailed, DriverException, LoginNotChecked
+from cassandra.errors import DriverException
 
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
@@ -121,7 +122,7 @@ class Reconnector:
         try:
             return await self._watch.try_once(self.host)
         except (DriverException, OSError, asyncio.TimeoutError) as error:
-            if isinstance(error, AuthenticationFailed) and not isinstance(error, LoginNotChecked):
+            if refuses_login(error):
                 log.error(
                     "host %s does not accept the credentials, it is not tried again until the "
                     "cluster reports it up, or cluster.auth_provider is set: %s",

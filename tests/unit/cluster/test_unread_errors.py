@@ -118,6 +118,7 @@ def test_calls_that_raise_or_return_their_errors_log_none(
 
 PROGRAM_THAT_ENDS_WITH_ITS_FUTURE = f"""
 import logging
+import threading
 logging.basicConfig()
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import ErrorCode, FakeNode, error
@@ -126,7 +127,7 @@ node.prime({INSERT!r}, error(ErrorCode.INVALID, "no such table"))
 cluster = Cluster([node.address], port=node.port)
 session = cluster.connect()
 future = session.execute_async({INSERT!r})
-end_of_wait = __import__("threading").Event()
+end_of_wait = threading.Event()
 future.add_callbacks(lambda rows: None, lambda failure: end_of_wait.set())
 end_of_wait.wait({WAIT})
 dropped_with_the_interpreter = session.execute_async({INSERT!r})
