@@ -55,7 +55,7 @@ class Event(enum.Enum):
     TRIES_ENDED = "no further try is made"
     REPORTED_UP = "the cluster says that it is up"
     REPORTED_DOWN = "the cluster says that it is down"
-    LOOK_AGAIN = "the cluster may have said, unheard, that it is up"
+    LOOK_AGAIN = "a report of the cluster that it is up may have been missed"
     DRAINS = "it will stop soon, and ends what is in flight"
     RELOCATED = "it is in another data centre or rack"
     WANTED = "a policy that ignored it wants connections to it now"
@@ -66,9 +66,9 @@ class Action(enum.Enum):
     """The actions that follow an event."""
 
     RESET = "forget the failures that the conviction policy has counted"
-    MARK_UP = "mark it up, and tell the listeners"
-    MARK_DOWN = "mark it down, and tell the listeners"
-    MARK_DRAINING = "mark it as draining, and tell the listeners that it is down"
+    MARK_UP = "mark it up, and notify the listeners"
+    MARK_DOWN = "mark it down, and notify the listeners"
+    MARK_DRAINING = "mark it as draining, and report it down to the listeners"
     MARK_DRAINED = "mark it down; the listeners know already"
     GIVE_UP = "remember that it is not tried any more"
     START_TRIES = "begin to try it, by the schedule of the reconnection policy"
@@ -77,8 +77,8 @@ class Action(enum.Enum):
     STOP_TRIES = "stop trying it"
     BRING_UP = "open the pools that sessions want"
     PROBE = "see by one connection whether it answers, and only then mark it up"
-    RELOCATE = "tell load balancing policies that it went and came back"
-    FORGET = "close the pools to it, and tell the listeners that it is gone"
+    RELOCATE = "report to load balancing policies that it went and came back"
+    FORGET = "close the pools to it, and report to the listeners that it is gone"
 
 
 class Facts(NamedTuple):

@@ -178,6 +178,8 @@ class HostWatch:
         # If a session has a pool to the host, the report is ignored: an open connection is better
         # evidence than a status event. But the host may hang, so check whether it still answers.
         self.on_doubt(host)
+        # The conviction policy may count failures, so report this one to it only if the report has
+        # an effect.
         convicted = (
             not self._sessions.have_pool(host)
             and not self._sessions.ignore(host)

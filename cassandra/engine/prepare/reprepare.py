@@ -43,8 +43,9 @@ class Reprepare:
         "request",
     )
 
-    # The PREPARE may wait at the connection's keyspace gate, which reads these attributes (see
-    # `keyspace_gate.Held`).
+    # The PREPARE may wait at the connection's keyspace gate, which reads these attributes of all
+    # that waits there (see `keyspace_gate.Held`): a PREPARE is not a USE, and can wait for a
+    # keyspace, but never for a connection without one.
     is_use = needs_none = False
 
     def __init__(

@@ -211,10 +211,11 @@ class Preparer:
             if deadline is not None:
                 seconds_left = deadline - clock()
             if not task.done():
+                query = key[-1]  # each key ends with the CQL
                 raise OperationTimedOut(
                     f"the PREPARE that several callers share was not over within {timeout} seconds",
                     timeout=timeout,
-                    statement=query_head(key[-1]),
+                    statement=query_head(query),
                 )
             try:
                 return await outcome_of(task)

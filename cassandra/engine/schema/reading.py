@@ -196,14 +196,13 @@ class SchemaReader:
         parts = self._replication_tables(connection)
         if stores_schema and (target.kind != "REPLICATION" or existing is None):
             parts |= {**_SCHEMA_TABLES, **self._server_specific_tables(connection)}
-            if (
-                # If we do not know the keyspace, it may be a virtual one, but only if the
-                # application has asked for it: virtual keyspaces do not change, so no event names
-                # them.
-                existing.virtual
-                if existing is not None
-                else target.forced and not _is_scylladb(connection)
-            ):
+            if existing is not None:
+                may_be_virtual = existing.virtual
+            else:
+                # A keyspace that we do not know may be a virtual one, but only if the application
+                # has asked for it: virtual keyspaces do not change, so no event names them.
+                may_be_virtual = target.forced and not _is_scylladb(connection)
+            if may_be_virtual:
                 parts |= _VIRTUAL_TABLES
         condition = f"keyspace_name = {cql_quote(name)}"
         grouping = await self._read_tables(connection, parts, dict.fromkeys(parts, condition))
@@ -279,14 +278,13 @@ class SchemaReader:
             keyspace: _replication_strategy(row) for keyspace, row in grouping.keyspaces.items()
         }
         if not all_keyspaces:
-            replication = {
-                **{
-                    keyspace: strategy
-                    for keyspace, strategy in self._metadata.replication.items()
-                    if keyspace != name
-                },
-                **replication,
+            # Keep the other keyspaces, which were not read.
+            other_keyspaces = {
+                keyspace: strategy
+                for keyspace, strategy in self._metadata.replication.items()
+                if keyspace != name
             }
+            replication = {**other_keyspaces, **replication}
         self._metadata._replace_replication(
             {
                 keyspace: strategy

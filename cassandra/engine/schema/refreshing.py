@@ -156,6 +156,7 @@ class SchemaRefresher:
         window = self._settings.schema_event_refresh_window
         target = Target.of_event(event)
         self._forget_tablets(target)
+        # Applications set a negative window to disable reading after events.
         if window < 0 or self._closed or not self._must_read(target):
             return
         self._pending.add(target)

@@ -75,7 +75,7 @@ class PendingTargets:
         if any(covering in targets_of_keyspace for covering in _covering_targets(target)):
             return
         targets_of_keyspace[target] = None
-        # Many targets in one keyspace are replaced by the whole keyspace.
+        # The whole keyspace replaces many targets in it, or all that were added before itself.
         if len(targets_of_keyspace) >= MANY or target.kind == "KEYSPACE":
             keyspace_target = Target(
                 "KEYSPACE",
