@@ -125,6 +125,8 @@ class ResultFuture(asyncio.Future[Any]):
         return f"{super().__repr__()[:-1]}{statement_of(self)}>"
 
     def __bool__(self) -> bool:
+        # `if session.execute(...):` is probably a forgotten await: warn unless the future is used
+        # in another way, too.
         if self._truth_test is None and not self.done():
             self._truth_test = truth_test()
         return True

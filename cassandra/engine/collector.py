@@ -186,6 +186,7 @@ class Collector:
             allow fewer.
         """
         self.off_path = None
+        # As many statements as both limits allow; see the head of this module.
         remaining = min(
             limit,
             self._concurrency - self.under_way,

@@ -162,13 +162,13 @@ class Core(Observers):
         """In a simulation, make the driver's own timestamp generator read the simulated clock."""
         # Only a simulation replaces `_wall_clock`. Otherwise do nothing: the generator reads the
         # real clock anyway.
-        if self._wall_clock is not time.time_ns and isinstance(
-            generator, MonotonicTimestampGenerator
-        ):
-            # Clusters of other simulations, or real clusters, may share the generator.
-            # `wall_time_ns` therefore reads the clock of the loop on which its caller runs.
-            caller_has_clock = hasattr(self.loop, "wall_time_ns")
-            generator.read_from(wall_time_ns if caller_has_clock else self._wall_clock)
+        is_simulated = self._wall_clock is not time.time_ns
+        if is_simulated and isinstance(generator, MonotonicTimestampGenerator):
+            # A cluster of another simulation, or a real one, may use the same generator. So give it
+            # `wall_time_ns`, which looks up the clock at each call: that of the loop on which it is
+            # called. That works only for loops which have a clock.
+            loop_has_clock = hasattr(self.loop, "wall_time_ns")
+            generator.read_from(wall_time_ns if loop_has_clock else self._wall_clock)
 
     def _new_route_watch(self) -> RouteWatch | None:
         """Return the object that keeps the routes to nodes current; None if no routes are

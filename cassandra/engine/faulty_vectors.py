@@ -93,8 +93,10 @@ def is_of_length_zero(data: bytes) -> bool:
 
     :param data: the vector's numbers as big-endian floats.
     """
-    # The condition on the first bytes holds for few vectors: only their numbers are decoded.
-    return not data[::_FLOAT_SIZE].strip(_BYTES_OF_SMALL) and _squared_length(data) == 0
+    # Decode the numbers only if all of them begin like small ones, which few vectors do. `strip`
+    # then removes the first bytes of all.
+    first_bytes = data[::_FLOAT_SIZE]
+    return not first_bytes.strip(_BYTES_OF_SMALL) and _squared_length(data) == 0
 
 
 def is_too_long(data: bytes) -> bool:
@@ -102,6 +104,8 @@ def is_too_long(data: bytes) -> bool:
 
     :param data: the vector's numbers as big-endian floats, without NaN and infinities.
     """
+    # Decode the numbers only if one of them begins like a large one: `translate` makes its first
+    # byte 1, and others 0.
     first_bytes = data[::_FLOAT_SIZE]
     return 1 in first_bytes.translate(_MARK_LARGE) and _squared_length(data) == math.inf
 

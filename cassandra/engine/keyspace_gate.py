@@ -291,7 +291,8 @@ class KeyspaceGate:
                 return
             first = self._held[0]
             if first.needs_none:
-                # The connection is in a keyspace, and no statement can undo that: replace it.
+                # The connection is in a keyspace, and no statement can undo that: replace it. That
+                # ends this loop, and `_ended` sends the waiting requests elsewhere.
                 connection.give_up("it is in a keyspace, and the session is in none")
             elif not await self._wait_until_at_rest(LONGEST_UNREST):
                 return
@@ -348,8 +349,9 @@ class KeyspaceGate:
             return False
         while connection.is_open_to_requests:
             if connection.left_text_behind:
-                # The server may still execute abandoned requests, and we cannot know when: replace
-                # the connection as long as any of them has not been answered.
+                # Requests with a CQL string were abandoned. The server may still execute them, and
+                # we cannot know when: replace the connection as long as any abandoned request has
+                # not been answered.
                 if connection.orphans:
                     connection.give_up("requests on it that were abandoned may still run")
                     return False

@@ -30,7 +30,7 @@ def no_attribute(class_name: str, name: str) -> AttributeError:
 
 
 def truth_test() -> TruthTest:
-    """Return what warns if an execution that is tested for truth is never awaited."""
+    """Return the object that warns if an execution that is tested for truth is never awaited."""
     return TruthTest(
         "an execution was tested for truth, and never awaited: write "
         "`result = await session.execute(...)`, then `if result:` or `if result.one():`"

@@ -157,6 +157,7 @@ class ExecutionProfile(_Attributes):
         super().__setattr__("_settings_at_hand", None)
         # Each cluster that uses this profile must give its hosts or its engine to the new policy.
         if is_policy_replaced:
+            # Copy the references first: another thread may create a cluster during the loop.
             for manager in [reference() for reference in _managers.valuerefs()]:
                 if manager is not None and manager.on_policy_change is not None:
                     manager.on_policy_change(self)
@@ -170,6 +171,7 @@ class ExecutionProfile(_Attributes):
         if (
             name in _ADVICE
             and name != "name"  # applications may give names to their profiles
+            # Subclasses and attributes of the application may have any names.
             and is_of_driver(type(self))
             and class_attribute(type(self), name) is None
             and name not in _attributes(self)
@@ -404,8 +406,8 @@ def _takes_two(function: FunctionType) -> bool:
     code = function.__code__
     # Decorators may have set `__wrapped__`, but the wrapper itself is called.
     required = code.co_argcount - len(function.__defaults__ or ())
-    takes_more = code.co_argcount >= 2 or bool(code.co_flags & _CO_VARARGS)
-    return required <= 2 and takes_more
+    accepts_two = code.co_argcount >= 2 or bool(code.co_flags & _CO_VARARGS)
+    return required <= 2 and accepts_two
 
 
 # Set by setattr, so that type checkers keep the constructor's parameters.
@@ -467,6 +469,7 @@ class _UnnamedProfile:
 
     def has(self, policy: LoadBalancingPolicy, attached: tuple[AttachedPolicy, ...]) -> bool:
         """Return True if the profile had these policies when it was passed to a call."""
+        # Compare identities: a user-defined policy may be equal to another one.
         return self.policy is policy and [*map(id, self.attached)] == [*map(id, attached)]
 
 
@@ -594,8 +597,8 @@ class ProfileManager:
 
         # Called when the profile is freed.
         def on_profile_freed(reference: weakref.ref[ExecutionProfile]) -> None:
-            # The entry may be a newer one, of another profile with the same id or of other
-            # policies.
+            # The entry with this key may be a newer one: another profile may have got the same id,
+            # or the same profile was passed again with other policies.
             if self._unnamed.get(unnamed.key) is unnamed:
                 del self._unnamed[unnamed.key]
             self._forget_unused(unnamed, forget)
@@ -616,9 +619,9 @@ class ProfileManager:
         have them.
         """
         profiles = list(self.profiles.values())
-        named = [other for profile in profiles for other in attached_policies(profile)]
+        adopted = [other for profile in profiles for other in attached_policies(profile)]
         return any(policy is profile.load_balancing_policy for profile in profiles) and all(
-            any(needed is other for other in named) for needed in attached
+            any(needed is other for other in adopted) for needed in attached
         )
 
     def _forget_unused(self, unnamed: _UnnamedProfile, forget: Callable[[Policy], None]) -> None:
@@ -633,9 +636,10 @@ class ProfileManager:
         """Return the speculative execution and retry policies of all profiles that have a method
         `attach`, each once.
         """
-        profiles = [attached_policies(profile) for profile in list(self.profiles.values())]
-        profiles += [unnamed.attached for unnamed in list(self._unnamed.values())]
-        return list({id(policy): policy for policies in profiles for policy in policies}.values())
+        # One tuple of policies for each profile.
+        groups = [attached_policies(profile) for profile in list(self.profiles.values())]
+        groups += [unnamed.attached for unnamed in list(self._unnamed.values())]
+        return list({id(policy): policy for policies in groups for policy in policies}.values())
 
     def distance(self, host: Host) -> int:
         """Return the shortest distance of the host according to the policies of all profiles; -1

@@ -206,14 +206,17 @@ class Request(RequestBase):
         connection = last_attempt.connection if last_attempt is not None else None
         errors: dict[Any, Any] = dict(self.errors)
         if last_attempt is not None and last_attempt.host not in errors:
+            # It is in flight, or its answer has come: then it has a latency.
+            was_sent = last_attempt.stream >= 0 or last_attempt.latency is not None
             errors[str(last_attempt.host.endpoint)] = (
                 "no answer within the client's time; see Session.execute(timeout=...)"
-                if last_attempt.stream >= 0 or last_attempt.latency is not None
+                if was_sent
                 else "not sent: its connection was not in the keyspace of the request in time"
             )
         elif not errors:
             errors.update(self._why_not_sent())
         elif not any(attempt.stream >= 0 for attempt in self.attempts):
+            # All attempts have failed, and the request has since waited for a free stream.
             errors.update(self._full_pools())
         error = OperationTimedOut(
             errors,
@@ -241,6 +244,7 @@ class Request(RequestBase):
                 f"{self.timeout:g}: timeout=None waits without a limit"
             )
         elif throttle is not None and self._plan is None:
+            # The plan is made when the throttler admits the request.
             reason = f"the throttler let others go first within the client's time ({throttle!r})"
         else:
             full_pools = self._full_pools()
@@ -302,9 +306,11 @@ class Request(RequestBase):
             else:
                 self._waits += 1
                 return
-        if not self._is_under_way() and not self.session.core.query_fallback.take(
-            self.session, self
-        ):
+        if self._is_under_way():
+            return
+        # `take` sends the request on the control connection, and returns False if the application
+        # has not allowed that.
+        if not self.session.core.query_fallback.take(self.session, self):
             self.fail(self._plan_exhausted_error())
 
     def _is_under_way(self) -> bool:
@@ -453,6 +459,7 @@ class Request(RequestBase):
                 plan = plan_to(self.target, self)
             else:
                 level = getattr(self.request_body, "consistency", None)
+                # Let the policy see the level, even if it is the profile's.
                 statement = in_order(self.statement, level)
                 plan = self.policy.make_query_plan(self.session.keyspace, statement)
             self._plan = (host for host in plan if host not in failed_hosts)
@@ -694,6 +701,7 @@ class Request(RequestBase):
     # -- speculative executions --------------------------------------------------------------------
 
     def start_speculation(self) -> None:
+        """Called after the request was sent: begin a plan of speculative executions."""
         self._speculation = self.speculative_policy.new_plan(
             self.session.working_keyspace, self.statement_as_called()
         )
@@ -818,11 +826,12 @@ def _advice_for(error: Exception, request_body: AnyBody) -> str | None:
     # Use the CQL as the application wrote it: `template` has it if the driver has inserted values
     # into the text.
     templates = dict.fromkeys(getattr(text, "template", text) for text in texts)
-    pieces = (advice_for(str(error), template, is_syntax) for template in templates)
-    return next((advice for advice in pieces if advice is not None), None)
+    hints = (advice_for(str(error), template, is_syntax) for template in templates)
+    return next((hint for hint in hints if hint is not None), None)
 
 
-# Of a batch, so many strings are searched for the mistake: the search runs on the event loop.
+# At most this many strings of a batch are searched for the mistake, because the search runs on the
+# event loop.
 _MAX_ADVISED = 10
 
 

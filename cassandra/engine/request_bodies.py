@@ -375,10 +375,13 @@ class BatchBody(RequestBody):
             # `prepared_by`.
             self._earlier = {**(self._earlier or {}), **self._statements_by_id()}
         self._ids = ids
-        # (is prepared, id or CQL, values).
+        # Each tuple is (is prepared, id or CQL, values). In `self.statements`, a statement that is
+        # not prepared has its CQL in the place of values.
         statements = [
-            (False, values, None) if prepared is None else (True, prepared.query_id, values)
-            for prepared, values in self.statements
+            (False, cql_or_values, None)
+            if prepared is None
+            else (True, prepared.query_id, cql_or_values)
+            for prepared, cql_or_values in self.statements
         ]
         body = bodies.batch_body(self.batch_type, statements, self, version)
         # Check the size here and not only when the frame is made, because this error can describe
@@ -396,8 +399,8 @@ class BatchBody(RequestBody):
         return sum(_statement_count(prepared, values) for prepared, values in self.statements)
 
     def describe(self) -> str:
-        prepared, values = self.statements[0] if self.statements else (None, "")
-        text = values if prepared is None else prepared.query_string
+        prepared, cql_or_values = self.statements[0] if self.statements else (None, "")
+        text = cql_or_values if prepared is None else prepared.query_string
         return f"a batch of {self.count} that begins with {query_head(text)}"
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
@@ -610,6 +613,7 @@ class MessageBody(RequestBody):
             # An EXECUTE has one statement, a batch has many.
             message.query_id = current_ids.get(message.query_id, message.query_id)
         else:
+            # `query` is the id of a prepared statement, and the CQL of any other.
             message.queries = [
                 (is_prepared, current_ids.get(query, query) if is_prepared else query, values)
                 for is_prepared, query, values in message.queries
@@ -626,7 +630,7 @@ class MessageBody(RequestBody):
         self._result = prepared.result_metadata_and_id
         columns, message.result_metadata_id = self._result
         if not message.result_metadata_id or not columns:
-            message.skip_meta = False
+            message.skip_meta = False  # the answer must have the columns: we do not know them
 
     def rebind(self, renewed: Renewed) -> None:
         """Put the new statement and the converted values into the message and into `inner`."""
@@ -721,6 +725,7 @@ def _statements_by_id(
         return {message.query_id: inner.prepared}
     statements = {}
     if isinstance(inner, BatchBody):
+        # The message has one entry for each row of values.
         position = 0
         for prepared, values in inner.statements:
             count = _statement_count(prepared, values)

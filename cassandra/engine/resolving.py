@@ -100,6 +100,8 @@ def request_for(
         itself.
     """
     profile = options.profile
+    # `target` is the statement that policies are asked about; `options.target` below is the host or
+    # hosts that the caller has named.
     request = request_class(engine, target, body, on_done)
     request.is_idempotent = statement.is_idempotent
     request.policy = profile.load_balancing_policy

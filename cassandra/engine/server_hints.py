@@ -276,9 +276,9 @@ def _advice_for_word(message: str) -> str | None:
 
 
 def _first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
-    """Return the advice of the first pattern in `table` that occurs in `text`, or None.
+    r"""Return the advice of the first pattern in `table` that occurs in `text`, or None.
 
-    The first group that takes part in the match replaces a backslash and 1 in the advice.
+    If the advice contains ``\1``, the first group that takes part in the match replaces it.
     """
     for pattern, advice in table:
         match = re.search(pattern, text, re.IGNORECASE | re.DOTALL)

@@ -268,13 +268,15 @@ class EngineSession(ObservedSession):
         settings = self.core.settings
         size = settings.connections_to(distance)
         owner = PoolOwner(
-            self._open_connection,
-            self._on_failure,
-            self.core.spawn,
-            settings.reconnection_policy.new_schedule,
+            open_connection=self._open_connection,
+            on_failure=self._on_failure,
+            spawn=self.core.spawn,
+            new_schedule=settings.reconnection_policy.new_schedule,
             # The pool compares numbers, so None becomes infinity.
-            math.inf if settings.max_waiting_requests is None else settings.max_waiting_requests,
-            self.core.heartbeats.check,
+            most_waiting=(
+                math.inf if settings.max_waiting_requests is None else settings.max_waiting_requests
+            ),
+            on_doubt=self.core.heartbeats.check,
         )
         if not settings.shard_aware:
             return HostPool(host, distance, size, owner)
@@ -357,8 +359,8 @@ class EngineSession(ObservedSession):
         :param target: the shard and port to connect to (ScyllaDB); None for any shard.
         """
         connection = await self.core.open_connection_to(host, target)
-        # Tell the control connection that a host could be reached, even if the host was not down.
-        # If the control connection is down itself, it may now try again.
+        # Report to the control connection that a host could be reached, even if the host was not
+        # down. If the control connection is down itself, it may now try again.
         self.core.control.on_host_up()
         # Repeat this until the connection is in the session's keyspace: that keyspace may change
         # again while we wait for the answer to a USE.
@@ -500,9 +502,9 @@ class EngineSession(ObservedSession):
             )
         kind = response.kind if opcode == RESULT else None
         check_answer(request_body.opcode, cql, opcode, kind, connection.endpoint)
-        if cached_columns is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
-            self._remember_columns(request, connection, response, cached_columns)
-        if opcode == RESULT and response.kind == RESULT_KIND_ROWS:
+        if kind == RESULT_KIND_ROWS:
+            if cached_columns is not None:
+                self._remember_columns(request, connection, response, cached_columns)
             columns = self._columns_as_read(request_body, response.metadata)
             response.metadata = request.columns_for_vectors(columns)
         return response

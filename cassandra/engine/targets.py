@@ -204,4 +204,6 @@ def _owner_hosts(metadata: Metadata, token: Token) -> list[Host]:
     if members is None or not members.hosts:
         return []
     ring = members.ring
-    return [members.hosts[ring.owners()[ring.position(token.value)]]]
+    # `owners` has, for each position on the ring, the index of a host in `members.hosts`.
+    owner_index = ring.owners()[ring.position(token.value)]
+    return [members.hosts[owner_index]]
