@@ -52,6 +52,7 @@ def batch_statements(
         elif isinstance(entry, BoundRows):
             statements.append((entry.prepared, entry.block))
         elif isinstance(entry, BoundRow):
+            # A statement to which no values were bound has no block.
             block = entry.block if entry.block is not None else ()
             statements.append((entry.bound.prepared_statement, block))
         elif isinstance(entry, NamedRow):

@@ -244,10 +244,8 @@ def _parse_nodes(answer: Any) -> tuple[list[str], str, int]:
         KeyError, TypeError or AttributeError.
     """
     contact_info = answer["contact_info"]
-    ids, (host, _, port) = (
-        contact_info["contact_points"],
-        contact_info["sni_proxy_address"].rpartition(":"),
-    )
+    ids = contact_info["contact_points"]
+    host, _, port = contact_info["sni_proxy_address"].rpartition(":")
     host = host[1:-1] if host[:1] == "[" else host  # an IPv6 address is in brackets
     if not isinstance(ids, list):
         raise TypeError(f"contact_points is a {type(ids).__name__}")

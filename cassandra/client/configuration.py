@@ -560,6 +560,7 @@ class ClusterBase(
             session._encode_user_type(klass, partial(self._user_types.fields, keyspace, name))
 
     def _encode_user_types(self, session: SessionBase) -> None:
+        """Let a new session encode instances of the classes that were registered before."""
         for keyspace, types in self._user_types.classes.items():
             for name, klass in types.items():
                 session._encode_user_type(klass, partial(self._user_types.fields, keyspace, name))

@@ -51,7 +51,8 @@ def _as_list(contact_points: str | bytes) -> str:
         if isinstance(contact_points, bytes)
         else contact_points
     )
-    return repr([point.strip() for point in text.split(",") if point.strip()] or ["10.0.0.1"])
+    points = [point.strip() for point in text.split(",") if point.strip()]
+    return repr(points or ["10.0.0.1"])  # for an empty string, show an example
 
 
 def _check_contact_point(point: object) -> None:

@@ -512,6 +512,8 @@ class RequestMaker:
         """
         entries = batch.sealed_entries()
         texts = texts_of(entries)
+        # The keyspace of unqualified names is the one that the request contains, if the protocol
+        # version allows that; otherwise the batch's own or the session's.
         working_keyspace = batch.expected_keyspace or self.keyspace
         keyspace = self._keyspace_to_send(batch.own_keyspace)
         effective_keyspace = keyspace or working_keyspace
@@ -533,10 +535,10 @@ class RequestMaker:
                 self._engine.core.preparer.prepared_by_id,
             )
             batch_body = BatchBody(batch.batch_type.value, statements, keyspace, effective_keyspace)
-            body = self._warn_if_large(
-                self._resolve_and_render(batch_body, batch, options, resolved), batch
-            )
-            return (routed(batch, entries, statements) if texts else batch), body
+            body = self._resolve_and_render(batch_body, batch, options, resolved)
+            self._warn_if_large(body, batch)
+            target = routed(batch, entries, statements) if texts else batch
+            return target, body
 
         if None not in cached_statements:
             target, body = make_target_and_body(cached_statements)
@@ -578,11 +580,8 @@ class RequestMaker:
         request.working_keyspace = self.keyspace
         return request
 
-    def _warn_if_large(self, body: AnyBody, batch: BatchStatement) -> AnyBody:
-        """Log a warning if the server will probably refuse the batch because of its size. Return
-        `body`.
-        """
+    def _warn_if_large(self, body: AnyBody, batch: BatchStatement) -> None:
+        """Log a warning if the server will probably refuse the batch because of its size."""
         limit = self.batch_size_warn_threshold
         if limit is not None and body.size > limit and self._batch_warnings.is_due():
             warn_of_size(body, batch, limit)
-        return body

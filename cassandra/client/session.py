@@ -69,8 +69,8 @@ PREPARED_TEXTS = 1000
 
 
 class _Lease:
-    """Is referred to by a session and its copies. When none of them is left, the lease is garbage
-    collected, and the engine's session is closed.
+    """An object that only a session and its copies refer to. When none of them is left, the lease
+    is garbage collected, and the engine's session is closed.
     """
 
     __slots__ = ("__weakref__",)

@@ -43,6 +43,7 @@ class ShardAwareness:
                 counts = {"shards_count": pool.shards.count, "connected": pool.connected_shards}
                 endpoint = str(pool.host.endpoint)
                 previous = stats.get(endpoint)
+                # Report the pool with the fewest connected shards, if several lead to the host.
                 if previous is None or counts["connected"] < previous["connected"]:
                     stats[endpoint] = counts
         return stats

@@ -627,6 +627,7 @@ def _shutdown_all() -> None:
 
 @renew_in_child
 def _after_fork_in_child() -> None:
+    """Make the parent's clusters unusable in a forked child process."""
     for cluster in list(_live_clusters):
         cluster._abandon_after_fork()
 

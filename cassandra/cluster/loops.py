@@ -57,6 +57,7 @@ class SessionLoops:
             position = getattr(self._own, "position", None)
             if position is None:
                 position = self._own.position = self._position_of_thread()
+            # The numbers of threads continue beyond the number of loops.
             position %= len(followers) + 1
             if position and followers[position - 1].take(request):
                 return followers[position - 1].inbox
@@ -82,6 +83,7 @@ class SessionLoops:
                 follower = followers[position - 1]
                 rest = [request for request in requests if not follower.take(request)]
                 if len(rest) < len(requests):
+                    # `take` has replaced the session of the requests that it has taken.
                     taken = [request for request in requests if request.session is follower]
                     _put_together(taken, follower.inbox)
                 requests = rest

@@ -68,8 +68,8 @@ _registering = Lock()
 
 # A thread holds this lock while it requests a page, so that two threads never request the same
 # page. If both locks are needed, it is taken before `_registering`. All futures share it. The lock
-# is reentrant: if the engine is closed, the request fails at once, and an observer that is told so
-# may request another page in the same thread.
+# is reentrant: if the engine is closed, the request fails at once, and an observer that is notified
+# of the failure may request another page in the same thread.
 _requesting_page = RLock()
 
 
@@ -96,6 +96,7 @@ class _Callbacks:
         self.due: deque[_Callback] = deque()
 
     def add(self, callback: _Callback) -> None:
+        """Register a callback for this page and later ones."""
         self.registered.append(callback)
         self.due.append(callback)
 

@@ -33,8 +33,8 @@ _due: Bounded[str, intervals.OncePerInterval] = Bounded(50, 50)
 class UnreadError:
     """Logs the error of a failed execution when it is deleted, unless `is_read` was set before.
 
-    This is an object of its own because few executions fail: a finalizer of the future would cost
-    every execution something.
+    Only the future of a failed execution gets such an object: a finalizer of the future itself
+    would slow down every execution.
 
     :param error: the error.
     :param query: the statement or CQL string of the execution.

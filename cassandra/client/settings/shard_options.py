@@ -41,16 +41,17 @@ class ShardAwareOptions:
                 f"shard_aware_options has no setting {', '.join(unknown_names)}; it has disable, "
                 "disable_shardaware_port, local_ports"
             )
-        # Settings in `opts` take precedence over the other arguments.
-        self.disable = settings.get("disable", getattr(source, "disable", disable))
-        low, high = settings.get("local_ports", getattr(source, "local_ports", local_ports))
+
+        def option(name: str, argument: Any) -> Any:
+            """Return a setting of `opts`; the constructor's argument if `opts` lacks it."""
+            return settings.get(name, getattr(source, name, argument))
+
+        self.disable = option("disable", disable)
+        low, high = option("local_ports", local_ports)
         ShardAwarePortGenerator(low, high)  # raises ValueError if they are invalid
         self.local_ports = (int(low), int(high))
         self.disable_shardaware_port = bool(
-            settings.get(
-                "disable_shardaware_port",
-                getattr(source, "disable_shardaware_port", disable_shardaware_port),
-            )
+            option("disable_shardaware_port", disable_shardaware_port)
         )
 
     def __repr__(self) -> str:

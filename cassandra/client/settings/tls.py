@@ -182,10 +182,10 @@ def _naming_files(*paths: Any) -> Iterator[None]:
         names = " and ".join(map(str, paths))
         raise ssl.SSLError(error.errno, f"{names} cannot be loaded: {error}") from error
     except OSError as error:
+        # An OSError can name one file: a missing one, or else the first.
         missing = [path for path in paths if not os.path.exists(path)]
-        raise type(error)(
-            error.errno or errno.EIO, error.strerror, *(missing or paths)[:1]
-        ) from error
+        named_paths = (missing or paths)[:1]
+        raise type(error)(error.errno or errno.EIO, error.strerror, *named_paths) from error
 
 
 def _restrict_version(context: ssl.SSLContext, version: object) -> None:
