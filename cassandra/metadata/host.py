@@ -25,7 +25,7 @@ class Host(bases.HostBase):
     """A node of the cluster: its end point, location and state.
 
     Hosts are compared, ordered and hashed by end point. A string is equal to a host with that
-    address. `is_up` is True, False, or None if it is not known yet. `state` tells the same as a
+    address. `is_up` is True, False, or None if it is not known yet. `state` says the same as a
     word, and in more detail. `last_failure` is the most recent error of a connection to the node
     since it was up, or None; if the node is down, this is the reason.
 
@@ -82,7 +82,7 @@ class Host(bases.HostBase):
         # Accept an address string too, which older applications pass.
         self.endpoint = DefaultEndPoint(endpoint) if isinstance(endpoint, str) else endpoint
         self._hash = hash(self.endpoint)  # cached, because each request needs it several times
-        # These two tell in which way the host is down: see `state`.
+        # These two distinguish the ways in which a host is down: see `state`.
         self._given_up = False
         self._draining = False
         # Wall time at which `is_up` became False; 0 if it never was.

@@ -59,7 +59,8 @@ class RetryPolicy:
         def __new__(cls, *_args, **_options):
             # This policy takes no arguments: say which policies take a number of retries.
             create = super().__new__
-            if create is not object.__new__:  # of another base class of the application's
+            if create is not object.__new__:
+                # The application's class has another base class, which takes the arguments.
                 return create(cls, *_args, **_options)
             if (_args or _options) and cls.__init__ is object.__init__:
                 raise TypeError(

@@ -300,10 +300,9 @@ def _copy_view(view: memoryview) -> memoryview:
     item_format = view.format
     item_code = item_format.lstrip("@=<>!")
     native_order = "<" if sys.byteorder == "little" else ">"
-    # `cast` takes only formats of the machine's own order and sizes, which have one letter.
-    if item_format[:1] in ("=", native_order) and struct.calcsize(item_format) == struct.calcsize(
-        item_code
-    ):
+    # `cast` takes only formats of the machine's own byte order and sizes, which have one letter.
+    has_native_order = item_format[:1] in ("=", native_order)
+    if has_native_order and struct.calcsize(item_format) == struct.calcsize(item_code):
         item_format = item_code
     try:
         if view.ndim == 1:

@@ -409,7 +409,8 @@ def bind_params(
             reason += "; %(name)s is for a mapping, write %s"
         elif "%s" not in query_without_percent_signs and "%(" not in query_without_percent_signs:
             reason = "the text has no placeholder: write %s or ?, without quotes"
-        raise (MissingParameter if is_missing_name else type(error))(
+        error_class = MissingParameter if is_missing_name else type(error)
+        raise error_class(
             f"the placeholders of {query_head(query)} do not fit the {description} given: {reason}"
         ) from error
     if not text.isascii():
@@ -455,16 +456,16 @@ def _put_tuples_in_parentheses(
     def replace_placeholder(match: re.Match[str]) -> str:
         nonlocal position
         name, after_in = match["name"], match["head"] is not None
+        has_name = name is not None
         # Leave ``%%`` as it is. Also leave a placeholder that does not fit the parameters (``%s``
         # with a mapping, ``%(name)s`` with a sequence): the caller raises an error for it.
-        if match[0] == "%%" or is_by_name is (name is None):
+        if match[0] == "%%" or has_name != is_by_name:
             return match[0]
         name_or_position: Any = name if is_by_name else position
         position += 1
+        has_parameter = name_or_position in values if is_by_name else name_or_position < len(values)
         # Leave a placeholder as it is if it does not follow IN, or if there is no parameter for it.
-        if not after_in or (
-            name_or_position not in values if is_by_name else name_or_position >= len(values)
-        ):
+        if not after_in or not has_parameter:
             return match[0]
         value = params[name_or_position]
         if not isinstance(value, tuple):

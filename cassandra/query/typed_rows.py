@@ -119,8 +119,8 @@ class TypedRows:
         make_rows = self._makers.get(key)
         if make_rows is None:
             make_rows = self._maker_of([(column.name, column.type) for column in metadata.columns])
-            # The memory of the cache is limited, so pass an estimate of the function's. Names count
-            # three times: about so many copies of them are kept.
+            # The memory of the cache is limited, so pass an estimate of the memory that the
+            # function takes. Names count three times: about three copies of them are kept.
             size = _MAKER_BYTES + _COLUMN_BYTES * len(metadata.columns) + 3 * text_size(key)
             make_rows = self._makers.keep(key, make_rows, size)
         # The iterator's position tells which row failed. Counting rows would cost time for each.
@@ -231,8 +231,8 @@ def _row_converter(
 class Kind(NamedTuple):
     """How to inspect one kind of class (dataclass, named tuple, ...) and to make its instances.
 
-    `matches` tells if a class is of this kind, `fields` returns its fields, and `maker` returns a
-    row maker for a class, its fields and the names of the columns.
+    `matches` returns True if a class is of this kind, `fields` returns its fields, and `maker`
+    returns a row maker for a class, its fields and the names of the columns.
     """
 
     matches: Callable[[Any], bool]
@@ -644,6 +644,9 @@ def _convert_to_member(enum_class: type[enum.Enum], value: object) -> enum.Enum:
 def _raise_mismatch(
     cql_type: CqlType, annotation: object, column: str, field: str
 ) -> Convert | None:
+    """Raise the error for a column whose type does not fit. Never returns: with this return type,
+    callers may write ``return _raise_mismatch(...)``.
+    """
     raise _mismatch(cql_type, annotation, column, field)
 
 
@@ -707,6 +710,7 @@ def _conversion_of_tuple(
     """Return the conversion of a tuple, with each element converted to its own annotation; None if
     no element needs it.
     """
+    # The decoder returns a tuple, which also fits the abstract classes of `_LISTS`, but not `list`.
     if origin is not tuple and origin not in _LISTS[1:]:
         return _raise_mismatch(cql_type, annotation, column, field)
     subtypes = cql_type.subtypes
@@ -732,18 +736,12 @@ def _conversion_of_vector(
 ) -> Convert | None:
     """Return the conversion of a vector to a tuple; None for any other annotation that fits."""
     # The setting `vector_type` decides if vectors are lists or arrays, so accept both as they are.
-    if origin is tuple or origin in _LISTS:
-        return (
-            _conversion_of_list(cql_type, annotation, origin, arguments, column, field)
-            if origin is tuple
-            else None
-        )
-    if getattr(annotation, "__module__", "") in ("numpy", "array") or getattr(
-        origin, "__module__", ""
-    ) in (
-        "numpy",
-        "array",
-    ):
+    if origin is tuple:
+        return _conversion_of_list(cql_type, annotation, origin, arguments, column, field)
+    if origin in _LISTS:
+        return None
+    modules = {getattr(cls, "__module__", "") for cls in (annotation, origin)}
+    if modules & {"numpy", "array"}:
         return None
     return _raise_mismatch(cql_type, annotation, column, field)
 

@@ -128,6 +128,7 @@ class ReplicaMap:
         """Return the replicas at `position` as host numbers."""
         if not self._rows:
             return ()
+        # A map with a single row has the same replicas at all positions; see `whole_map`.
         return self._rows[position if len(self._rows) > 1 else 0]
 
     def of_token(self, token: Any) -> tuple[Any, ...]:
@@ -275,7 +276,6 @@ def network_map(
         for datacenter_positions, factor in zip(positions, factors, strict=True)
         if datacenter_positions
     ]
-    two_laps = owners + owners
     if not placements:
         return ReplicaMap(ring, hosts, [()] * len(owners))
     rows = []
@@ -283,7 +283,8 @@ def network_map(
         # Merge the replicas of all data centres in the order of the ring, so that the primary
         # replica comes first.
         replica_positions = sorted(row[0] if len(row) == 1 else chain.from_iterable(row))
-        rows.append(tuple([two_laps[position % len(two_laps)] for position in replica_positions]))
+        # Positions of further laps mean the same tokens as those of the first lap.
+        rows.append(tuple([owners[position % len(owners)] for position in replica_positions]))
     return ReplicaMap(ring, hosts, rows)
 
 

@@ -346,7 +346,9 @@ def version_block(version: int | None, index: int) -> int:
     :param version: the tablet's version, or None if the tablet is not known.
     :param index: which four bits of the version: 0 to 15, from the least significant bits.
     """
-    return index << 4 | (version >> 4 * index & 0xF if version is not None else 0)
+    # The upper four bits say which part it is, the lower four bits are the part itself.
+    part = version >> 4 * index & 0xF if version is not None else 0
+    return index << 4 | part
 
 
 def split_payload(body: bytes) -> tuple[bytes, bytes] | None:

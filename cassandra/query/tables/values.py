@@ -182,6 +182,7 @@ def _values_of_moments(array: Array, element: CqlType) -> list[Any] | None:
     :returns: None if all elements are masked.
     """
     values = array_values(array, element)
+    # A row of a masked array is null if all its elements are.
     is_null = getattr(array, "mask", None) is not None and all(value is None for value in values)
     return None if is_null and values else values
 
