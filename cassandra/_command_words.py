@@ -72,6 +72,7 @@ class CommandWords:
         return _WORD.sub(self._translate_word, message)
 
     def _translate_word(self, match: re.Match[str]) -> str:
+        """Return a match of `_WORD` as an option, or unchanged if it is not a parameter."""
         option = self._options.get(match["name"] or "")
         if option is None:
             return match[0]

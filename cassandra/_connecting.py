@@ -143,6 +143,7 @@ def _check_host(host: str, prefix: str) -> None:
         problem = "has a port"
     else:
         return
+    # Split off the port, for the advice. An IPv6 address with a port is in brackets.
     if address.startswith("["):
         address, _, port = address[1:].partition("]")
         port = port.removeprefix(":")

@@ -91,6 +91,8 @@ _NoLength.__module__ = "builtins"
 
 
 class _Length(Habit):
+    """Raises an error with advice if Python looks up ``__len__``."""
+
     __slots__ = ()
 
     def __get__(self, holder: object, owner: type) -> NoReturn:
@@ -282,16 +284,14 @@ def with_typos(advice: dict[str, str], settings: Iterable[str]) -> dict[str, str
     :param advice: what to write, by name.
     :param settings: the names of the settings.
     """
-    typos = {
-        typo: f"did you mean {setting}?"
-        for setting in settings
-        for i in range(len(setting))
-        for typo in (
-            setting[:i] + setting[i + 1 :],
-            setting[:i] + setting[i : i + 2][::-1] + setting[i + 2 :],
-        )
-        if typo != setting
-    }
+    typos = {}
+    for setting in settings:
+        for index in range(len(setting)):
+            before, pair, after = setting[:index], setting[index : index + 2], setting[index + 2 :]
+            for typo in (before + pair[1:] + after, before + pair[::-1] + after):
+                # To swap two equal letters changes nothing.
+                if typo != setting:
+                    typos[typo] = f"did you mean {setting}?"
     return {**typos, **advice}
 
 
@@ -330,8 +330,8 @@ def is_table(values: object) -> bool:
 def refuse_table(values: object) -> NoReturn:
     """Raise TypeError for a data frame or an Arrow table in place of the values of one row.
 
-    Iterating over a frame of pandas yields the names of its columns. They would be written as a row
-    if the columns of the table are texts.
+    Iterating over a pandas frame yields the names of its columns. Without this error, a statement
+    whose markers are all texts would write these names as one row.
     """
     raise TypeError(
         f"the values of one row are bound here, and not a {type(values).__name__}: write "

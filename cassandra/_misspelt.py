@@ -87,7 +87,9 @@ def similar_setting(
     candidates = [setting for setting in settings if _similarity_bound(name, setting) >= ALIKE]
     similar_name = nearest(name, candidates, ALIKE)
     # Look into the object's dict last: that creates the dict, which makes attribute access slower.
-    return similar_name if similar_name is None or name not in attributes(holder) else None
+    if similar_name is not None and name in attributes(holder):
+        return None
+    return similar_name
 
 
 def warn_of_misspelt(cls: type, attributes: Iterable[str], columns: Iterable[str]) -> None:
@@ -116,12 +118,12 @@ def warn_of_misspelt(cls: type, attributes: Iterable[str], columns: Iterable[str
             )
 
 
-def is_of_driver(kind: type) -> bool:
+def is_of_driver(cls: type) -> bool:
     """Return True if a class belongs to the driver, False if it is a user's subclass.
 
-    :param kind: the class.
+    :param cls: the class.
     """
-    return kind.__module__.partition(".")[0] == "cassandra"
+    return cls.__module__.partition(".")[0] == "cassandra"
 
 
 def class_attribute(cls: type, name: str) -> object:

@@ -1,6 +1,6 @@
 """Warns of objects that were tested for truth and then dropped.
 
-Futures and filters are always true, so such a test looks as if it told something:
+Futures and filters are always true, so a test of them is a mistake that is easily overlooked:
 ``if session.execute(query):`` without ``await``, or ``filter(A.x == 1 and A.y == 2)``, in which
 Python drops the first condition. Applications may also test whether they have such an object before
 they use it, so the warning comes only when the object is deleted unused.

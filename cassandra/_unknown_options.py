@@ -157,9 +157,9 @@ def _of_prepare(option: str) -> str:
 def _of_statement(option: str) -> str:
     if option in _EXECUTE:
         return f": write session.execute(statement, {option}=...)"
-    near = nearest(option, _OF_STATEMENTS)
-    if near is not None:
-        return f"; did you mean {near}?"
+    similar_name = nearest(option, _OF_STATEMENTS)
+    if similar_name is not None:
+        return f"; did you mean {similar_name}?"
     return f": {_ELSEWHERE[option]}" if option in _ELSEWHERE else ""
 
 

@@ -218,6 +218,7 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
 
 
 def _check_part(part: Secret[object], description: str) -> None:
+    """Raise TypeError or ValueError if SASL PLAIN cannot send a user name or password."""
     # Accept a number and send it as a string: a password in a configuration file may be numeric.
     if not isinstance(part.reveal(), (str, int)):
         problem = f"the {description} must be a text, but is of type {part.kind}"

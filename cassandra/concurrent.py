@@ -515,6 +515,7 @@ class _Run:
             self._collector.put(position, False, error)
 
     def _on_done(self, future: ResponseFuture, position: int) -> None:
+        """Called when a future of `_submit` is complete: store its outcome."""
         error = future.error
         if error is None:
             self._collector.put(position, True, future.result())
@@ -705,6 +706,7 @@ class _UnwatchedRun:
             self.send(1)
 
     def _end(self, error: BaseException | None) -> None:
+        """Settle the future with the error, or with all outcomes, if it is not settled yet."""
         with self._lock:
             if self._ended:
                 return

@@ -32,6 +32,7 @@ __all__ = ["read_table", "to_table"]
 
 
 def _dask() -> ModuleType:
+    """Return the module `dask.dataframe`."""
     try:
         from dask import dataframe
     except ImportError as error:
@@ -154,6 +155,7 @@ def to_table(frame: Any, table: str, cluster: Mapping[str, Any], **options: Any)
 def _load(
     part: Any, table: str, cluster: Mapping[str, Any], options: Mapping[str, Any]
 ) -> pd.Series:
+    """Write one partition in a worker, and return the number of rows written."""
     import pandas
 
     written = worker_session(cluster).load(table, part, **options).written if len(part) else 0

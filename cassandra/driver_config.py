@@ -138,6 +138,7 @@ def _ms(seconds: float) -> int:
 
 
 def _custom(policy: object) -> _Group:
+    """Return what is reported about a policy whose settings are unknown."""
     return {"type": "custom", "name": type(policy).__name__}
 
 
@@ -262,8 +263,11 @@ def _timeout(seconds: float | None, earlier_report: object) -> int | None:
 def _system_timeout(seconds: float | None, earlier_report: object) -> _Group | None:
     if seconds is None:
         return None
+    group: _Group = {"client-side-ms": _ms(seconds)}
     # The time-out on the server's side is the same, unless `metadata_request_timeout` replaces it.
-    return {"client-side-ms": _ms(seconds), **({"server-side-ms": _ms(seconds)} if seconds else {})}
+    if seconds:
+        group["server-side-ms"] = _ms(seconds)
+    return group
 
 
 def _server_timeout(timeout: datetime.timedelta | float | None, earlier_report: object) -> object:
@@ -300,6 +304,7 @@ def _uses_shard_ports(options: Any, earlier_report: object) -> bool:
 
 
 def _has_timestamps(generator: object, earlier_report: object) -> bool | None:
+    # What an application's own generator does is unknown, so it is not reported.
     return True if type(generator) is MonotonicTimestampGenerator else None
 
 

@@ -303,7 +303,8 @@ class Encoder:
         # Only networks and interfaces have a prefix length; it is None for plain addresses.
         prefix = getattr(getattr(val, "network", val), "prefixlen", None)
         packed = bytes(address.packed)
-        return f"'{cls(packed if prefix is None else (packed, index(prefix))).compressed}'"
+        argument = packed if prefix is None else (packed, index(prefix))
+        return f"'{cls(argument).compressed}'"
 
     def _cql_encode_array(self, val: Any) -> str:
         return self.cql_encode_all_types(val.tolist())

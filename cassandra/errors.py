@@ -32,9 +32,10 @@ class DriverException(Exception):
 
 
 def _restored(
-    kind: type[DriverException], args: tuple[Any, ...], fields: Mapping[str, Any]
+    error_class: type[DriverException], args: tuple[Any, ...], fields: Mapping[str, Any]
 ) -> DriverException:
-    error = kind.__new__(kind, *args)
+    """Create an unpickled error without a call of its class's ``__init__``."""
+    error = error_class.__new__(error_class, *args)
     error.args = args
     vars(error).update(fields)
     return error
@@ -504,9 +505,10 @@ def _combined_error_class(error_class: type[Exception]) -> type[_RefusedEverywhe
 
 
 def _refusal(
-    kind: type[Exception], args: tuple[Any, ...], fields: Mapping[str, Any]
+    error_class: type[Exception], args: tuple[Any, ...], fields: Mapping[str, Any]
 ) -> NoHostAvailable:
-    error = _restored(_combined_error_class(kind), args, fields)
+    """Create an error that is both a `NoHostAvailable` and an `error_class`."""
+    error = _restored(_combined_error_class(error_class), args, fields)
     assert isinstance(error, NoHostAvailable)
     return error
 

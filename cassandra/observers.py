@@ -320,9 +320,9 @@ class ObservedRequest(observed.ObservedBase):
         body = self._body
         if hasattr(body, "statements"):
             return tuple(
-                # If there is no prepared statement, the second item of the pair is the CQL itself.
-                (values, False) if prepared is None else (prepared.query_string, True)
-                for prepared, values in body.statements
+                # If a statement is not prepared, the second item of its pair is its CQL.
+                (values_or_cql, False) if prepared is None else (prepared.query_string, True)
+                for prepared, values_or_cql in body.statements
             )
         text = self.query_string
         return () if text is None else ((text, hasattr(body, "prepared")),)

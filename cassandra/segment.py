@@ -182,6 +182,7 @@ class SegmentCodec:
 
 
 def _no_bodies(data: bytes, limit: int) -> bytes:
+    """Stands in for the function that decompresses a frame's body."""
     raise ProtocolError("a segment's codec reads no bodies")
 
 

@@ -418,8 +418,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
 
     def on_over(self, request: ThrottledRequest) -> None:
         error = request.error
-        # These errors show that a server is overloaded.
-        if isinstance(error, _SIGNS):
+        if isinstance(error, _SIGNS_OF_OVERLOAD):
             self._lower_limit()
             return
         # Use the latency of the last attempt only: earlier attempts of a retried or speculative
@@ -576,7 +575,12 @@ _ROUNDS_OF_MEMORY = 50
 _SHORTEST = 1e-6  # seconds; shorter latencies count as this, since 0 has no logarithm
 
 # These errors show that a server, or the network to it, is overloaded.
-_SIGNS = (OverloadedErrorMessage, IsBootstrappingErrorMessage, OperationTimedOut, WriteTimeout)
+_SIGNS_OF_OVERLOAD = (
+    OverloadedErrorMessage,
+    IsBootstrappingErrorMessage,
+    OperationTimedOut,
+    WriteTimeout,
+)
 # The logarithm of a latency in seconds. Lower latencies are not a sign of overload.
 _NOTICEABLE = math.log(0.005)
 

@@ -50,6 +50,7 @@ class ReloadingContext:
         self._lock = Lock()
 
     def _files_state(self) -> list[tuple[int, int, int]]:
+        """Return values that differ if a file was changed or replaced."""
         statuses = map(os.stat, self._paths)
         return [(status.st_mtime_ns, status.st_size, status.st_ino) for status in statuses]
 
