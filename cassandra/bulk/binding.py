@@ -73,18 +73,13 @@ class StaticRows(NamedTuple):
         :param is_empty_null: True for a row of CSV, which cannot tell an empty clustering column
             from a missing one: it counts as missing if the row has static but no regular values.
         """
-        # An empty field of CSV has the size 0, a missing value -1.
-        null_limit = 0 if is_empty_null else -1
-        return (
-            all(sizes[index] <= null_limit for index in self.clustering)
-            and all(sizes[index] < 0 for index in self.regular)
-            and (
-                # If the row has no static value, an empty clustering column is an empty value, and
-                # not a missing one.
-                any(sizes[index] >= 0 for index in self.static)
-                or all(sizes[index] < 0 for index in self.clustering)
-            )
-        )
+        if any(sizes[index] >= 0 for index in self.regular):
+            return False
+        # A missing value has a negative size, an empty field of CSV the size 0. Only in a row with
+        # a static value may an empty clustering column be a missing one.
+        has_static_value = any(sizes[index] >= 0 for index in self.static)
+        largest_missing = 0 if is_empty_null and has_static_value else -1
+        return all(sizes[index] <= largest_missing for index in self.clustering)
 
 
 class Wave(NamedTuple):
@@ -449,7 +444,8 @@ class Binder:
             block, row_numbers = self._without_bad_vectors(block, row_numbers, failures)
         if self.counters:
             block, row_numbers = self._without_null_counters(block, row_numbers, failures)
-        size, count = block.size, len(block)
+        # Take these before static rows are removed from the block: the removed rows count, too.
+        byte_count, row_count = block.size, len(block)
         if self.static_rows is not None:
             # An empty field means null in CSV files only, and only chunks of CSV files have
             # `names`.
@@ -458,17 +454,18 @@ class Binder:
                 block, row_numbers, waves, is_empty_null
             )
             failures += static_errors
-            count -= len(static_errors)
+            row_count -= len(static_errors)
         if self.is_dry:
             # A dry run sends nothing to a server, so we look ourselves for values that a server
             # would refuse.
             errors = self._refused_rows(self._prepared, block, self._keys, row_numbers)
             failures += errors
-            count -= len(errors)
+            row_count -= len(errors)
         else:
             waves += self._waves(self._prepared, block, self._keys, row_numbers)
         # Failures come from several steps: sort them by row number.
-        return Bound(chunk, waves, count, size, sorted(failures, key=lambda failure: failure[0]))
+        failures_in_order = sorted(failures, key=lambda failure: failure[0])
+        return Bound(chunk, waves, row_count, byte_count, failures_in_order)
 
     def _refused_rows(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
@@ -656,15 +653,17 @@ def _refused_ttl(data: bytes, span: tuple[int, int]) -> ValueError | None:
     :param span: (offset of the length, size) of the time to live.
     """
     offset, size = span
-    # The value follows its length of 4 bytes. No value (null, or unset) counts as 0.
-    ttl = int.from_bytes(data[offset + 4 : offset + 4 + max(size, 0)], "big", signed=True)
+    start = offset + 4  # behind the length of the value
+    # Without a value (null, or unset), there are no bytes, which `from_bytes` converts to 0.
+    ttl = int.from_bytes(data[start : start + max(size, 0)], "big", signed=True)
     if 0 <= ttl <= _LONGEST_TTL:
         return None
     return ValueError(f"its time to live is {ttl} s, and servers take 0 to {_LONGEST_TTL} s")
 
 
 def _advise_for_strings(error: Exception, row: Any) -> bool:
-    """Add advice to the error of a row that has strings only, as of `csv.DictReader`.
+    """Add advice to the error of a row in which all values are strings, as `csv.DictReader`
+    returns them.
 
     :returns: True if there is advice.
     """

@@ -313,6 +313,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser, parsers = _parser()
     options = parser.parse_args(arguments)
+    # Errors of the library name parameters of Python, such as `max_errors`: `words` translates
+    # these to options of the command, such as `--max-errors`.
     words = CommandWords.of([parsers[options.command]])
     file_options: dict[str, Any] = {}
     try:
@@ -509,6 +511,9 @@ def _decimals(argument: str) -> Literal["text"] | tuple[int, int]:
 
 
 def _columns(argument: str) -> dict[str, str] | list[str]:
+    """Return the value of ``--columns``: a list of columns, or a dict of column by field if any
+    part of the argument is ``field=column``.
+    """
     parts = [part.strip() for part in argument.split(",")]
     if not any("=" in part for part in parts):
         return parts

@@ -165,6 +165,7 @@ async def acopy(
 
 
 def _load_options(concurrency: int, dry_run: bool, reading: dict[str, Any]) -> LoadOptions:
+    """Return the options for the writes of a copy; `reading` are those of its scan."""
     check_count("write_concurrency", concurrency, 1)
     return LoadOptions(
         concurrency=concurrency,
@@ -300,10 +301,12 @@ class _Copy:
         ]
 
     def _is_static(self, row: Row) -> bool:
-        """Return True for a row that only has the partition key and static columns.
+        """Return True for a row without clustering columns that the statement of static columns can
+        write, because it only has the partition key and static columns.
 
-        :raises LoadError: if the row has other values, but lacks a column of the target's key. That
-            happens if this column is not in the primary key of the source table.
+        :param row: a row whose first clustering column is null.
+        :raises LoadError: if no statement can write the row. That happens if a column of the
+            target's key is not in the primary key of the source table.
         """
         value_positions = [
             index for index in range(self._key_width, len(self._names)) if row[index] is not None
@@ -332,19 +335,20 @@ class _Copy:
         :param age: how many seconds ago the row was requested.
         """
         column_count = len(self._names)
-        has_expired = False  # True if a value has
+        value_count = column_count - self._key_width  # columns outside the key
+        has_expired = False  # True if a value of the row has expired
         # Maps each distinct (TTL, write time) of the row to the indexes of the columns that have
         # it. If neither is kept, the only key is ().
         columns_by_using: dict[Row, list[int]] = {}
-        # After the columns, the row has the TTLs of all values, then their write times.
         for index in range(self._key_width, column_count):
             if row[index] is not None:
-                position = index - self._key_width
-                value_count = column_count - self._key_width
+                # After its columns, the row has the TTLs of all values, then all write times (or
+                # the only kind of these that is kept). Take those of this value.
+                first = column_count + index - self._key_width
                 kept_values = [
                     # A TTL of 0 means "does not expire", whatever the table's default is.
-                    row[column_count + function_index * value_count + position] or 0
-                    for function_index in range(len(self._kept_functions))
+                    kept_value or 0
+                    for kept_value in row[first::value_count]
                 ]
                 if self._keeps_ttl and kept_values[0]:
                     kept_values[0] -= age

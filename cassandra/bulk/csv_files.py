@@ -531,6 +531,7 @@ class _RawRows(Sequence[list[str]]):
         return self._rows
 
     def _parsed(self) -> Iterator[list[str]]:
+        """Parse the rows again; skip empty lines and the first `cut` rows."""
         lines = io.StringIO(self._text[: self._end].decode(), newline="")
         rows = csv.reader(
             lines, delimiter=self._delimiter, quotechar=self._reading.quote, strict=True

@@ -211,12 +211,14 @@ class _JsonLines:
         return {**fields, "_fields": self._unwritten} if self._unwritten else fields
 
     def _value(self, name: str, text: str) -> str | None:
-        # An empty field means null. But key columns are never null, so there it means the empty
-        # value.
+        """Return the JSON value of a CSV field: None if the field means null, else its text."""
         column = self._columns.get(name)
-        has_blanks = column is not None and ignores_blanks(column.type)
-        is_null = means_null(text, self._nulls, has_blanks)
-        return None if is_null and (text or name not in self._keys) else text
+        may_have_blanks = column is not None and ignores_blanks(column.type)
+        if not means_null(text, self._nulls, may_have_blanks):
+            return text
+        # Key columns are never null: there, an empty field means the empty value.
+        is_empty_key = not text and name in self._keys
+        return text if is_empty_key else None
 
     def _fields_of_row(self, row: Any) -> dict[str, Any]:
         """Return the fields of one of the application's rows."""
@@ -419,6 +421,7 @@ def _bytes_after_load(column: Column, json_value: Any) -> bytes | None:
 
 
 def _dumped(fields: Any) -> str:
+    """Return the JSON of `fields`, with characters beyond ASCII as they are if UTF-8 has them."""
     text = json.dumps(fields, ensure_ascii=False, default=str)
     try:
         text.encode()

@@ -68,6 +68,7 @@ class FloatDecimals:
             self._look_for_integers(name, type_name, values)
 
     def _look_for_integers(self, name: str, type_name: str, values: Iterable[Any]) -> None:
+        """Warn of the first integer that a column of doubles or floats rounds."""
         for value in values:
             stored = rounded_integer(value, type_name)
             if stored is not None:
@@ -80,6 +81,7 @@ class FloatDecimals:
                 return
 
     def _look_for_floats(self, name: str, values: Iterable[Any], is_pandas: bool) -> None:
+        """Warn of the first float that a decimal column stores with other digits than it shows."""
         for value in values:
             exact = inexact_decimal(value)
             if exact is None:

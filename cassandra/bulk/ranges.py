@@ -115,10 +115,12 @@ def weigh(ranges: Sequence[TokenRange], estimates: Iterable[Estimate]) -> list[f
     bytes_by_range: dict[tuple[int, int], int] = {}
     for start, end, size in estimates:
         # A range that wraps around the end of the ring becomes two pieces. Divide its bytes between
-        # them in proportion to their widths. (end - start) modulo 2^64 is the width of the whole
-        # range; "or 1" avoids a division by 0.
-        for piece in [(start, end)] if start < end else [(start, LAST), (FIRST, end)]:
-            share = 1.0 if start < end else (piece[1] - piece[0]) / ((end - start) % (1 << 64) or 1)
+        # them in proportion to their widths.
+        wraps = start >= end
+        whole_width = (end - start) % (1 << 64) or 1  # "or 1" avoids a division by 0
+        for piece in [(start, LAST), (FIRST, end)] if wraps else [(start, end)]:
+            share = (piece[1] - piece[0]) / whole_width if wraps else 1.0
+            # Several nodes may report the same range: take the largest of their estimates.
             bytes_by_range[piece] = max(bytes_by_range.get(piece, 0), int(size * share))
     if not any(bytes_by_range.values()):
         return [float(token_range.width) for token_range in ranges]

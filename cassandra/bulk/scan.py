@@ -330,6 +330,7 @@ class _ScanBase:
         )
 
     def _send(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> None:
+        """Send the request for a page, and keep its future or awaitable in `fetch.handle`."""
         # An asyncio session has no `execute_async`: its `execute` returns an awaitable at once.
         session = plain_session(self.session)
         send = getattr(session, "execute_async", None) or session.execute
@@ -790,6 +791,7 @@ class AsyncScan(_ScanBase):
 
 
 def _check_count_options(options: Mapping[str, Any]) -> None:
+    """Raise TypeError for an option that a count does not have."""
     # A checkpoint does not store the count, so a second run would not know how many rows the first
     # one has counted.
     for name in ("checkpoint", "limit"):

@@ -189,11 +189,11 @@ class Sender:
         """Return the groups to send again after a failed request; [] if its rows have failed."""
         if isinstance(error, RequestThrottled) and self._throttled_slices < MOST_WAITS:
             # The cluster's own throttler refused the request, so it was not sent: send it again
-            # later. The delay doubles with each slice of which no request was sent, up to
-            # LONGEST_WAIT (2 ** 8 milliseconds are longer).
-            self._delay = max(
-                self._delay, min(0.001 * 2 ** min(self._throttled_slices, 8), LONGEST_WAIT)
-            )
+            # later. The delay begins with a millisecond and doubles with each slice of which no
+            # request was sent, up to LONGEST_WAIT. The exponent has a limit too, because a float
+            # cannot hold powers of any size.
+            backoff = 0.001 * 2 ** min(self._throttled_slices, 8)
+            self._delay = max(self._delay, min(backoff, LONGEST_WAIT))
             return [group]
         group.tries += 1
         if isinstance(error, SessionShutdown) or not isinstance(

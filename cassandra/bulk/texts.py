@@ -398,12 +398,14 @@ def _advice_on(type_name: str, value: object) -> str:
 
 
 def _finite(number: float, original: object) -> float:
+    """Return `number`; raise ValueError if it became infinite because `original` is too large."""
     if number - number != 0:
         raise ValueError(f"{original} is too large for a floating-point number")
     return number
 
 
 def _elements(read: Reader, value: object) -> list[Any]:
+    """Convert a JSON array, or a string with one, to the elements of a list, set or vector."""
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, list):
         raise TypeError(
@@ -413,7 +415,7 @@ def _elements(read: Reader, value: object) -> list[Any]:
 
 
 def _pairs(read_key: Reader, read: Reader, value: object) -> dict[Any, Any] | _Pairs:
-    """Convert a JSON object, or a list of pairs, to a map."""
+    """Convert a JSON object, an array of pairs, or a string with one of these, to a map."""
     value = _parsed(value) if isinstance(value, str) else value
     pairs: Any = value.items() if isinstance(value, dict) else value
     if not isinstance(value, dict) and not (
@@ -449,6 +451,9 @@ class _Pairs(list[Any]):
 
 
 def _tuple(readers: Sequence[Reader], value: object) -> tuple[Any, ...]:
+    """Convert a JSON array, or a string with one, to a tuple; it may have fewer values than the
+    type.
+    """
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, list) or len(value) > len(readers):
         raise TypeError(
@@ -486,6 +491,7 @@ def _integer(text: str) -> int:
 
 
 def _number(text: str) -> float:
+    """Convert a number, or a name of NaN or infinity, to a float."""
     text = text.strip(_BLANKS)
     if _NUMBER.fullmatch(text) is not None:
         return _finite(float(text), short_repr(text))
@@ -495,6 +501,7 @@ def _number(text: str) -> float:
 
 
 def _not_a_number(text: str, expected: str = "a number") -> ValueError:
+    """Return the error for a string that is not a number, with advice if it has a comma."""
     message = f"{short_repr(text)} is not {expected}"
     if _HAS_COMMA.fullmatch(text) is not None:
         # 1,500 may be one and a half or fifteen hundred.
@@ -520,6 +527,7 @@ def _decimal(text: str) -> Decimal:
 
 
 def _boolean(text: str) -> bool:
+    """Convert true, yes, t, y, 1 or their opposites, in any case, to a bool."""
     lowered = text.strip(_BLANKS).lower()
     if lowered in _TRUE:
         return True
@@ -592,6 +600,9 @@ def _time(text: str) -> Time:
 
 
 def _since_epoch(milliseconds: int) -> datetime.datetime | MillisTimestamp:
+    """Return the timestamp of a number of milliseconds since 1970; `MillisTimestamp` outside the
+    years that `datetime` has.
+    """
     if _FIRST_MILLIS <= milliseconds <= _LAST_MILLIS:
         return _EPOCH + datetime.timedelta(milliseconds=milliseconds)
     if not -(1 << 63) <= milliseconds < 1 << 63:
@@ -704,6 +715,7 @@ def _parsed_by(date_format: str, text: str) -> datetime.datetime:
 
 
 def _formatted_date(formats: tuple[str, ...], text: str) -> datetime.date | Date:
+    """Convert a date that is written in one of the formats of ``date_format``."""
     value = _by_first_format("date_format", {"iso": _date}, formats, text)
     return value.date() if isinstance(value, datetime.datetime) else value
 
@@ -711,6 +723,7 @@ def _formatted_date(formats: tuple[str, ...], text: str) -> datetime.date | Date
 def _formatted_timestamp(
     formats: tuple[str, ...], text: str
 ) -> datetime.datetime | MillisTimestamp:
+    """Convert a timestamp that is written in one of the formats of ``timestamp_format``."""
     named_formats: dict[str, Reader] = {"iso": _iso_timestamp, "ms": _millis}
     value = _by_first_format("timestamp_format", named_formats, formats, text)
     return _in_utc(value) if isinstance(value, datetime.datetime) else value
@@ -736,14 +749,12 @@ def _duration(text: str) -> Duration:
     counts = match.groups()[1:] if match is not None else ()
     if match is None or all(count is None for count in counts):
         raise ValueError(f"{short_repr(text)} is not a duration, as 1mo2d3h4m5s")
-    months, days, nanoseconds = (
-        sum(
-            int(count) * unit[index]
-            for count, unit in zip(counts, _UNITS, strict=True)
-            if count is not None
-        )
-        for index in range(3)
-    )
+    months = days = nanoseconds = 0
+    for count, (unit_months, unit_days, unit_nanoseconds) in zip(counts, _UNITS, strict=True):
+        if count is not None:
+            months += int(count) * unit_months
+            days += int(count) * unit_days
+            nanoseconds += int(count) * unit_nanoseconds
     sign = -1 if match[1] == "-" else 1
     return Duration(sign * months, sign * days, sign * nanoseconds)
 

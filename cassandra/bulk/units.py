@@ -228,10 +228,12 @@ def _numbers(table: Any, name: str) -> Sequence[Any]:
         numbers = table[name].iloc[:ROWS]
         # Replace nulls by None: pandas' own null, NA, cannot be compared, because the result is NA
         # again.
-        return [
-            None if is_null else number.item() if hasattr(number, "item") else number
+        numbers_or_none: list[Any] = [
+            None if is_null else number
             for number, is_null in zip(numbers, numbers.isna(), strict=True)
         ]
+        # Numbers of NumPy have the method `item`, which returns a number of Python.
+        return [number.item() if hasattr(number, "item") else number for number in numbers_or_none]
     if is_array(table):
         if table.dtype.names is None or name not in table.dtype.names:
             return ()

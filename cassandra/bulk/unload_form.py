@@ -175,6 +175,7 @@ class FileText:
         return text
 
     def _date(self, value: Date) -> str:
+        """Write a date by ``date_format``, if a load can read the same value from the text."""
         form = self._form.date_format or ""
         day = value.date()
         text = day.strftime(form)
