@@ -341,6 +341,7 @@ class CodecRegistry:
         self.converters = Converters(types, columns, classes) if has_any else None
 
     def _write_literals(self) -> None:
+        """Make the encoder of `serve` convert the registered classes in literals, too."""
         encoder = self._encoder() if self._encoder is not None else None
         if encoder is not None:
             write_literals(encoder, self.converters.classes if self.converters else {})
@@ -359,6 +360,7 @@ V = TypeVar("V")
 
 
 def _without(table: Mapping[K, V], key: K, subject: str) -> Mapping[K, V]:
+    """Return a copy of `table` without `key`; KeyError, which names `subject`, if it has none."""
     if key not in table:
         raise KeyError(f"no converter is registered here for {subject}")
     return {other: value for other, value in table.items() if other != key}

@@ -162,9 +162,8 @@ def _make_patterns(parsed: list[Any], text: str) -> list[TypePattern]:
                 raise ValueError("it has brackets without a name before them")
             continue
         next_item = items[index + 1] if index + 1 < len(items) else None
-        patterns.append(
-            _make_pattern(item, next_item if isinstance(next_item, list) else None, text)
-        )
+        parameters = next_item if isinstance(next_item, list) else None
+        patterns.append(_make_pattern(item, parameters, text))
     return patterns
 
 
@@ -197,11 +196,18 @@ def _make_pattern(name: str, parameters: list[Any] | None, text: str) -> TypePat
 
 
 def _vector_pattern(parameters: list[Any], text: str) -> TypePattern:
-    *element, size = parameters or [None]
-    inner = _make_patterns(element, text)
-    if len(inner) != 1 or not isinstance(size, str) or not size.isdecimal() or int(size) < 1:
+    """Return the pattern for a vector.
+
+    :param parameters: what is parsed between the brackets: the element type, and then the dimension
+        as a string of digits.
+    :param text: the CQL, for errors.
+    """
+    *element, dimension = parameters or [None]
+    inner_patterns = _make_patterns(element, text)
+    has_dimension = isinstance(dimension, str) and dimension.isdecimal() and int(dimension) >= 1
+    if len(inner_patterns) != 1 or not has_dimension:
         raise ValueError("vector takes a type and a dimension, as in vector<float, 3>")
-    return TypePattern("vector", None, tuple(inner), int(size))
+    return TypePattern("vector", None, tuple(inner_patterns), int(dimension))
 
 
 def _scalar_or_user_type(name: str) -> TypePattern:

@@ -342,6 +342,7 @@ class BindPlan:
         return block
 
     def _miscount(self, value_count: int) -> ValueError:
+        """Return the error for a number of values that does not fit the bind markers."""
         marker_count = len(self._encoders)
         few_or_many = "Too many" if value_count > marker_count else "Too few"
         return ValueError(

@@ -92,6 +92,10 @@ def _short(number: int, what: str) -> bytes:
 
 
 def _int32(number: int, what: str) -> bytes:
+    """Encode an [int].
+
+    :param what: names the number in an error's message.
+    """
     if type(number) is not int:
         number = _integer(number, f"{what} is {number!r}")
     if not -0x80000000 <= number <= 0x7FFFFFFF:
@@ -100,6 +104,7 @@ def _int32(number: int, what: str) -> bytes:
 
 
 def _int64(number: int, what: str) -> bytes:
+    """Encode a [long]; `what` names the number in an error's message."""
     if type(number) is not int:
         number = _integer(number, f"{what} is {number!r}")
     if not -(1 << 63) <= number < 1 << 63:
@@ -108,6 +113,7 @@ def _int64(number: int, what: str) -> bytes:
 
 
 def _byte(number: int, what: str) -> bytes:
+    """Encode a [byte]; `what` names the number in an error's message."""
     if type(number) is not int:
         number = _integer(number, f"{what} is {number!r}")
     if not 0 <= number <= 0xFF:
@@ -116,6 +122,7 @@ def _byte(number: int, what: str) -> bytes:
 
 
 def _string(text: str, what: str) -> bytes:
+    """Encode a [string]; `what` names it in an error's message."""
     if not isinstance(text, str):
         raise TypeError(f"{what} is {text!r} ({type(text).__name__}); it has to be a str")
     data = text.encode()

@@ -18,6 +18,7 @@ from cassandra.sentinels import UNSET_VALUE
 
 
 def _read(f: BinaryIO, size: int) -> bytes:
+    """Return the next `size` bytes; ProtocolError if the file has fewer."""
     # Never pass a negative size to read(), which would then return the whole rest of the file.
     data = f.read(size) if size > 0 else b""
     if len(data) < size or size < 0:

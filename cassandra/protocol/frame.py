@@ -498,6 +498,7 @@ class FrameWriter:
         self._parts = []
 
     def _check_compression(self) -> None:
+        """Raise ValueError if the connection's compression has no form for segments."""
         if self._compression is not None and self._compression.compress_segment is None:
             raise ValueError(
                 f"segments cannot be compressed with {self._compression.name}; "

@@ -256,11 +256,10 @@ class LazyResultMessage(ResultMessage):
 
     @property  # type: ignore[misc]  # no setter: the rows come from the bytes
     def parsed_rows(self) -> Any:
-        return (
-            self.metadata.row_plan.iterate(*self.rows_body)
-            if self.kind == RESULT_KIND_ROWS
-            else None
-        )
+        """An iterator that decodes the rows; None for a result that is not ROWS."""
+        if self.kind != RESULT_KIND_ROWS:
+            return None
+        return self.metadata.row_plan.iterate(*self.rows_body)
 
 
 class NumpyResultMessage(ResultMessage):

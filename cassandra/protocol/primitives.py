@@ -101,6 +101,7 @@ class Cursor:
         return UUID(bytes=self.take(16))
 
     def _text(self, raw: bytes) -> str:
+        """Decode UTF-8 that was read just before; ProtocolError if it is not valid."""
         try:
             return raw.decode()
         except UnicodeDecodeError as error:

@@ -71,6 +71,7 @@ def is_lone_text(values: object, marker_count: int) -> bool:
 
 
 def _value_by_name(row: Mapping[str, Any], name: str) -> object:
+    """Return the value of `name` in a mapping; UNSET_VALUE if it has none."""
     try:
         # get() would not call `__missing__`, with which a defaultdict makes missing values.
         return row[name]

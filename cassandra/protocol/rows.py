@@ -149,9 +149,12 @@ class RowPlan:
                         row.append(decode(body[start:pos]))
                     else:
                         pos = start
-                        row.append(
-                            None if size < 0 else decode(b"") if empty is _EMPTY_IS_VALUE else empty
-                        )
+                        if size < 0:
+                            row.append(None)
+                        elif empty is _EMPTY_IS_VALUE:
+                            row.append(decode(b""))
+                        else:
+                            row.append(empty)  # what zero bytes mean, usually None
                 rows.append(make_row(row))
         except Exception as error:
             # The lengths of the two lists tell which value failed.

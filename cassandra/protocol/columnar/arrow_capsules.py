@@ -203,6 +203,7 @@ def _fill_array(array: _Array, column: ColumnArray) -> None:
 
 
 def _buffer_view(buffer: object) -> _View:
+    """Return a Py_buffer of `buffer`, which keeps its memory in place until it is released."""
     view = _View()
     _get_buffer(buffer, ctypes.addressof(view), 0)
     return view
@@ -237,11 +238,12 @@ def _make_release_callback(struct_type: type[ctypes.Structure]) -> Callable[[int
                 if child_release:
                     prototype(child_release)(child_address)
         released_struct.release = None
-        # Of what `_hold` keeps for an array, the first object is the list of its Py_buffers. For
-        # schemas and streams, it is not a list, and there are no buffers to release.
-        for views in held.pop(released_struct.private_data, ((),))[:1]:
-            for view in views if type(views) is list else ():
-                release_buffer(address_of(view))
+        # Drop the objects that `_hold` keeps for the struct. For an array, the first of them is the
+        # list of its Py_buffers, which must be released. Schemas and streams have no such list.
+        held_objects = held.pop(released_struct.private_data, ())
+        if held_objects and type(held_objects[0]) is list:
+            for buffer_view in held_objects[0]:
+                release_buffer(address_of(buffer_view))
 
     return release
 
@@ -275,6 +277,7 @@ def _source_of(stream: int) -> _Source:
 
 
 def _get_schema(stream: int, out: int) -> int:
+    """Fill the ArrowSchema at the address `out`; return 0, or an errno."""
     source = _source_of(stream)
     try:
         _fill_schema(_Schema.from_address(out), source.layout, "")

@@ -121,21 +121,20 @@ def cells(array: pyarrow.Array, layout: Layout) -> list[Any]:
         return with_nulls(array, series.astype(object).tolist())
     if layout.kind == "struct":
         fields = [cells(array.field(index), child) for index, child in enumerate(layout.children)]
-        return with_nulls(
-            array,
-            [dict(zip(layout.names, items, strict=True)) for items in zip(*fields, strict=True)],
-        )
+        dicts = [dict(zip(layout.names, row, strict=True)) for row in zip(*fields, strict=True)]
+        return with_nulls(array, dicts)
     # For a list, set, vector or map, convert all elements at once, then cut them into values.
     first, ends = bounds(array)
+    element_count = ends[-1]
     (child,) = layout.children
     if layout.kind == "map":
-        key, value = child.children
-        keys = cells(array.keys.slice(first, ends[-1]), key)
-        values = cells(array.items.slice(first, ends[-1]), value)
-        items: Any = list(zip(keys, values, strict=True))
+        key_layout, value_layout = child.children
+        keys = cells(array.keys.slice(first, element_count), key_layout)
+        values = cells(array.items.slice(first, element_count), value_layout)
+        elements: Any = list(zip(keys, values, strict=True))
     else:
-        items = object_array(cells(array.values.slice(first, ends[-1]), child))
-    return with_nulls(array, [items[start:end] for start, end in itertools.pairwise(ends)])
+        elements = object_array(cells(array.values.slice(first, element_count), child))
+    return with_nulls(array, [elements[start:end] for start, end in itertools.pairwise(ends)])
 
 
 def object_array(values: Sequence[Any]) -> NDArray[Any]:

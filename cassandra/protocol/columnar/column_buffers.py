@@ -109,12 +109,12 @@ class ColumnPlan:
         return ColumnArray(self.layout, row_count, 0, (None,), tuple(arrays))
 
     def _build(self, column: int, cells: Cells) -> ColumnArray:
+        """Build the column with the index `column`: of buffers, or of a list of Python objects."""
         layout = self.layout.children[column]
         if layout.kind != "object":
             return build(layout, cells)
-        return ColumnArray(
-            layout, len(cells), 0, ([*map(self._codecs[column].decode_nullable, cells)],), ()
-        )
+        objects = [*map(self._codecs[column].decode_nullable, cells)]
+        return ColumnArray(layout, len(cells), 0, (objects,), ())
 
     def _error_to_raise(
         self,
@@ -270,6 +270,7 @@ def _build_blob(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _build_text(layout: Layout, cells: Cells, null_count: int) -> Built:
+    """Build a column of strings from ASCII or UTF-8; DecodeError if the bytes are not valid."""
     cells, offsets, data = _join_cells(cells, null_count)
     # Most texts are ASCII. If all bytes are, then each cell is valid UTF-8 and need not be decoded.
     if not data.isascii():
@@ -314,12 +315,13 @@ def _build_varint64(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _build_decimal_fixed(layout: Layout, cells: Cells, null_count: int) -> Built:
+    """Build a column of Arrow decimals, which all have the precision and scale of `layout`."""
     zeros = bytes(layout.width)
+    # A decimal is a scale of four bytes and a varint of at least one.
     if any(cell is not None and len(cell) < 5 for cell in cells):
         raise DecodeError("takes at least 5 bytes")
-    return (
-        b"".join([zeros if cell is None else fixed_decimal(cell, layout) for cell in cells]),
-    ), ()
+    numbers = [zeros if cell is None else fixed_decimal(cell, layout) for cell in cells]
+    return (b"".join(numbers),), ()
 
 
 def _durations(cells: Cells) -> list[tuple[int, int, int]]:
@@ -343,6 +345,8 @@ def _build_duration(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _build_duration_parts(layout: Layout, cells: Cells, null_count: int) -> Built:
+    """Build a column of structs of months, days and nanoseconds."""
+    # Without cells, `zip` returns nothing, but there are still three columns.
     columns = [*zip(*_durations(cells), strict=True)] or [(), (), ()]
     arrays = [
         ColumnArray(part, len(cells), 0, (None, array(_CODES[part.width], column)), ())

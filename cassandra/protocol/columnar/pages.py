@@ -94,14 +94,14 @@ def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = Tr
 
     def make_layouts() -> list[Layout]:
         """Return the layout of a buffer, or of Python objects, for each column."""
-        pairs = [(layout_of(column.type), column.type) for column in metadata.page_columns]
-        return [
-            layout
-            if (_is_numeric(layout) and (typed or layout.format in _PLAIN_NUMBERS))
-            or (matrices and _is_matrix(layout))
-            else object_layout(cql_type)
-            for layout, cql_type in pairs
-        ]
+        layouts = []
+        for column in metadata.page_columns:
+            layout = layout_of(column.type)
+            is_buffer = _is_numeric(layout) and (typed or layout.format in _PLAIN_NUMBERS)
+            if not is_buffer and not (matrices and _is_matrix(layout)):
+                layout = object_layout(column.type)
+            layouts.append(layout)
+        return layouts
 
     return _cached_column_plan(metadata, ("arrays", matrices, typed), make_layouts)
 
@@ -389,15 +389,15 @@ def pandas_of_arrays(pandas: ModuleType, arrays: dict[str, Any]) -> pd.DataFrame
         dtype_kind = array.dtype.kind
         if array.ndim > 1:
             # Vectors: pandas takes one-dimensional columns only, so each cell is an array.
-            rows = [*array.data] if mask is not None else [*array]
-            columns[name] = object_array(
-                rows
-                if mask is None
-                else [
-                    None if cell_mask.any() else row
-                    for row, cell_mask in zip(rows, mask, strict=True)
+            if mask is None:
+                vectors = [*array]
+            else:
+                # If a vector is null, all its elements are masked.
+                vectors = [
+                    None if vector_mask.any() else vector
+                    for vector, vector_mask in zip(array.data, mask, strict=True)
                 ]
-            )
+            columns[name] = object_array(vectors)
         elif mask is None:
             columns[name] = array
         elif dtype_kind == "b":

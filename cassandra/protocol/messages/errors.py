@@ -132,8 +132,8 @@ class ProtocolException(ErrorMessageSub):
         return "USE_BETA flag is unset" in str(self.message)
 
     def to_exception(self) -> Exception:
-        # Web services send paging states to their clients, which may send back anything. So an
-        # invalid one gets its own class, which the application can catch.
+        # Web services send paging states to their clients, which may send back anything. So the
+        # error for an invalid paging state has its own class, which the application can catch.
         if "paging state" in str(self.message).lower():
             return InvalidPagingState(self.code, self.message, self.info)
         return self

@@ -248,6 +248,7 @@ class ResultMessage(StreamedResult):
         guard = self._guard
         guard.acquire()  # `with` takes twice as long, which is noticeable for pages of one row
         try:
+            # The page is (method, rows), or (None, error) if an earlier call failed.
             page = self._page
             if page is not None:
                 if page[0] == method:

@@ -205,13 +205,16 @@ class StreamedResult(MessageType):
         # decode the rows now, one after the other.
         if type(self).recv_row is not StreamedResult.recv_row:
             codecs = self.metadata.codecs
-            self.parsed_rows = [
-                tuple(
-                    codec.decode_nullable(value)
-                    for codec, value in zip(codecs, self.recv_row(f, len(codecs)), strict=True)
+            rows = []
+            for _ in range(count):
+                values = self.recv_row(f, len(codecs))
+                rows.append(
+                    tuple(
+                        codec.decode_nullable(value)
+                        for codec, value in zip(codecs, values, strict=True)
+                    )
                 )
-                for _ in range(count)
-            ]
+            self.parsed_rows = rows
         else:
             self.take_rows(f.read(), count)  # decoded later, when they are accessed
 
@@ -248,15 +251,17 @@ class StreamedResult(MessageType):
                 )
             self.column_metadata = list(metadata.columns)
             return
-        table = (read_string(f), read_string(f)) if is_global else None
-        self.column_metadata = [
-            ColumnMetadata(
-                *(table or (read_string(f), read_string(f))),
-                read_string(f),
-                self.read_type(f, user_type_map),
-            )
-            for _ in range(count)
-        ]
+        # The keyspace and table come once for all columns, or before each column.
+        keyspace = table = ""
+        if is_global:
+            keyspace, table = read_string(f), read_string(f)
+        columns = []
+        for _ in range(count):
+            if not is_global:
+                keyspace, table = read_string(f), read_string(f)
+            name = read_string(f)
+            columns.append(ColumnMetadata(keyspace, table, name, self.read_type(f, user_type_map)))
+        self.column_metadata = columns
 
     @classmethod
     def read_type(cls, f: BinaryIO, user_type_map: UserTypes | None) -> CqlType:
