@@ -371,7 +371,7 @@ class SetUpdateClause(ContainerUpdateClause):
     col_type = "set"
 
     def parts(self) -> list[tuple[str, list[Any]]]:
-        # Each part is the CQL of an assignment, with {} for each marker, and its values.
+        """Return (CQL with ``{}`` for each marker, values) of each assignment to the set."""
         name = self._name()
         if self.operation in ("add", "remove"):
             sign = "+" if self.operation == "add" else "-"
@@ -400,7 +400,7 @@ class ListUpdateClause(ContainerUpdateClause):
     col_type = "list"
 
     def parts(self) -> list[tuple[str, list[Any]]]:
-        # Each part is the CQL of an assignment, with {} for each marker, and its values.
+        """Return (CQL with ``{}`` for each marker, values) of each assignment to the list."""
         name = self._name()
         if self.operation == "append":
             return [(f"{name} = {name} + {{}}", [self.value])]
@@ -444,7 +444,7 @@ class MapUpdateClause(ContainerUpdateClause):
     col_type = "map"
 
     def parts(self) -> list[tuple[str, list[Any]]]:
-        # Each part is the CQL of an assignment, with {} for each marker, and its values.
+        """Return (CQL with ``{}`` for each marker, values) of each assignment to the map."""
         name = self._name()
         value, previous = self.value, self.previous
         if self.operation == "remove":
@@ -491,8 +491,8 @@ class CounterUpdateClause(AssignmentClause):
         return False  # servers would add the difference twice
 
     def text(self, markers: Sequence[str]) -> str:
-        # CQL can only add to a counter or subtract from it. The sign is in the CQL, so that the
-        # bound number is never negative.
+        # CQL can only add a number to a counter or subtract one, so the difference of the new and
+        # the old value is bound. The sign is in the CQL, so that this number is never negative.
         sign = "-" if self.value < self.previous else "+"
         name = escape_name(self.field)
         return f"{name} = {name} {sign} {markers[0]}"

@@ -161,6 +161,7 @@ class Token(BaseQueryFunction):
         return f"token({', '.join(markers)})"
 
     def bound(self) -> list[Any]:
+        # Without the columns of the partition key, the values are bound as they are.
         if self.columns is None:
             return list(self.value)
         return [

@@ -196,6 +196,11 @@ class Mapping:
         return self._row_of(arguments, is_validated_later=True)
 
     def _row_of(self, arguments: dict[str, Any], is_validated_later: bool) -> Values:
+        """Return the values of a new instance, with defaults for columns without an argument.
+
+        :param arguments: values by column name.
+        :param is_validated_later: True leaves the conversion of most values to the validation.
+        """
         row = Values(self.blank)
         # A bit for each position that the application sets.
         explicit = 0

@@ -192,10 +192,8 @@ def add_columns(
                 f"{'static' if column.static else 'not static'}; this cannot be changed."
             )
         order = (column.clustering_order or "asc").lower()
-        if server_column.kind == "clustering" and server_column.clustering_order.lower() not in (
-            order,
-            "none",
-        ):
+        server_order = server_column.clustering_order.lower()
+        if server_column.kind == "clustering" and server_order not in (order, "none"):
             warnings.append(
                 f"Existing table {table} has {column.cql} in order "
                 f"{server_column.clustering_order}, but {model.__name__} says {order}; "
@@ -341,14 +339,14 @@ def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, An
             existing_items = {
                 key: _comparable_option(item) for key, item in (existing_value or {}).items()
             }
-            if any(
-                existing_items.get(key) != _comparable_option(item) for key, item in value.items()
-            ):
-                different[name] = value
-        # The server has another value, or none because it does not have this option yet.
-        elif existing_value is None or _comparable_option(existing_value) != _comparable_option(
-            value
-        ):
+            model_items = {key: _comparable_option(item) for key, item in value.items()}
+            is_different = any(existing_items.get(key) != item for key, item in model_items.items())
+        else:
+            # The server has no value if it does not have this option yet.
+            is_different = existing_value is None or (
+                _comparable_option(existing_value) != _comparable_option(value)
+            )
+        if is_different:
             different[name] = value
     if not different:
         return []

@@ -365,6 +365,7 @@ class SelectStatement(BaseCQLStatement):
         return ", ".join(escape_name(name) for name in self.fields) if self.fields else "*"
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
+        """Return the CQL of the SELECT; see `BaseCQLStatement._text` for the parameters."""
         parts = [f"SELECT {self._selection()} FROM {self.table}", *self._where(show)]
         # Only ORDER BY ... ANN OF has a marker (for its vector). Any other ordering only has names.
         if self.ann is not None:
@@ -642,8 +643,11 @@ class DeleteStatement(BaseCQLStatement):
         return " ".join([*parts, *self._where(show), *self._condition(show, self.if_exists)])
 
     def bound(self) -> list[Any]:
-        fields = [value for clause in self.fields for value in clause.bound()]
+        # The markers of a DELETE are in the order: fields, USING, WHERE, IF.
+        values = [value for clause in self.fields for value in clause.bound()]
         timestamp = self.timestamp_normalized
-        options = [] if timestamp is None else [timestamp]
-        rest = [*self.where_clauses, *self.conditionals]
-        return fields + options + [value for clause in rest for value in clause.bound()]
+        if timestamp is not None:
+            values.append(timestamp)
+        for clause in (*self.where_clauses, *self.conditionals):
+            values += clause.bound()
+        return values

@@ -88,13 +88,16 @@ class UserTypeMetaClass(type):
         fields = {attribute: copy.copy(column) for attribute, column in fields.items()}
         database_names: set[str] = set()
         for field_name, column in fields.items():
-            # A field called `values` or `fields` would hide the method of that name.
-            if any(hasattr(base, field_name) and not field_name.startswith("_") for base in bases):
-                inherited = any(field_name in getattr(base, "__fields__", {}) for base in bases)
-                if not inherited:
-                    raise UserTypeDefinitionException(
-                        f"field '{field_name}' conflicts with built-in attribute/method"
-                    )
+            # A field called `values` or `fields` would hide the method of that name. But it may
+            # replace a field of a base.
+            hides_attribute = not field_name.startswith("_") and any(
+                hasattr(base, field_name) for base in bases
+            )
+            is_inherited = any(field_name in getattr(base, "__fields__", {}) for base in bases)
+            if hides_attribute and not is_inherited:
+                raise UserTypeDefinitionException(
+                    f"field '{field_name}' conflicts with built-in attribute/method"
+                )
             # In CQL, keys and static columns belong to tables, and a counter cannot be a field.
             if column.is_counter or column.primary_key or column.static:
                 raise UserTypeDefinitionException(
@@ -191,12 +194,11 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         """Return a dict of the values, converted for binding, by the fields' names in the
         database.
         """
-        return {
-            column.db_field_name: None
-            if self._values[name] is None
-            else column.to_database(self._values[name])
-            for name, column in self.__fields__.items()
-        }
+        fields = {}
+        for name, column in self.__fields__.items():
+            value = self._values[name]
+            fields[column.db_field_name] = None if value is None else column.to_database(value)
+        return fields
 
     def validate(self) -> None:
         """Check the fields, and convert them to the form that instances store.

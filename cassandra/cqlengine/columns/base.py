@@ -190,6 +190,8 @@ class Column(Mapped[T]):
         """Return the error for an option that the column does not have."""
         # Import `inspect` here, because that is slow, and only needed for this error.
         signature = import_module("inspect").signature
+        # The options are the parameters of the constructors of this class and its bases. A dict
+        # lists each option once.
         options = {
             option: None
             for cls in type(self).__mro__

@@ -107,8 +107,8 @@ class BaseCollectionColumn(Column[T]):
 
     @property
     def wire(self) -> Callable[[Any], Any] | None:
-        # If `to_database` does nothing but convert the elements, and they need no conversion, it
-        # need not be called.
+        # None means that values are bound as they are. That is right if `to_database` does nothing
+        # but convert the elements, and the elements need no conversion.
         only_elements = getattr(type(self).to_database, "by_elements", False)
         if only_elements and all(column.wire is None for column in self.types):
             return None
@@ -372,6 +372,7 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
         }
 
     def _stock_copier(self) -> Callable[[Any], Any]:
+        """Return a function that copies a map, with those of its items that may change in place."""
         copy_item = self.value_col._copier()
         if copy_item is None:
             # Items that cannot change in place need no copy.
@@ -449,6 +450,9 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         return value is None or not len(value)
 
     def _stock_copier(self) -> Callable[[Any], Any] | None:
+        """Return a function that copies a tuple, with those of its elements that may change in
+        place; None if none may.
+        """
         copiers = [column._copier() for column in self.types]
         # No element can change in place, so tuples need no copy.
         if all(copier is None for copier in copiers):
@@ -553,6 +557,7 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         return False
 
     def _stock_copier(self) -> Callable[[Any], Any]:
+        """Return a function that copies a vector: a list of elements, or an array of numbers."""
         copy_element = self.value_col._copier()
 
         def copy_elements(value: Any) -> object:

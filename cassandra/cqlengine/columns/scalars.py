@@ -354,15 +354,13 @@ class Inet(Column[str]):
             # Store the normal form. An IPv6 address can be written in several ways, and the same
             # address in another spelling must not count as a change.
             address = ipaddress.ip_address(value)
-            ipv4_address = getattr(address, "ipv4_mapped", None)
-            # With cassandra-driver, a string with an IPv4-mapped address (::ffff:1.2.3.4) is stored
-            # as the four bytes of the IPv4 address, so we do the same. An object of `ipaddress`
-            # keeps its sixteen bytes.
-            return str(
-                ipv4_address if ipv4_address is not None and isinstance(value, str) else address
-            )
         except ValueError:
             raise ValidationError(f"{self.label} {value!r} is not an IP address") from None
+        # With cassandra-driver, a string with an IPv4-mapped address (::ffff:1.2.3.4) is stored as
+        # the four bytes of the IPv4 address, so we do the same. An object of `ipaddress` keeps its
+        # sixteen bytes.
+        ipv4_address = getattr(address, "ipv4_mapped", None) if isinstance(value, str) else None
+        return str(address if ipv4_address is None else ipv4_address)
 
     @plain
     def to_database(self, value: object) -> Any:

@@ -346,12 +346,16 @@ def _add_change(
         # If the old value of a collection is known, only write the difference to it. An old value
         # of null counts as an empty collection: so new elements are added to those that other
         # clients have written since, and do not replace them.
-        is_known = values.stored is not None and column.update_clause is not None
+        writes_difference = values.stored is not None and column.update_clause is not None
         # If the application has set the collection, and the row's value was not read, assign the
         # whole collection.
-        if values.explicit >> position & 1 and values.unknown >> position & 1:
-            is_known = False
-        previous = _to_bind(mapping, position, column.to_python(old_value)) if is_known else None
+        is_explicit = values.explicit >> position & 1
+        is_unknown = values.unknown >> position & 1
+        if is_explicit and is_unknown:
+            writes_difference = False
+        previous = None
+        if writes_difference:
+            previous = _to_bind(mapping, position, column.to_python(old_value))
         statement.add_update(column, _to_bind(mapping, position, value), previous=previous)
 
 

@@ -235,6 +235,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return f"name the column of each value, as in {self.model.__name__}.get({key}={value!r})"
 
     def _condition_of(self, name: str, value: object) -> ConditionalClause:
+        """Return the condition of IF for one keyword argument of `iff`, such as ``age__gt=5``."""
         # Unlike a filter, a condition may compare with null.
         if value is None:
             column, operator = self._column_and_operator(name)
@@ -387,6 +388,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return super().distinct(distinct_fields)
 
     def _checked_fields(self, fields: Sequence[str]) -> Sequence[str]:
+        """Return `fields`; raise QueryException unless they are a list of the model's columns."""
         if isinstance(fields, str):
             raise QueryException(
                 f"Can't resolve fields {fields!r} in {self.model.__name__}: pass a list, "
@@ -423,6 +425,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return queryset  # type: ignore[no-any-return]
 
     def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
+        """Return the name in the database and the order ("ASC" or "DESC") of one argument of
+        `order_by`; raise QueryException unless it names a clustering column.
+        """
         name, order = super()._get_ordering_condition(colname)
         # A minus sign in front may be part of the column's name.
         if colname in self.model.__mapping__.columns:

@@ -564,6 +564,7 @@ class AbstractQuerySet(Generic[T]):
         return row
 
     def _get(self) -> Operation[Any]:
+        """Read the only row; raise an error if there are no rows, or several."""
         # Two rows are enough to see that there is more than one.
         result = yield self._request(row_limit=2)
         rows = result.current_rows
@@ -607,6 +608,7 @@ class AbstractQuerySet(Generic[T]):
         return row
 
     def _first(self) -> Operation[Any]:
+        """Read the first row; return None if no row matches."""
         result = yield self._request(row_limit=1)
         row = result.one()
         if row is None and result.has_more_pages:
@@ -622,6 +624,7 @@ class AbstractQuerySet(Generic[T]):
         return run(self._counting())
 
     def _counting(self) -> Generator[Request, Any, int]:
+        """Count the rows on the server; rows of `distinct` are read and counted here."""
         if self._distinct:
             request = self._request(tuple_factory)
             request.all_pages = True
