@@ -91,11 +91,12 @@ class _Service:
         }
 
     def serve(self, listener: socket.socket) -> None:
+        """Accept the connections of commands until `main` closes the listener."""
         while True:
             try:
                 connection, _ = listener.accept()
             except OSError:
-                return  # `main` has closed the listener, to end the process
+                return  # the listener is closed, because the process ends
             # A thread for each connection, so that `status` works while `nodetool repair` runs.
             threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
 
@@ -124,6 +125,7 @@ class _Service:
 
 
 def _send(connection: socket.socket, reply: dict[str, Any]) -> None:
+    """Send a response as one line of JSON, and close the connection."""
     with connection:
         try:
             connection.sendall(json.dumps(reply).encode() + b"\n")

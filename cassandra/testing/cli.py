@@ -95,14 +95,15 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         raise LocalClusterError(
             "-n and --dc exclude each other: --dc NAME=NODES says how many nodes there are"
         )
+    nodes: Any = 1 if arguments.nodes is None else arguments.nodes
+    if arguments.dc:
+        nodes = _datacenters(arguments.dc)
     # The option is a number of racks, or their names separated by commas.
     racks: Any = arguments.racks
     if racks is not None:
         racks = int(racks) if racks.isdigit() else racks.split(",")
     return {
-        "nodes": _datacenters(arguments.dc)
-        if arguments.dc
-        else (1 if arguments.nodes is None else arguments.nodes),
+        "nodes": nodes,
         "version": arguments.version,
         "racks": racks,
         "authentication": arguments.auth,
@@ -168,6 +169,7 @@ def _start(arguments: argparse.Namespace) -> None:
 
 
 def _stop(arguments: argparse.Namespace) -> None:
+    """Stop one cluster, or all clusters of this user, and wait until they have ended."""
     entries = all_entries() if arguments.all else [Entry(arguments.name)]
     for entry in entries:
         if arguments.all and not entry.running:
@@ -214,6 +216,7 @@ def _status(arguments: argparse.Namespace) -> None:
 
 
 def _on_node(arguments: argparse.Namespace) -> None:
+    """Carry out a command whose only argument is the number of a node, such as ``kill``."""
     progress = Progress(enabled=arguments.command == "decommission")
     progress.begin(f"{arguments.command} of node {arguments.node}")
     Entry(arguments.name).ask(arguments.command, arguments.node)
@@ -221,6 +224,7 @@ def _on_node(arguments: argparse.Namespace) -> None:
 
 
 def _restart(arguments: argparse.Namespace) -> None:
+    """Restart nodes, and wait until they are ready."""
     numbers = arguments.nodes
     progress = Progress()
     progress.begin(f"restart of node{'s' * (len(numbers) > 1)} {' and '.join(map(str, numbers))}")
@@ -229,6 +233,7 @@ def _restart(arguments: argparse.Namespace) -> None:
 
 
 def _add(arguments: argparse.Namespace) -> None:
+    """Add a node, wait until it has joined the ring, and print its number and address."""
     progress = Progress()
     progress.begin("adding a node")
     node = Entry(arguments.name).ask("add", arguments.dc, arguments.rack)
@@ -259,6 +264,7 @@ def _positive(text: str) -> int:
 
 
 def _seconds(text: str) -> float:
+    """Parse the value of an option in seconds, which must be positive."""
     try:
         seconds = float(text)
     except ValueError:
@@ -337,6 +343,7 @@ def _surroundings_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
+    """Return the parser, which sets `run` to the function that carries out the command."""
     parser = argparse.ArgumentParser(
         prog="python -m cassandra.testing",
         description="Run real Cassandra nodes on this machine, for tests.",

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from cassandra.testing.errors import MissingRequirement
@@ -125,15 +125,15 @@ def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRun
     versions = acceptable(version)
     accepted_versions = " or ".join(map(str, versions))
     rejections = []  # why each candidate is not suitable, for the error
-    for source, executable in (
-        [("the argument java=", _executable(explicit))] if explicit else _candidates()
-    ):
+    candidates: Iterable[tuple[str, str]] = _candidates()
+    if explicit:
+        candidates = [("the argument java=", _executable(explicit))]
+    for source, executable in candidates:
         try:
             runtime = inspect_java(executable, source)
         except (OSError, ValueError) as error:
-            rejections.append(
-                f"{source}: {executable}: {error.strerror if isinstance(error, OSError) else error}"
-            )
+            reason = error.strerror if isinstance(error, OSError) else error
+            rejections.append(f"{source}: {executable}: {reason}")
             continue
         if runtime.major in versions:
             return runtime

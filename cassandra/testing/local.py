@@ -254,12 +254,9 @@ class LocalCluster:
                 # either.
                 self._stop_all(graceful=False)
                 raise
-            first_address, last_address = self.contact_points[0], self.contact_points[-1]
-            addresses = (
-                first_address
-                if first_address == last_address
-                else f"{first_address} to {last_address}"
-            )
+            addresses = self.contact_points[0]
+            if len(self.contact_points) > 1:
+                addresses += f" to {self.contact_points[-1]}"
             self._progress.done(f"ready on {addresses}, port {self._port},")
             return self
 
@@ -551,17 +548,17 @@ class LocalCluster:
         """Create the directories, claim addresses, and create the supervisor, nodes and
         certificates.
         """
+        # (number, location, state) of each node. An earlier cluster in the directory gets the same
+        # nodes and addresses again, because the nodes have stored them.
         earlier_state = self._open_directory()
-        node_count = (
-            max((number for number, _, _ in earlier_state["nodes"]), default=0)
-            if earlier_state
-            else len(self._locations)
-        )
-        subnet = claim_subnet(
-            node_count,
-            self._ports(),
-            required_number=earlier_state["subnet"] if earlier_state else None,
-        )
+        if earlier_state:
+            node_states = earlier_state["nodes"]
+            required_subnet = earlier_state["subnet"]
+        else:
+            node_states = [(n, location, "new") for n, location in enumerate(self._locations, 1)]
+            required_subnet = None
+        node_count = max((number for number, _, _ in node_states), default=0)
+        subnet = claim_subnet(node_count, self._ports(), required_number=required_subnet)
         try:
             self._supervisor = Supervisor(keep=[subnet.lock.fileno()])
         finally:
@@ -574,17 +571,9 @@ class LocalCluster:
             if self._is_own_directory:
                 self._supervisor.cleanup(self._directory)
             else:
-                for name in (
-                    _STATE_FILE,
-                    _TLS_DIRECTORY,
-                    *(f"node{number}" for number in range(1, node_count + 1)),
-                ):
+                node_names = [f"node{number}" for number in range(1, node_count + 1)]
+                for name in (_STATE_FILE, _TLS_DIRECTORY, *node_names):
                     self._supervisor.cleanup(os.path.join(self._directory, name))
-        node_states = (
-            earlier_state["nodes"]
-            if earlier_state
-            else [(n, location, "new") for n, location in enumerate(self._locations, 1)]
-        )
         for number, location, state in node_states:
             node = LocalNode(
                 number,
@@ -609,10 +598,8 @@ class LocalCluster:
         :returns: the state of the earlier cluster, or None if the directory is new.
         """
         if self._directory_argument is None:
-            self._directory, self._is_own_directory = (
-                os.path.realpath(tempfile.mkdtemp(prefix="turbocql-")),
-                True,
-            )
+            self._directory = os.path.realpath(tempfile.mkdtemp(prefix="turbocql-"))
+            self._is_own_directory = True
             return None
         self._is_own_directory = not os.path.exists(self._directory_argument)
         os.makedirs(self._directory_argument, exist_ok=True)

@@ -166,6 +166,7 @@ class LocalNode:
         self.state = "stopped"
 
     def _signal(self, number: int, required: str, verb: str) -> None:
+        """Send a signal to the process; LocalClusterError unless its state is `required`."""
         if self.state != required or self._supervisor is None or self.pid is None:
             raise LocalClusterError(f"cannot {verb} node {self.number}: it is {self.state}")
         # If there is no process any more, `check` raises an error with its log.
@@ -173,6 +174,7 @@ class LocalNode:
             self.check()
 
     def _end(self, number: int, timeout: float) -> bool:
+        """Send a signal that ends the process; return False if it still runs after `timeout`."""
         assert self._supervisor is not None
         assert self.pid is not None
         self._supervisor.signal(self.pid, number)

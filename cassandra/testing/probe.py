@@ -135,6 +135,7 @@ class Probe:
         return header.opcode, response_body
 
     def _receive(self, count: int) -> bytes:
+        """Wait for the next `count` bytes; ProbeError if the node closes the connection."""
         received = bytearray()
         while len(received) < count:
             chunk = self._socket.recv(count - len(received))

@@ -74,6 +74,7 @@ class Progress:
         self._write(f"{chr(13) + chr(27) + '[K' if self._live and over else ''}turbocql: {text}\n")
 
     def _write(self, text: str) -> None:
+        """Print `text` without a line end, if output is enabled."""
         if not self._enabled:
             return
         try:

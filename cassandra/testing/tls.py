@@ -198,6 +198,7 @@ class Authority:
         return ssl.create_default_context(cafile=self.path)
 
     def _load(self) -> tuple[x509.Certificate, Any]:
+        """Read the certificate and the private key of this CA from their files."""
         from cryptography import x509
         from cryptography.hazmat.primitives import serialization
 
@@ -207,6 +208,7 @@ class Authority:
             return certificate, serialization.load_pem_private_key(stream.read(), None)
 
     def _new_key(self) -> PrivateKey:
+        """Return a new private key: RSA if the number of bits was chosen, otherwise ECDSA."""
         from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
         if self._bits is None:
@@ -248,9 +250,18 @@ class Authority:
         )
         if issuer is None:
             # Python's default contexts verify strictly since 3.13. They require a CA to declare its
-            # usage: digital signatures (1st argument), signing of certificates (6th) and of
-            # revocation lists (7th).
-            usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
+            # usage.
+            usage = x509.KeyUsage(
+                digital_signature=True,
+                content_commitment=False,
+                key_encipherment=False,
+                data_encipherment=False,
+                key_agreement=False,
+                key_cert_sign=True,
+                crl_sign=True,  # certificate revocation lists
+                encipher_only=False,
+                decipher_only=False,
+            )
             certificate = builder.add_extension(usage, True).sign(key, hashes.SHA256())
         else:
             issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer._key.public_key())

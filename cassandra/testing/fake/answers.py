@@ -142,6 +142,7 @@ class Message(Answer):
         request.connection.send(request.stream, opcode, flags, body)
 
     def envelope(self, request: Request) -> tuple[int, int, bytes]:
+        """Return (opcode, flags, body), with the optional fields before the message in the body."""
         body = self._encode(request)
         tracing_id = self._tracing_id
         payload = self._payload
@@ -265,7 +266,9 @@ def metadata_id_of(columns: Columns) -> bytes:
 
     :param columns: (name, type) pairs.
     """
-    return hashlib.md5(repr([(name, str(kind)) for name, kind in columns]).encode()).digest()
+    # Equal columns must get equal ids, so derive the id from their names and types.
+    description = repr([(name, str(cql_type)) for name, cql_type in columns])
+    return hashlib.md5(description.encode()).digest()
 
 
 class _Rows:
@@ -306,13 +309,13 @@ class _Rows:
         return self._body(request, self._encoded, paging_state)
 
     def page(self, request: Request) -> bytes:
+        """Return the body with the page that the paging state of the request asks for."""
         # Our paging state is the index of the next row, in four bytes.
         start = int.from_bytes(request.paging_state or b"", "big")
         end = start + (request.page_size or len(self._encoded))
-        more = end < len(self._encoded)
-        return self._body(
-            request, self._encoded[start:end], end.to_bytes(4, "big") if more else None
-        )
+        has_more = end < len(self._encoded)
+        next_state = end.to_bytes(4, "big") if has_more else None
+        return self._body(request, self._encoded[start:end], next_state)
 
     def _body(
         self, request: Request, encoded: Sequence[bytes], paging_state: bytes | None

@@ -241,9 +241,8 @@ class ServerConnection(asyncio.Protocol):
         out = self._out
         if out and self._transport is not None and not self._ended:
             self._out = []
-            self._transport.write(
-                pack(out, self.compression == "lz4") if self._framed else b"".join(out)
-            )
+            is_compressed = self.compression == "lz4"
+            self._transport.write(pack(out, is_compressed) if self._framed else b"".join(out))
 
     def write_raw(self, data: bytes) -> None:
         """Write bytes unchanged, after all queued bytes."""
@@ -257,8 +256,11 @@ class ServerConnection(asyncio.Protocol):
         return pack([envelope], self.compression == "lz4") if self._framed else envelope
 
     def _envelope(self, stream: int, opcode: int, flags: int, body: bytes) -> bytes:
+        """Return the envelope of a response: a header, and the body, compressed if necessary."""
         version = self.version
-        if self.compression == "lz4" and not self._framed and body and self.started and version < 5:
+        # Since version 5, the frames around envelopes are compressed instead.
+        compresses_bodies = self.compression == "lz4" and not self._framed and version < 5
+        if compresses_bodies and body and self.started:
             body = len(body).to_bytes(4, "big") + lz4_compress(body)
             flags |= _COMPRESSED
         return _HEADER.pack(0x80 | version, flags, stream, opcode, len(body)) + body

@@ -55,6 +55,7 @@ class DefaultAnswers:
         return message(Opcode.SUPPORTED, string_multimap(supported))
 
     def _on_startup(self, request: Request) -> Message:
+        """Answer STARTUP: with READY, or with AUTHENTICATE if the node requires a login."""
         compression = request.options.get("COMPRESSION")
         if compression is not None and compression not in self.supported.get("COMPRESSION", ()):
             return error(ErrorCode.PROTOCOL_ERROR, f"Unknown compression algorithm: {compression}")
@@ -64,6 +65,7 @@ class DefaultAnswers:
         return message(Opcode.READY, b"")
 
     def _on_auth_response(self, request: Request) -> Message:
+        """Answer AUTH_RESPONSE: check the user name and the password."""
         if self._credentials is None:
             return error(ErrorCode.PROTOCOL_ERROR, "Unexpected message AUTH_RESPONSE")
         username, password = self._credentials
@@ -122,6 +124,7 @@ class DefaultAnswers:
         return error(ErrorCode.INVALID, f"nothing is primed for {description}{hint}")
 
     def _use(self, request: Request, name: str) -> Message:
+        """Answer USE: set the connection's keyspace; `name` is quoted as in CQL."""
         keyspace = name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
         # If `keyspaces` is None, the node accepts any name, so that a test need not declare its
         # keyspaces.
@@ -131,6 +134,7 @@ class DefaultAnswers:
         return set_keyspace(keyspace)
 
     def _on_prepare(self, request: Request) -> Message:
+        """Answer PREPARE, and remember the statement for later EXECUTEs."""
         text = request.query or ""
         prepared = self._statements.get(text)
         if prepared is None:
@@ -173,6 +177,7 @@ class DefaultAnswers:
         return self._unprimed(request, f"the batch of {', '.join(map(repr, request.queries))}")
 
     def _unprepared(self, query_id: bytes) -> Message:
+        """Return the error UNPREPARED, after which a client prepares the statement again."""
         text = (
             f"Prepared query with ID {query_id.hex()} not found "
             "(either the query was not prepared on this host)"

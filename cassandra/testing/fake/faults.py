@@ -51,6 +51,8 @@ def silence() -> Answer:
 
 
 class _Delay(Answer):
+    """Sends an answer some seconds after the request. Made by `delay`."""
+
     __slots__ = ("_answer", "_seconds")
 
     def __init__(self, seconds: float, answer: Answer) -> None:
@@ -99,6 +101,7 @@ class Held:
         self.request.connection.node.post(self._chosen(answer).perform, self.request)
 
     def _chosen(self, answer: Answerable | None) -> Answer:
+        """Mark the request as released, and return the answer to send."""
         if self.released:
             raise RuntimeError(f"{self.request!r} was answered already")
         self.released = True
@@ -134,6 +137,7 @@ class Hold(Answer):
         self._open = False  # True after `open`: requests are no longer held
 
     def perform(self, request: Request) -> None:
+        """Hold the request back, or answer it by the default if the hold was opened."""
         with self._arrived:
             if not self._open:
                 self._held.append(Held(request, self._default))
@@ -233,6 +237,8 @@ def reset() -> Answer:
 
 
 class _HalfFrame(Answer):
+    """Sends the first bytes of a response, and breaks the connection. Made by `half_frame`."""
+
     __slots__ = ("_answer", "_cut", "_then")
 
     def __init__(self, answer: Answer, cut: int, then: str) -> None:
@@ -241,6 +247,7 @@ class _HalfFrame(Answer):
         self._then = then
 
     def perform(self, request: Request) -> None:
+        """Send the first `_cut` bytes of the response, and then hang or close the connection."""
         connection = request.connection
         frame = connection.wire_bytes(request.stream, *self._answer.envelope(request))
         connection.write_raw(frame[: self._cut])
@@ -266,6 +273,8 @@ def half_frame(answer: Answerable, cut: int, then: str = "close") -> Answer:
 
 
 class _Corrupted(Answer):
+    """Sends a response with one flipped bit. Made by `corrupted`."""
+
     __slots__ = ("_answer", "_index")
 
     def __init__(self, answer: Answer, index: int) -> None:
@@ -324,6 +333,8 @@ def raw(data: bytes) -> Answer:
 
 
 class _Dribble(Answer):
+    """Sends a response in small pieces. Made by `dribble`."""
+
     __slots__ = ("_answer", "_size")
 
     def __init__(self, answer: Answer, size: int) -> None:
@@ -336,6 +347,7 @@ class _Dribble(Answer):
         self._next(connection, frame, 0)
 
     def _next(self, connection: ServerConnection, frame: bytes, start: int) -> None:
+        """Send the piece of `frame` that begins at `start`, and schedule the next piece."""
         end = start + self._size
         connection.write_raw(frame[start:end])
         if end < len(frame):
@@ -356,6 +368,8 @@ def dribble(answer: Answerable, size: int = 1) -> Answer:
 
 
 class _OnStream(Answer):
+    """Sends a response on another stream. Made by `on_stream`."""
+
     __slots__ = ("_answer", "_stream")
 
     def __init__(self, answer: Answer, stream: int) -> None:
@@ -376,6 +390,8 @@ def on_stream(answer: Answerable, stream: int) -> Answer:
 
 
 class _Duplicate(Answer):
+    """Sends an answer several times. Made by `duplicate`."""
+
     __slots__ = ("_answer", "_times")
 
     def __init__(self, answer: Answer, times: int) -> None:
@@ -397,6 +413,8 @@ def duplicate(answer: Answerable, times: int = 2) -> Answer:
 
 
 class _OutOfOrder(Answer):
+    """Answers groups of requests in reverse order. Made by `out_of_order`."""
+
     __slots__ = ("_answer", "_count", "_waiting")
 
     def __init__(self, answer: Answer, count: int) -> None:
@@ -405,6 +423,7 @@ class _OutOfOrder(Answer):
         self._waiting: list[Request] = []
 
     def perform(self, request: Request) -> None:
+        """Let the request wait; if its group is complete, answer the group in reverse order."""
         self._waiting.append(request)
         if len(self._waiting) >= self._count:
             # Replace the list first, so that the next request begins a new group.

@@ -52,6 +52,7 @@ class NodeThread:
         self._thread.start()
 
     def _run(self) -> None:
+        """Run the event loop until it is stopped. This is the function of the thread."""
         asyncio.set_event_loop(self.loop)
         try:
             self.loop.run_forever()
@@ -174,6 +175,7 @@ class NodeThread:
     def _adopted(
         self, accepting: set[asyncio.Task[Any]], sock: socket.socket, task: asyncio.Task[Any]
     ) -> None:
+        """Called when the task that sets up a new connection has ended."""
         accepting.discard(task)
         # Without a connection (the node was stopped, the client has disconnected, or TLS failed),
         # nobody else closes the socket.
@@ -195,6 +197,7 @@ class NodeThread:
             self.loop.call_soon_threadsafe(self._drain)
 
     def _drain(self) -> None:
+        """Make all calls that `post` has queued."""
         self._is_drain_scheduled = False
         posted = self._posted
         while posted:

@@ -82,6 +82,7 @@ class KeyspacesNode(FakeNode):
         self._refusals = requests
 
     def _on_auth_response(self, request: Request) -> Message:
+        """Answer AUTH_RESPONSE. With `sigv4`, any well-formed signature is accepted."""
         token = request.token or b""
         if not self._sigv4:
             return super()._on_auth_response(request)
@@ -94,6 +95,7 @@ class KeyspacesNode(FakeNode):
         return message(Opcode.AUTH_SUCCESS, long_bytes(None))
 
     def _on_query(self, request: Request) -> Message:
+        """Answer as the service does: refuse some requests, and create tables asynchronously."""
         text = request.query or ""
         if _STATUS.search(text):
             return self._statuses()
@@ -107,6 +109,7 @@ class KeyspacesNode(FakeNode):
         return super()._on_query(request)
 
     def _on_batch(self, request: Request) -> Message:
+        """Refuse logged and large batches, as the service does."""
         if request.batch_type == _LOGGED:
             return _invalid("Logged batches are not supported")
         if len(request.statements) > self.most_in_a_batch:

@@ -278,6 +278,7 @@ class FakeNode(DefaultAnswers):
         self.port = self._reservation.getsockname()[1]
 
     def _listen(self) -> None:
+        """Begin to accept connections; do nothing if the node accepts them already."""
         if self._listener is not None:
             return
         # SO_REUSEADDR allows this socket to bind the port of the reserving socket (`_reserve`).
@@ -305,6 +306,7 @@ class FakeNode(DefaultAnswers):
         return ServerConnection(self)
 
     def _close(self) -> None:
+        """Close everything for `stop`. Runs on the node's event loop."""
         self._closed = True
         self._stop_listening()
         for connection in list(self._connections):
@@ -486,6 +488,7 @@ class FakeNode(DefaultAnswers):
         self._running().call(self._apply_reading)
 
     def _apply_reading(self) -> None:
+        """Make all connections read, or not read, as the flag `_reading` says."""
         for connection in list(self._connections):
             if self._reading:
                 connection.resume_reading()

@@ -174,10 +174,8 @@ def _parameters(request: Request, reader: BodyReader) -> None:
         # With names, each value follows its name (section 4.1.4).
         if flags & _NAMES:
             pairs = [(reader.string(), reader.value()) for _ in range(reader.short())]
-            request.names, request.values = (
-                [name for name, _ in pairs],
-                [value for _, value in pairs],
-            )
+            request.names = [name for name, _ in pairs]
+            request.values = [value for _, value in pairs]
         else:
             request.values = [reader.value() for _ in range(reader.short())]
     if flags & _PAGE_SIZE:

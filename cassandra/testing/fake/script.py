@@ -19,12 +19,17 @@ _WITH_TEXT = frozenset({Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH})
 
 
 def _by_text(text: str) -> Callable[[Request], bool]:
-    return lambda request: (
+    """Return a function that says if a request executes this CQL, or a batch with it."""
+
+    def matches(request: Request) -> bool:
         # A PREPARE has CQL too, but does not match: a prime for CQL answers the execution of a
         # statement.
-        request.opcode in _WITH_TEXT
-        and (request.query == text or (bool(request.statements) and text in request.queries))
-    )
+        if request.opcode not in _WITH_TEXT:
+            return False
+        is_in_batch = bool(request.statements) and text in request.queries
+        return request.query == text or is_in_batch
+
+    return matches
 
 
 def _by_pattern(pattern: re.Pattern[str]) -> Callable[[Request], bool]:

@@ -124,12 +124,12 @@ class Scylla:
         self.schema: dict[str, list[dict[str, Any]]] = {}
 
     def _members(self) -> list[Member]:
-        return [
-            Member(
-                node.host_id, node.shards, self.ignore_msb, [int(token) for token in node.tokens]
-            )
-            for node in self.nodes
-        ]
+        """Return the nodes in the form that `Placement` needs."""
+        members = []
+        for node in self.nodes:
+            tokens = [int(token) for token in node.tokens]
+            members.append(Member(node.host_id, node.shards, self.ignore_msb, tokens))
+        return members
 
     def shards_of(self, place: int) -> int:
         """Return the number of shards of a node.

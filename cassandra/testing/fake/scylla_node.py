@@ -64,6 +64,7 @@ class ScyllaNode(FakeNode):
     # -- connections -------------------------------------------------------------------------------
 
     def _listen(self) -> None:
+        """Listen on the ordinary port and, if the node has one, on the shard-aware port."""
         super()._listen()
         has_port = self.scylla.shard_aware_port and self.scylla.shard_aware
         if not has_port or self._shard_listener is not None:
@@ -149,23 +150,24 @@ class ScyllaNode(FakeNode):
     def _make_prepared(self, text: str) -> Prepared:
         """Describe a statement by the columns of its table, if `Scylla.tables` has it."""
         table_match = _TABLE_NAME.search(text)
-        table = (
-            self.scylla.tables.get((table_match[1], table_match[2]))
-            if table_match is not None
-            else None
-        )
-        if table_match is None or table is None:
+        if table_match is None:
+            return super()._make_prepared(text)
+        keyspace, table_name = table_match[1], table_match[2]
+        table = self.scylla.tables.get((keyspace, table_name))
+        if table is None:
             return super()._make_prepared(text)
         marker_names = _markers(text)
+        # A client can only route the statement if all columns of the partition key are bound.
+        pk_indexes: Sequence[int] = ()
+        if set(table.key) <= set(marker_names):
+            pk_indexes = [marker_names.index(name) for name in table.key]
         return Prepared(
             text,
             [(name, table.columns.get(name, "int")) for name in marker_names],
             _result_columns(text, table),
-            [marker_names.index(name) for name in table.key]
-            if set(table.key) <= set(marker_names)
-            else (),
-            keyspace=table_match[1],
-            table=table_match[2],
+            pk_indexes,
+            keyspace=keyspace,
+            table=table_name,
         )
 
     def _on_execute(self, request: Request) -> Answer:
@@ -242,6 +244,7 @@ def _markers(text: str) -> list[str]:
 
 
 def _result_columns(text: str, table: Table) -> list[tuple[str, str]]:
+    """Return (name, type) of each column that a SELECT returns; [] for other statements."""
     selected = _SELECTED.match(text)
     if selected is None:
         return []

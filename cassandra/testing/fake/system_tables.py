@@ -168,11 +168,11 @@ def _table(node: FakeNode, name: str) -> Table | None:
         return _rows_of_nodes(_PEERS, node.peers)
     if name == "system.peers_v2" and node.has_peers_v2:
         return _rows_of_nodes(_PEERS_V2, node.peers)
-    columns = (
-        SCHEMA_TABLES.get(name)
-        or (SCHEMA_TABLES_OF_5_0.get(name) if node.has_peers_v2 else None)
-        or (CLIENT_ROUTES if name == "system.client_routes" and node.has_client_routes else None)
-    )
+    columns = SCHEMA_TABLES.get(name)
+    if columns is None and node.has_peers_v2:
+        columns = SCHEMA_TABLES_OF_5_0.get(name)
+    if name == "system.client_routes" and node.has_client_routes:
+        columns = CLIENT_ROUTES
     return (columns, node.schema.get(name, ())) if columns is not None else None
 
 
@@ -197,18 +197,17 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
     columns, rows = table
     column_types = dict(columns)
     selection = match["columns"].strip()
-    selected = (
-        list(column_types)
-        if selection == "*"
-        else [part.strip().lower() for part in selection.split(",")]
-    )
+    selected = [part.strip().lower() for part in selection.split(",")]
+    if selection == "*":
+        selected = list(column_types)
     # A real server raises this error too. Drivers react to it by reading other tables or columns.
     unknown = [column for column in selected if column not in column_types]
     if unknown:
         return _refusal(f"Undefined column name {unknown[0]} in table {name}")
     # Filter the rows by the conditions of WHERE.
     bound_values = iter(request.values)
-    for condition_text in _AND.split(match["where"].strip()) if match["where"] else ():
+    condition_texts = _AND.split(match["where"].strip()) if match["where"] else []
+    for condition_text in condition_texts:
         condition = _CONDITION.match(condition_text.strip())
         if condition is None or condition[1].lower() not in column_types:
             return _refusal(f"this node does not understand the condition {match['where']!r}")
@@ -221,11 +220,12 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
         }
         # Compare values as strings, because we do not convert the literals of the WHERE clause.
         rows = [row for row in rows if str(row.get(column)) in values]
+    keyspace, _, bare_name = name.partition(".")
     return paged(
         [(column, column_types[column]) for column in selected],
         [[row.get(column) for column in selected] for row in rows],
-        keyspace=name.partition(".")[0],
-        table=name.partition(".")[2],
+        keyspace=keyspace,
+        table=bare_name,
     )
 
 

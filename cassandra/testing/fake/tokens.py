@@ -16,6 +16,7 @@ def _rotated(value: int, by: int) -> int:
 
 
 def _mixed(value: int) -> int:
+    """Return the finalization mix of MurmurHash3 (fmix64)."""
     value ^= value >> 33
     value = value * 0xFF51AFD7ED558CCD & _MASK
     value ^= value >> 33
@@ -43,17 +44,18 @@ def token_of(key: bytes) -> int:
         first = (_rotated(first, 27) + second) * 5 + 0x52DCE729 & _MASK
         second ^= _rotated(high * _C2 & _MASK, 33) * _C1 & _MASK
         second = (_rotated(second, 31) + first) * 5 + 0x38495AB5 & _MASK
-    # Mix in the rest of the key, and finalize. The token is the first half, as a signed number.
-    second ^= _rotated(_signed_tail(key[blocks_end + 8 :]) * _C2 & _MASK, 33) * _C1 & _MASK
-    first ^= (
-        _rotated(_signed_tail(key[blocks_end : blocks_end + 8]) * _C1 & _MASK, 31) * _C2 & _MASK
-    )
+    # Mix in the rest of the key, and finalize.
+    low = _signed_tail(key[blocks_end : blocks_end + 8])
+    high = _signed_tail(key[blocks_end + 8 :])
+    second ^= _rotated(high * _C2 & _MASK, 33) * _C1 & _MASK
+    first ^= _rotated(low * _C1 & _MASK, 31) * _C2 & _MASK
     first ^= len(key)
     second ^= len(key)
     first = first + second & _MASK
     second = second + first & _MASK
     first, second = _mixed(first), _mixed(second)
     first = first + second & _MASK
+    # The token is the first half, as a signed number.
     token = first - (1 << 64) if first >> 63 else first
     # The smallest number is not used as a token: Cassandra replaces it by the largest one.
     return (1 << 63) - 1 if token == -(1 << 63) else token

@@ -70,6 +70,7 @@ def _varint(number: int) -> bytes:
 
 
 def _decimal(number: decimal.Decimal | int | float | str) -> bytes:
+    """Encode a decimal: the scale in four bytes, and the digits as a varint."""
     sign, digits, exponent = decimal.Decimal(number).as_tuple()
     assert isinstance(exponent, int)
     # The scale of a CQL decimal is the negative exponent. Join the digits as a string, because
@@ -79,11 +80,11 @@ def _decimal(number: decimal.Decimal | int | float | str) -> bytes:
 
 
 def _timestamp(moment: datetime.datetime | int) -> bytes:
+    """Encode a timestamp as milliseconds since 1970; a datetime without time zone is in UTC."""
     if isinstance(moment, datetime.datetime):
-        aware = (
-            moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.timezone.utc)
-        )
-        moment = (aware - _EPOCH) // datetime.timedelta(milliseconds=1)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=datetime.timezone.utc)
+        moment = (moment - _EPOCH) // datetime.timedelta(milliseconds=1)
     return struct.pack(">q", moment)
 
 
@@ -159,14 +160,13 @@ def _scalar(name: str) -> Type:
     scalar = _SCALARS.get(name)
     if scalar is None:
         raise ValueError(f"no CQL type is called {name!r}")
-    native_option, custom_option = (
-        scalar.option.to_bytes(2, "big"),
-        _custom(_MARSHAL + scalar.class_name),
-    )
+    class_name = _MARSHAL + scalar.class_name
+    native_option = scalar.option.to_bytes(2, "big")
+    custom_option = _custom(class_name)
     return Type(
         lambda version: native_option if version >= scalar.since else custom_option,
         scalar.encode,
-        _MARSHAL + scalar.class_name,
+        class_name,
         scalar.width,
     )
 
@@ -179,6 +179,8 @@ def _cell(kind: Type, value: object) -> bytes:
 
 
 def _sequence(element: Type, option: int, class_name: str) -> Type:
+    """Return the type of a list or set; `option` is its number in the protocol."""
+
     def encode(values: Collection[Any]) -> bytes:
         return len(values).to_bytes(4, "big") + b"".join(_cell(element, value) for value in values)
 
@@ -189,11 +191,12 @@ def _sequence(element: Type, option: int, class_name: str) -> Type:
 
 
 def _map(key: Type, value: Type) -> Type:
+    """Return the type of a map."""
+
     def encode(values: Mapping[Any, Any] | Collection[tuple[Any, Any]]) -> bytes:
-        items = values.items() if isinstance(values, Mapping) else values
-        return len(values).to_bytes(4, "big") + b"".join(
-            _cell(key, k) + _cell(value, v) for k, v in items
-        )
+        pairs = values.items() if isinstance(values, Mapping) else values
+        cells = [_cell(key, map_key) + _cell(value, map_value) for map_key, map_value in pairs]
+        return len(values).to_bytes(4, "big") + b"".join(cells)
 
     def encode_option(version: int) -> bytes:
         return _MAP_OPTION + key.option(version) + value.option(version)
@@ -204,6 +207,8 @@ def _map(key: Type, value: Type) -> Type:
 
 
 def _tuple(fields: Sequence[Type]) -> Type:
+    """Return the type of a tuple. A value may lack the last fields."""
+
     def encode(values: Sequence[Any]) -> bytes:
         return b"".join(_cell(field, value) for field, value in zip(fields, values, strict=False))
 

@@ -278,6 +278,7 @@ class _ApplicationSide(asyncio.Protocol):
         self._unsent.clear()
 
     def data_received(self, data: bytes) -> None:
+        """Forward bytes of the application to the node, and record the requests in them."""
         if self._node is None:
             self._unsent.append(data)
         else:
@@ -316,6 +317,7 @@ class _ApplicationSide(asyncio.Protocol):
             self.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
+        """Close the connection to the node when the application has closed its own."""
         self._recorder._links.discard(self)
         if self._connecting is not None:
             self._connecting.cancel()

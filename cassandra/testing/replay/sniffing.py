@@ -213,11 +213,9 @@ def answer_without_secrets(answer: Answer, text: str) -> Answer:
     content = reader.rest()
     prefix = body[: len(body) - len(content)]
     if warnings:
-        old, new = (
-            string_list(items)
-            for items in (warnings, [message_without_secrets(item, text) for item in warnings])
-        )
-        prefix = prefix.replace(old, new, 1)
+        masked_warnings = [message_without_secrets(warning, text) for warning in warnings]
+        # Replace the warnings where they are: between the tracing id and the custom payload.
+        prefix = prefix.replace(string_list(warnings), string_list(masked_warnings), 1)
     if opcode == Opcode.ERROR:
         reader = BodyReader(content)
         code = reader.take(4)

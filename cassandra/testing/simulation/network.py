@@ -176,6 +176,7 @@ class Network:
         return all(link.ends[0].port != port for link in self.links)
 
     def _free_port(self) -> int:
+        """Return the next local port that no connection uses, from the range of Linux."""
         while True:
             self._next_port += 1
             if self._next_port > 60_999:
@@ -489,6 +490,9 @@ class SimulatedTransport(asyncio.Transport):
         return b"".join(parts)
 
     def _on_fin(self) -> None:
+        """Inform the protocol that the peer sends nothing more. As in asyncio, close the transport
+        unless `eof_received` returns True.
+        """
         protocol: Any = self._protocol
         if protocol.eof_received():
             self._reading = False
@@ -539,6 +543,7 @@ class SimulatedTransport(asyncio.Transport):
             self._read_soon()
 
     def _on_rst(self) -> None:
+        """End the connection at once, and drop all unread bytes: the peer has aborted it."""
         self.is_reset = True
         self._inbox.clear()
         if self._protocol is None:
@@ -557,6 +562,7 @@ class SimulatedTransport(asyncio.Transport):
     # -- writing -----------------------------------------------------------------------------------
 
     def write(self, data: Any) -> None:
+        """Send data, or buffer what does not fit into the peer's socket buffer."""
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"data must be bytes, not {type(data).__name__}")
         if self._sends_fin and not self._closing:
@@ -622,6 +628,7 @@ class SimulatedTransport(asyncio.Transport):
         return True
 
     def write_eof(self) -> None:
+        """Send FIN after the buffered data. The peer may still send."""
         if self._closing or self._sends_fin:
             return
         if self._buffer:
@@ -635,6 +642,7 @@ class SimulatedTransport(asyncio.Transport):
         return self._closing
 
     def close(self) -> None:
+        """Stop reading, and end the connection when the buffer is sent."""
         if self._closing:
             return
         self._closing = True

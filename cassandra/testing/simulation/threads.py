@@ -66,6 +66,7 @@ class _Carrier:
         self._is_due.release()
 
     def _run(self) -> None:
+        """Do the work that `run` passes, one after the other, until it passes None."""
         while True:
             self._is_due.acquire()
             work = self._work
@@ -98,6 +99,7 @@ class _Strand:
         self.carrier: _Carrier | None = None  # the real thread, from `start` on
 
     def start(self) -> None:
+        """Make the strand ready to run, on a real thread: one that has no work, or a new one."""
         self._is_alive = True
         self.carrier = self._threads.idle.pop() if self._threads.idle else _Carrier()
         self.ident = self.carrier.thread.ident
@@ -143,7 +145,11 @@ class _Waiter:
         self._is_free = is_free
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        limit = (None if timeout < 0 else timeout) if blocking else 0.0
+        """Let other threads run until the lock is free, and take it; False after the timeout."""
+        # As for `threading.Lock`, a negative timeout means no limit.
+        limit = None if timeout < 0 else timeout
+        if not blocking:
+            limit = 0.0
         if not self._threads.wait(self._can_be_taken, self._threads.deadline(limit)):
             return False
         self._is_free = False
