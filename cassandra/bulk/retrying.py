@@ -10,18 +10,21 @@ from cassandra.errors import (
     ConnectionBusy,
     ConnectionException,
     FunctionFailure,
+    LoginNotChecked,
     NoConnectionsAvailable,
     NoHostAvailable,
     OperationTimedOut,
+    ProtocolVersionUnsupported,
     RateLimitReached,
     ReadFailure,
     RequestExecutionException,
     RequestThrottled,
     RequestValidationException,
     SessionShutdown,
+    Unauthorized,
     WriteFailure,
 )
-from cassandra.protocol.messages.errors import ServerError
+from cassandra.protocol.messages.errors import PreparedQueryNotFound, ServerError
 
 RETRIES = 10  # how often one request is repeated
 LONGEST_DELAY = 5.0  # seconds
@@ -37,7 +40,23 @@ _PASSING = (
     RequestThrottled,
     ServerError,
 )
-_LASTING = (AuthenticationFailed, FunctionFailure, RequestValidationException, SessionShutdown)
+_LASTING = (
+    AuthenticationFailed,
+    FunctionFailure,
+    ProtocolVersionUnsupported,
+    RequestValidationException,
+    SessionShutdown,
+)
+# Subclasses of those in _LASTING that may pass all the same:
+# * The server could not read its table of passwords.
+# * The server has forgotten a statement right after it was prepared, because its cache of prepared
+#   statements is too small for all of its clients.
+# * "Too many requests" is a RequestValidationException for compatibility only.
+_PASSING_SUBCLASSES = (LoginNotChecked, PreparedQueryNotFound, RateLimitReached)
+
+# The begin of the message of an Unauthorized error if the server could not read its table of
+# permissions.
+_PERMISSIONS_UNREAD = "Unable to perform authorization"
 
 # Failure codes of a replica's read that would come again if the read was repeated: too many
 # tombstones, too much data, too many indexes. See native_protocol_v5.spec, section 9, Read_failure,
@@ -119,10 +138,10 @@ def may_pass(error: BaseException) -> bool:
 
     :param error: the error of the last attempt.
     """
-    # RateLimitReached means "too many requests", so it may pass. It is a RequestValidationException
-    # for compatibility only.
-    if isinstance(error, RateLimitReached):
+    if isinstance(error, _PASSING_SUBCLASSES):
         return True
+    if isinstance(error, Unauthorized):
+        return _PERMISSIONS_UNREAD in str(error)
     return isinstance(error, _PASSING) and not isinstance(error, _LASTING)
 
 

@@ -17,9 +17,11 @@ from cassandra.errors import (
     ConnectionException,
     FunctionFailure,
     InvalidRequest,
+    LoginNotChecked,
     LoginRefused,
     NoHostAvailable,
     OperationTimedOut,
+    ProtocolVersionUnsupported,
     RateLimitReached,
     ReadFailure,
     RequestThrottled,
@@ -30,7 +32,11 @@ from cassandra.errors import (
     WriteTimeout,
     refused_everywhere,
 )
-from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerError
+from cassandra.protocol.messages.errors import (
+    OverloadedErrorMessage,
+    PreparedQueryNotFound,
+    ServerError,
+)
 
 
 def test_the_delay_before_a_retry_is_none_for_permanent_errors() -> None:
@@ -51,8 +57,12 @@ def test_the_delay_before_a_retry_is_none_for_permanent_errors() -> None:
         (RequestThrottled("full"), True),
         (ServerError(0, "bug", info=None), True),
         (OverloadedErrorMessage(0x1001, "busy", info=None), True),
+        (LoginNotChecked("cannot read the table of passwords"), True),
+        (PreparedQueryNotFound(0x2500, "unknown id", info=b"id"), True),
+        (Unauthorized("Unable to perform authorization of permissions: timed out"), True),
         (LoginRefused("no", {}), False),
-        (Unauthorized("no"), False),
+        (ProtocolVersionUnsupported("127.0.0.1", 4), False),
+        (Unauthorized("User u has no MODIFY permission on <table k.t> or any of its parents"), False),
         (ValueError(), False),
         (KeyboardInterrupt(), False),
     ],
