@@ -676,6 +676,11 @@ QUERYSET: dict[str, str] = {
         "CQL computes no such values for a queryset: read the rows, or write CQL",
         "aggregate annotate select_related prefetch_related join group_by having union",
     ),
+    **_same(
+        "a queryset is not an instance; write instance = Model.get(key=value), then "
+        "instance.save(), or queryset.update(column=value)",
+        "save asave",
+    ),
     **_same("CQL has no OFFSET: go on after the last key by a filter", "offset skip"),
     **_same("write list(queryset)", "to_list tolist fetchall"),
 }

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Container, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from cassandra._imports import import_module
+from cassandra._imports import Deferred, import_module
+
+if TYPE_CHECKING:
+    from cassandra import _habits
+else:
+    _habits = Deferred("cassandra._habits")  # which imports this module
 
 log = logging.getLogger(__name__)
 
@@ -92,30 +98,38 @@ def similar_setting(
     return similar_name
 
 
-def warn_of_misspelt(cls: type, attributes: Iterable[str], columns: Iterable[str]) -> None:
-    """Log a warning for an attribute of a model instance that is probably a misspelt column.
+def warn_of_misspelt(
+    cls: type, attributes: Iterable[str], columns: Iterable[str], are_keywords: bool = False
+) -> None:
+    """Warn of an attribute of a model instance that is probably a misspelt column.
 
     The attribute is not written. This is not an error, because applications may store their own
-    attributes on instances. Each class and name is logged once.
+    attributes on instances. So there is a warning only if the attribute has the same letters as the
+    column, or was passed to the constructor; otherwise it is logged. Each class and name is
+    reported once.
 
     :param cls: the model.
     :param attributes: the names in the instance's dict.
     :param columns: the names of the model's columns.
+    :param are_keywords: True if the attributes are keywords of the constructor.
     """
-    logged_names = _warned.setdefault(cls, set())
+    reported_names = _warned.setdefault(cls, set())
     for attribute in attributes:
-        if attribute in logged_names or attribute.startswith("_"):
+        if attribute in reported_names or attribute.startswith("_"):
             continue
         # Remember each name, similar or not, so that it is compared only once.
-        logged_names.add(attribute)
+        reported_names.add(attribute)
         column = nearest(attribute, columns, ALIKE_COLUMNS)
-        if column is not None:
-            log.warning(
-                "%s.%s is not a column and is not written; did you mean %r?",
-                cls.__name__,
-                attribute,
-                column,
-            )
+        if column is None:
+            continue
+        message = (
+            f"{cls.__name__}.{attribute} is not a column and is not written; did you mean "
+            f"{column!r}?"
+        )
+        if are_keywords or sorted(attribute) == sorted(column):
+            warnings.warn(message, RuntimeWarning, stacklevel=_habits.stack_level())
+        else:
+            log.warning(message)
 
 
 def is_of_driver(cls: type) -> bool:

@@ -110,6 +110,30 @@ def advise_options(cls: type) -> None:
     setattr(cls, "__init__", construct)  # noqa: B010
 
 
+def advise_missing(cls: type, example: str) -> None:
+    """Make the constructor of a column raise TypeError with an example if arguments are missing.
+
+    :param cls: the class.
+    :param example: what to write, without the module of the columns.
+    """
+    init: Callable[..., None] = cls.__init__  # type: ignore[misc]
+    code = init.__code__
+    # Leave out `self`, which is always passed, and parameters with defaults.
+    required = code.co_varnames[1 : code.co_argcount - len(init.__defaults__ or ())]
+
+    @functools.wraps(init)
+    def construct(self: Any, *args: Any, **options: Any) -> None:
+        missing = [name for name in required[len(args) :] if name not in options]
+        if missing:
+            raise TypeError(
+                f"{type(self).__name__}() needs {' and '.join(missing)}: write columns.{example}"
+            )
+        init(self, *args, **options)
+
+    # Set by setattr, so that type checkers keep the constructor's parameters.
+    setattr(cls, "__init__", construct)  # noqa: B010
+
+
 def _advice(call: str, name: str) -> str:
     """Return the end of the error message: what to write instead of the option `name`."""
     # Other drivers and libraries may have another name for the option.

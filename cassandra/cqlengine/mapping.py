@@ -207,7 +207,7 @@ class Mapping:
         for name, value in arguments.items():
             initializer = self.init.get(name)
             if initializer is None:
-                warn_of_misspelt(self.model, (name,), self.columns)
+                warn_of_misspelt(self.model, (name,), self.columns, are_keywords=True)
                 continue
             position, bit, to_python, to_insert, mutable = initializer
             if is_validated_later:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import copy
 import logging
 import sys
-import uuid
-import warnings
 from abc import ABCMeta
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta, timezone
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from cassandra._habits import MODEL, add_habits, stack_level
-from cassandra._misspelt import ALIKE, nearest, warn_of_misspelt
+from cassandra._habits import MODEL, add_habits
+from cassandra._misspelt import warn_of_misspelt
 from cassandra.cqlengine import connection
+from cassandra.cqlengine.class_bodies import (
+    missing_key_advice,
+    warn_of_constant_defaults,
+    warn_of_meta,
+    warn_of_missing_columns,
+    warn_of_settings,
+)
 from cassandra.cqlengine.columns.annotated import columns_of_annotations
 from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.copies import are_different
@@ -141,22 +145,6 @@ def _check_names(name: str, columns: dict[str, Column[Any]]) -> None:
             )
 
 
-def _missing_key_advice(attrs: dict[str, Any]) -> str:
-    """Return advice to append to the error for a model without a primary key; "" if there is none.
-
-    A frequent mistake is ``id = columns.Integer``: that is the class, not a column, because the
-    parentheses are missing.
-    """
-    for name, value in attrs.items():
-        if isinstance(value, type) and not name.startswith("_"):
-            call = f"columns.{value.__name__}" if issubclass(value, Column) else "columns.Integer"
-            return (
-                f" {name} is the class {value.__name__}, not a column: "
-                f"write {name} = {call}(primary_key=True)"
-            )
-    return ""
-
-
 def _check_keys(
     name: str, columns: dict[str, Column[Any]], abstract: bool, attrs: dict[str, Any]
 ) -> None:
@@ -170,7 +158,7 @@ def _check_keys(
         if abstract:
             return
         raise ModelDefinitionException(
-            f"At least 1 primary key is required: {name} has none.{_missing_key_advice(attrs)}"
+            f"At least 1 primary key is required: {name} has none.{missing_key_advice(attrs)}"
         )
     for column in keys:
         if column.is_counter:
@@ -217,93 +205,6 @@ def _check_counters_and_discriminator(name: str, columns: dict[str, Column[Any]]
         raise ModelDefinitionException("counter models may not have data columns")
 
 
-# Settings of a model that users may misspell: `_warn_of_settings` suggests the attribute for a name
-# that is similar to a key of this dict.
-_SETTINGS = {
-    "abstract": "__abstract__",
-    "connection": "__connection__",
-    "discriminator_value": "__discriminator_value__",
-    "idempotent": "__idempotent__",
-    "keyspace": "__keyspace__",
-    "options": "__options__",
-    "table_name": "__table_name__",
-}
-_KNOWN_ATTRIBUTES = frozenset(
-    (
-        *_SETTINGS.values(),
-        "__compute_routing_key__",
-        "__consistency__",
-        "__default_ttl__",
-        "__table_name_case_sensitive__",
-    )
-)
-
-
-def _warn_of_settings(name: str, attrs: dict[str, Any]) -> None:
-    """Log a warning for each class attribute that is probably a misspelt setting."""
-    # Python changes the name `__keyspace` in a class to `_Class__keyspace`.
-    prefix = f"_{name.lstrip('_')}__"
-    for attribute, value in attrs.items():
-        if (
-            not attribute.startswith(("__", prefix))
-            or attribute in _KNOWN_ATTRIBUTES
-            or callable(value)
-        ):
-            continue
-        bare_name = attribute.removeprefix(prefix).strip("_")
-        # `__table__`, as in SQLAlchemy, is not similar enough to `__table_name__`.
-        similar = (
-            "table_name" if bare_name == "table" else nearest(bare_name, _SETTINGS, alike=ALIKE)
-        )
-        if similar is not None:
-            log.warning(
-                "%s: %s is not a setting and is not read: write %s",
-                name,
-                attribute.replace(prefix, "__", 1),
-                _SETTINGS[similar],
-            )
-
-
-def _warn_of_constant_defaults(
-    name: str, columns: dict[str, Column[Any]], parents: Sequence[Any]
-) -> None:
-    """Warn of each column whose default was probably meant to be a function: a UUID of a key
-    column, or the present time.
-
-    All new rows would get the same value.
-    """
-    inherited = {column for parent in parents for column in parent.__mapping__.columns}
-    for column_name, column in columns.items():
-        default = column.default
-        if column_name in inherited:
-            continue
-        if column.primary_key and isinstance(default, uuid.UUID):
-            cure = f"uuid.uuid{1 if default.version == 1 else 4}"
-        elif isinstance(default, datetime) and _is_now(default):
-            cure = "lambda: datetime.now(timezone.utc)"
-        else:
-            continue
-        warnings.warn(
-            f"{name}.{column_name}: this default is one value for all rows: write default={cure}",
-            RuntimeWarning,
-            stacklevel=stack_level(),
-        )
-
-
-def _is_now(moment: datetime) -> bool:
-    """Return True if a moment is the present one, in its own time zone, in UTC or in local time."""
-    utc = datetime.now(timezone.utc)
-    if moment.tzinfo is not None:
-        candidates = [utc]
-    else:
-        candidates = [utc.replace(tzinfo=None), datetime.now()]
-    return any(abs(now - moment) < _PRESENT for now in candidates)
-
-
-# A default that is younger was made by the same statement as its model.
-_PRESENT = timedelta(seconds=10)
-
-
 class ModelMetaClass(ABCMeta):
     """Creates models: collects the columns, checks them, and gives each model its `DoesNotExist`.
 
@@ -314,7 +215,10 @@ class ModelMetaClass(ABCMeta):
     def __new__(
         mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
     ) -> ModelMetaClass:
-        _warn_of_settings(name, attrs)
+        warn_of_settings(name, attrs)
+        if mcs is ModelMetaClass:
+            # The metaclasses of other packages may read `Meta`, as that of django-cassandra-engine.
+            warn_of_meta(name, attrs, bases)
         # Collect the columns, and check them.
         abstract = attrs.setdefault("__abstract__", False)
         attrs.update(columns_of_annotations(name, attrs, ModelDefinitionException))
@@ -327,7 +231,8 @@ class ModelMetaClass(ABCMeta):
         _check_names(name, columns)
         _check_keys(name, columns, abstract, attrs)
         _check_counters_and_discriminator(name, columns)
-        _warn_of_constant_defaults(name, columns, parents)
+        warn_of_constant_defaults(name, columns, parents)
+        warn_of_missing_columns(name, attrs, bases, columns)
         # Replace the columns by descriptors.
         mapping = attrs["__mapping__"] = Mapping(columns)
         for position, (column_name, column) in enumerate(columns.items()):
@@ -494,7 +399,15 @@ class BaseModel(metaclass=ModelMetaClass):
 
     _row: Any
 
-    def __init__(self, **values: Any) -> None:
+    # NoReturn, so that type checkers report values without their columns.
+    def __init__(self, *_unnamed: NoReturn, **values: Any) -> None:
+        if _unnamed:
+            names = self.__mapping__.names
+            named = ", ".join(f"{name}=..." for name in names[: len(_unnamed)])
+            raise TypeError(
+                f"{type(self).__name__}() takes values by the names of columns: write "
+                f"{type(self).__name__}({named})"
+            )
         self._row = self.__mapping__.new_row(values)
 
     # -- as mapping -----------------------------------------------------------------------------

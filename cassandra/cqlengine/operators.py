@@ -76,9 +76,27 @@ class BaseQueryOperator(UnicodeMixin):
         if operator is None:
             symbols = ", ".join(sorted(name.lower() for name in cls.opmap))
             raise QueryOperatorException(
-                f"{symbol} doesn't map to a QueryOperator; there are {symbols}"
+                f"{symbol} doesn't map to a QueryOperator; "
+                f"{_OTHER_OPERATORS.get(symbol.lower(), f'there are {symbols}')}"
             )
         return operator
+
+
+# What to write instead of operators of Django.
+_OTHER_OPERATORS = {
+    **dict.fromkeys(
+        ("startswith", "istartswith"),
+        "write column__like='text%', with an index of the column that supports LIKE",
+    ),
+    **dict.fromkeys(
+        ("endswith", "iendswith", "icontains", "regex", "iregex", "search", "iexact"),
+        "CQL has no such condition: leave rows out in your program",
+    ),
+    "exact": "write column=value",
+    "isnull": "CQL finds no rows by null: leave rows out in your program",
+    "range": "write column__gte=first, column__lte=last",
+    "not": "write column__ne, or leave rows out in your program",
+}
 
 
 class BaseWhereOperator(BaseQueryOperator, metaclass=OpMapMeta):

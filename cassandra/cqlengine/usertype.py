@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra.cqlengine import connection
+from cassandra.cqlengine.class_bodies import warn_of_missing_columns
 from cassandra.cqlengine.columns.annotated import columns_of_annotations
 from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.copies import are_different, snapshot
@@ -120,6 +121,7 @@ class UserTypeMetaClass(type):
             ):
                 attrs[database_name] = attrs[field_name]
         attrs["__fields__"] = fields
+        warn_of_missing_columns(name, attrs, bases, fields)
         return super().__new__(mcs, name, bases, attrs, **kwargs)
 
 

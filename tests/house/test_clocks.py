@@ -34,7 +34,7 @@ REASONS = {
     "cassandra._imports": "waits for another thread of the interpreter, in real time",
     "cassandra.client.cloud": "downloads before there is a loop; certificates expire in real time",
     "cassandra.clock": "the default, which a simulated cluster replaces",
-    "cassandra.cqlengine.models": "compares a default with the system's clock, from which it comes",
+    "cassandra.cqlengine.class_bodies": "compares a default with the system's clock",
     "cassandra.engine.core": "compares its clock with the system's",
     "cassandra.engine.environment": "the one place for the engine",
     "cassandra.engine.loop": "a simulated loop's own time is taken first",

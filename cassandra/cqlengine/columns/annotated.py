@@ -54,7 +54,7 @@ def columns_of_annotations(
     :param error: the class of the errors to raise.
     """
     columns = {}
-    annotations = _annotations(attrs)
+    annotations = annotations_of(attrs)
     for attribute, annotation in annotations.items():
         if attribute in attrs:
             continue
@@ -78,8 +78,11 @@ def columns_of_annotations(
     return columns
 
 
-def _annotations(attrs: AnyMapping[str, Any]) -> AnyMapping[str, Any]:
-    """Return the annotations in the namespace of a class that is being created."""
+def annotations_of(attrs: AnyMapping[str, Any]) -> AnyMapping[str, Any]:
+    """Return the annotations in the namespace of a class that is being created.
+
+    :param attrs: the namespace.
+    """
     annotations = attrs.get("__annotations__")
     if annotations is None and sys.version_info >= (3, 14):
         # From Python 3.14 on, the namespace has a function that returns the annotations.
@@ -148,12 +151,7 @@ def _build_column(
         ]
         collection: Column[Any] = _COLLECTIONS[origin](*elements)
         return collection
-    # A subclass of `UserType`, which this module cannot import.
-    if (
-        isinstance(annotated_type, type)
-        and hasattr(annotated_type, "type_name")
-        and hasattr(annotated_type, "__fields__")
-    ):
+    if containers.is_user_type(annotated_type):
         return containers.UserDefinedType(annotated_type, required=required)
     supported = ", ".join(sorted(cls.__name__ for cls in (*_SCALARS, *_COLLECTIONS)))
     raise error(

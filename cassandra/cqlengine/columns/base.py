@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import itertools
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
+from cassandra._habits import stack_level
 from cassandra._imports import import_module
 from cassandra._misspelt import ALIKE_COLUMNS, nearest
 from cassandra.cqlengine.columns.mapped import Mapped
@@ -96,6 +98,36 @@ class BaseValueManager:
         )
 
 
+# What to write instead of options that columns of SQLAlchemy or Django have.
+_OTHER_OPTIONS = {
+    **dict.fromkeys(("pk", "key", "is_primary_key"), "write primary_key=True"),
+    **dict.fromkeys(
+        ("null", "nullable", "blank"),
+        "a column may be null unless it is a key: write required=True to refuse None",
+    ),
+    **dict.fromkeys(
+        ("unique", "is_unique"),
+        "Cassandra has no unique columns besides the key: write primary_key=True, and insert by "
+        "Model.if_not_exists().create(...)",
+    ),
+    **dict.fromkeys(("name", "db_column", "column_name"), "write db_field="),
+    **dict.fromkeys(
+        ("auto_now", "auto_now_add", "server_default", "default_factory"),
+        "write default=, with a function for a value of each row",
+    ),
+    **dict.fromkeys(
+        ("autoincrement", "auto_increment"),
+        "Cassandra has no generated keys: write columns.UUID(primary_key=True, default=uuid.uuid4)",
+    ),
+    **dict.fromkeys(("clustering_key", "cluster", "clustering"), "write primary_key=True"),
+    **dict.fromkeys(("order", "ordering", "order_by"), "write clustering_order='ASC' or 'DESC'"),
+    **dict.fromkeys(
+        ("verbose_name", "help_text", "comment", "doc", "description", "choices", "validators"),
+        "leave it out",
+    ),
+}
+
+
 class Column(Mapped[T]):
     """A column of a table, or a field of a user-defined type.
 
@@ -169,6 +201,14 @@ class Column(Mapped[T]):
     ) -> None:
         if unknown:
             raise self._unknown_option(next(iter(unknown)))
+        first_argument: object = primary_key
+        if isinstance(first_argument, str):
+            warnings.warn(
+                f"primary_key={primary_key!r} makes this column a key: name a column by its "
+                "attribute in the model, or by db_field=, and write primary_key=True for a key",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
         self.partition_key = partition_key
         # The partition key is part of the primary key, so `partition_key` alone is enough.
         self.primary_key = partition_key or primary_key
@@ -200,11 +240,12 @@ class Column(Mapped[T]):
             if option != "self" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
         }
         similar_name = nearest(name, options, alike=ALIKE_COLUMNS)
-        hint = (
-            f"it has {', '.join(options)}"
-            if similar_name is None
-            else f"did you mean {similar_name!r}?"
-        )
+        if name in _OTHER_OPTIONS:
+            hint = _OTHER_OPTIONS[name]
+        elif similar_name is not None:
+            hint = f"did you mean {similar_name!r}?"
+        else:
+            hint = f"it has {', '.join(options)}"
         return TypeError(f"{type(self).__name__} has no option {name!r}; {hint}")
 
     if TYPE_CHECKING:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeGuard, TypeVar
 
+from cassandra._unknown_options import advise_missing
 from cassandra.cqlengine.clauses import ListUpdateClause, MapUpdateClause, SetUpdateClause
 from cassandra.cqlengine.columns.base import (
     BaseValueManager,
@@ -36,10 +37,13 @@ def _build_column(argument: Column[Any] | type[Column[Any]], owner: object) -> C
     :param argument: the column, or its class.
     :param owner: the column that has the elements, for errors.
     """
-    column = argument() if isinstance(argument, type) else argument
+    if isinstance(argument, type) and issubclass(argument, Column):
+        argument = argument()
+    column = argument
     if not isinstance(column, Column):
         raise ValidationError(
             f"the elements of {type(owner).__name__} are columns, not {argument!r}"
+            f"{_element_advice(argument)}"
         )
     if column.is_counter:
         raise ValidationError("counters cannot be elements of other columns")
@@ -48,6 +52,44 @@ def _build_column(argument: Column[Any] | type[Column[Any]], owner: object) -> C
             f"the elements of {type(owner).__name__} need a type: {column!r} has none"
         )
     return column
+
+
+def _element_advice(argument: object) -> str:
+    """Return what to write instead of `argument` for the elements of a column; "" if unknown."""
+    if is_user_type(argument):
+        return f": write columns.UserDefinedType({argument.__name__})"
+    name = argument.__name__ if isinstance(argument, type) else argument
+    column = _COLUMNS_OF_TYPES.get(name) if isinstance(name, str) else None
+    return f": write columns.{column}" if column else ", such as columns.Text"
+
+
+# The columns for types of Python and CQL, by their names.
+_COLUMNS_OF_TYPES = {
+    "UUID": "UUID",
+    "bigint": "BigInt",
+    "blob": "Blob",
+    "bool": "Boolean",
+    "boolean": "Boolean",
+    "bytes": "Blob",
+    "date": "Date",
+    "datetime": "DateTime",
+    "double": "Double",
+    "float": "Double",
+    "int": "Integer",
+    "str": "Text",
+    "text": "Text",
+    "timestamp": "DateTime",
+    "uuid": "UUID",
+    "varchar": "Text",
+}
+
+
+def is_user_type(value: object) -> TypeGuard[type[UserType]]:
+    """Return True if a value is a subclass of `UserType`, which this module cannot import.
+
+    :param value: any object.
+    """
+    return isinstance(value, type) and hasattr(value, "type_name") and hasattr(value, "__fields__")
 
 
 class BaseCollectionColumn(Column[T]):
@@ -395,7 +437,10 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
 
     def __init__(self, *args: Column[Any] | type[Column[Any]], **kwargs: Any) -> None:
         if not args:
-            raise ValueError("Tuple needs the columns of its elements")
+            raise ValueError(
+                "Tuple needs the columns of its elements: write columns.Tuple(columns.Text, "
+                "columns.Integer)"
+            )
         super().__init__(args, **kwargs)
 
     def _type_text(self) -> str:
@@ -595,6 +640,11 @@ class UserDefinedType(Column[U], Generic[U]):
     mutable = True
 
     def __init__(self, user_type: type[U], **kwargs: Any) -> None:
+        if not is_user_type(user_type):
+            raise TypeError(
+                f"the type is a subclass of UserType, not {user_type!r}: write "
+                "columns.UserDefinedType(Address), with the class"
+            )
         self.user_type = user_type
         super().__init__(**kwargs)
 
@@ -653,3 +703,10 @@ def resolve_udts(col_def: Column[Any], out_list: list[type[UserType]]) -> None:
         resolve_udts(column, out_list)
     if isinstance(col_def, UserDefinedType):
         out_list.append(col_def.user_type)
+
+
+advise_missing(List, "List(columns.Text)")
+advise_missing(Set, "Set(columns.Text)")
+advise_missing(Map, "Map(columns.Text, columns.Integer)")
+advise_missing(Vector, "Vector(columns.Float, 768)")
+advise_missing(UserDefinedType, "UserDefinedType(Address)")

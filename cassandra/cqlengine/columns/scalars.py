@@ -60,6 +60,8 @@ class Text(Column[str]):
         if min_length is None and kwargs.get("required"):
             min_length = 1
         for name, length in (("min_length", min_length), ("max_length", max_length)):
+            if isinstance(length, str):
+                raise TypeError(f"{name} is a number, not {length!r}")
             if length is not None and length < 0:
                 raise ValueError(f"{name} is not allowed to be negative, but is {length}")
         if min_length is not None and max_length is not None and max_length < min_length:

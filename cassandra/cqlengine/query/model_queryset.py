@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cassandra._habits import stack_level
 from cassandra.cqlengine.clauses import (
     AssignmentClause,
     ConditionalClause,
@@ -231,6 +233,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return clause
 
     def _advice_on_filter(self, value: object) -> str:
+        if isinstance(value, Mapping):
+            return "write two asterisks before the mapping, filter(**values)"
         key = next(iter(self.model.__mapping__.primary_keys), "column")
         return f"name the column of each value, as in {self.model.__name__}.get({key}={value!r})"
 
@@ -434,7 +438,12 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             name, order = colname, "ASC"
         column = self.model.__mapping__.columns.get(name)
         if column is None:
-            raise QueryException(f"Can't resolve the column name: '{name}'")
+            words = name.split()
+            advice = ""
+            if len(words) == 2 and words[1].lower() in ("asc", "desc"):
+                sign = "-" if words[1].lower() == "desc" else ""
+                advice = f": write order_by('{sign}{words[0]}')"
+            raise QueryException(f"Can't resolve the column name: '{name}'{advice}")
         if not column.primary_key:
             raise QueryException(
                 f"Can't order on '{name}', can only order on (clustered) primary keys"
@@ -567,6 +576,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return await arun(creations(self._instance_class(), self._options, rows, concurrency))
 
     def _delete(self) -> Operation[None]:
+        self._warn_of_unwritten("delete")
         timestamp = timestamp_of(self._options, self.model.__mapping__.has_counter)
         statement = self._delete_statement(timestamp)
         yield from execute_write(self.model, self._options, statement.prepared(), statement.bound())
@@ -593,6 +603,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
     def _update(self, values: dict[str, Any]) -> Operation[None]:
         """Update the rows that match the filters."""
+        self._warn_of_unwritten("update")
         if not values:
             return
         options, mapping = self._options, self.model.__mapping__
@@ -619,6 +630,44 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             statement.prepared(),
             statement.bound(),
             is_repeatable=statement.is_repeatable,
+        )
+
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Called only for missing attributes: raise the error, with advice for a column."""
+            # An object that is being copied or unpickled has no model yet.
+            model = self.__dict__.get("model")
+            if model is not None and name in model.__mapping__.columns:
+                raise AttributeError(
+                    f"{type(self).__name__!r} object has no attribute {name!r}: a queryset is not "
+                    f"an instance; write {model.__name__}.get(...).{name}, or "
+                    f"queryset.first().{name} for the first row"
+                )
+            return object.__getattribute__(self, name)  # raises the usual error
+
+    def _warn_of_unwritten(self, call: str) -> None:
+        """Warn of columns that were assigned to this queryset, as if it were an instance.
+
+        :param call: "update" or "delete".
+        """
+        columns = self.model.__mapping__.columns
+        assigned = [
+            name
+            for name in self.__dict__
+            # The attributes of querysets may have the names of columns.
+            if name in columns and name != "model" and not name.startswith("_")
+        ]
+        if not assigned:
+            return
+        name = self.model.__name__
+        values = ", ".join(f"{column}={self.__dict__[column]!r}" for column in assigned)
+        advice = f"queryset.update({values})" if call == "update" else f"{name}.get(...).delete()"
+        warnings.warn(
+            f"a queryset is not an instance, so {call}() ignores {', '.join(assigned)}: write "
+            f"instance = {name}.get(...) first, or {advice}",
+            RuntimeWarning,
+            stacklevel=stack_level(),
         )
 
     def _assigned_column(self, name: str) -> tuple[Column[Any], str | None]:

@@ -534,7 +534,13 @@ class AbstractQuerySet(Generic[T]):
             is_negative = any(end is not None and end < 0 for end in (s.start, s.stop, s.step))
             row_count = None if is_negative or s.stop is None else s.stop
             return self._fill(row_count)[s]
-        index = int(s)
+        try:
+            index = int(s)
+        except (TypeError, ValueError) as error:
+            error.args = (
+                f"a queryset has rows by their number, not by {s!r}: write queryset.first()[{s!r}]",
+            )
+            raise
         rows = self._fill(None if index < 0 else index + 1)
         try:
             return rows[index]

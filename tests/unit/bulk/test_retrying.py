@@ -62,7 +62,10 @@ def test_the_delay_before_a_retry_is_none_for_permanent_errors() -> None:
         (Unauthorized("Unable to perform authorization of permissions: timed out"), True),
         (LoginRefused("no", {}), False),
         (ProtocolVersionUnsupported("127.0.0.1", 4), False),
-        (Unauthorized("User u has no MODIFY permission on <table k.t> or any of its parents"), False),
+        (
+            Unauthorized("User u has no MODIFY permission on <table k.t> or any of its parents"),
+            False,
+        ),
         (ValueError(), False),
         (KeyboardInterrupt(), False),
     ],

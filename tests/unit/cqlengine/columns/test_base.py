@@ -172,6 +172,13 @@ def test_value_managers_notice_changes_and_deletion() -> None:
         ),
         (c.Text, "maxlength", "Text has no option 'maxlength'; did you mean 'max_length'?"),
         (c.UUID, "defualt", "UUID has no option 'defualt'; did you mean 'default'?"),
+        (c.Text, "pk", "Text has no option 'pk'; write primary_key=True"),
+        (
+            c.Text,
+            "nullable",
+            "Text has no option 'nullable'; a column may be null unless it is a key: write "
+            "required=True to refuse None",
+        ),
     ],
 )
 def test_misspelt_options(column_class: Any, option: str, message: str) -> None:
@@ -188,3 +195,15 @@ def test_misspelt_options(column_class: Any, option: str, message: str) -> None:
     # A container column also has the option `frozen`.
     with pytest.raises(TypeError, match="List has no option 'frozn'; did you mean 'frozen'"):
         c.List(c.Text, frozn=True)
+
+
+def test_the_name_of_a_column_as_its_first_argument() -> None:
+    """``Integer("id")``, as in SQLAlchemy, would make the column a key: warn of it."""
+    with pytest.warns(RuntimeWarning, match="primary_key='id' makes this column a key") as caught:
+        assert c.Integer("id").primary_key  # type: ignore[arg-type]
+    assert caught[0].filename == __file__
+
+
+def test_the_length_of_a_text_is_a_number() -> None:
+    with pytest.raises(TypeError, match="max_length is a number, not '3'"):
+        c.Text(max_length="3")  # type: ignore[arg-type]

@@ -362,3 +362,61 @@ def test_values_that_never_change_need_no_copy() -> None:
     assert named(c.Tuple(c.List(c.Text)))._copier()(None) is None
     assert named(c.Vector(c.Float, 1))._copier()(None) is None
     assert named(c.UserDefinedType(Address))._copier()(None) is None
+
+
+# Type checkers refuse the calls below.
+untyped: Any = c
+
+
+class Home(UserType):
+    street = c.Text()
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: untyped.List(), "List() needs value_type: write columns.List(columns.Text)"),
+        (
+            lambda: untyped.Set(required=True),
+            "Set() needs value_type: write columns.Set(columns.Text)",
+        ),
+        (
+            lambda: untyped.Map(c.Text),
+            "Map() needs value_type: write columns.Map(columns.Text, columns.Integer)",
+        ),
+        (
+            lambda: untyped.Vector(),
+            "Vector() needs value_type and dimension: write columns.Vector(columns.Float, 768)",
+        ),
+        (
+            lambda: untyped.UserDefinedType(),
+            "needs user_type: write columns.UserDefinedType(Address)",
+        ),
+        (
+            lambda: untyped.UserDefinedType("home"),
+            "not 'home': write columns.UserDefinedType(Address)",
+        ),
+    ],
+)
+def test_columns_without_their_types(build: Any, message: str) -> None:
+    """If a column lacks the types of its elements, the error shows how to write them."""
+    with pytest.raises(TypeError) as refused:
+        build()
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("element", "advice"),
+    [
+        (str, ": write columns.Text"),
+        (int, ": write columns.Integer"),
+        ("text", ": write columns.Text"),
+        (Home, ": write columns.UserDefinedType(Home)"),
+        (complex, ", such as columns.Text"),
+    ],
+)
+def test_elements_that_are_no_columns(element: Any, advice: str) -> None:
+    """For a type of Python or CQL as an element, the error names the column."""
+    with pytest.raises(ValidationError) as refused:
+        c.List(element)
+    assert str(refused.value) == f"the elements of List are columns, not {element!r}{advice}"

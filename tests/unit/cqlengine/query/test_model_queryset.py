@@ -6,6 +6,7 @@ The tests cover filters, selected columns, and writes.
 from __future__ import annotations
 
 import datetime
+import warnings
 from typing import Any
 
 import pytest
@@ -381,3 +382,49 @@ def test_create_calls_the_model_s_own_constructor(session: FakeSession) -> None:
 
     ModelWithConstructor.objects.create(id=1)
     assert session.last_statement[1] == [1, "own"]
+
+
+def test_a_queryset_taken_for_an_instance(session: FakeSession) -> None:
+    """Columns that are assigned to a queryset are not written: warn of them."""
+    cars: Any = Car.objects(maker="a", line=1, year=2)
+    cars.must, cars.note = "x", "the application's own"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cars.update()
+        cars.delete()
+    assert [str(warning.message) for warning in caught] == [
+        f"a queryset is not an instance, so {call}() ignores must: write instance = Car.get(...) "
+        f"first, or {advice}"
+        for call, advice in (
+            ("update", "queryset.update(must='x')"),
+            ("delete", "Car.get(...).delete()"),
+        )
+    ]
+    assert {warning.filename for warning in caught} == {__file__}
+    with pytest.raises(AttributeError, match=r"write instance = Model\.get\(key=value\), then "):
+        cars.save()
+    with pytest.raises(AttributeError, match=r"write Car\.get\(\.\.\.\)\.parts, or"):
+        Car.objects(maker="a").parts  # type: ignore[attr-defined] # noqa: B018
+    with pytest.raises(AttributeError, match=r"has no attribute 'wheels'$"):
+        Car.objects(maker="a").wheels  # type: ignore[attr-defined] # noqa: B018
+    with pytest.raises(ValueError, match=r"by 'must': write queryset\.first\(\)\['must'\]"):
+        Car.objects(maker="a")["must"]
+
+
+def test_filters_and_orders_of_other_libraries() -> None:
+    """The errors for filters as in Django, and for orders as in SQL, say what to write."""
+    with pytest.raises(QueryException, match=r"write order_by\('-year'\)"):
+        Car.objects.order_by("year desc")
+    filters: Any = {"maker": "a"}
+    with pytest.raises(QueryException, match=r"filter\(\*\*values\)"):
+        Car.objects.filter(filters)
+    with pytest.raises(QueryOperatorException, match="write column__like='text%'"):
+        Car.objects.filter(maker__startswith="a")
+    with pytest.raises(QueryOperatorException, match="there are contains, eq"):
+        Car.objects.filter(maker__zzz="a")
+
+
+def test_values_without_their_columns() -> None:
+    """The error for values by position names the columns."""
+    with pytest.raises(TypeError, match=r"write Car\(maker=\.\.\., line=\.\.\.\)"):
+        Car("a", 1)  # type: ignore[arg-type]

@@ -1,0 +1,277 @@
+"""Warnings and advice for mistakes in the bodies of models and user-defined types.
+
+Python accepts any attribute in a class, so without these warnings such mistakes would stay silent:
+the table would have another name, or lack a column.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from cassandra._habits import stack_level
+from cassandra._misspelt import ALIKE, nearest
+from cassandra.cqlengine.columns.annotated import annotations_of
+from cassandra.cqlengine.columns.base import Column
+from cassandra.cqlengine.columns.containers import is_user_type
+
+log = logging.getLogger("cassandra.cqlengine.models")
+
+
+def _warn(message: str) -> None:
+    """Warn at the class statement of the application."""
+    warnings.warn(message, RuntimeWarning, stacklevel=stack_level())
+
+
+# -- keys ------------------------------------------------------------------------------------------
+
+
+def missing_key_advice(attrs: Mapping[str, Any]) -> str:
+    """Return advice to append to the error for a model without a primary key; "" if there is none.
+
+    A frequent mistake is ``id = columns.Integer``: that is the class, not a column, because the
+    parentheses are missing.
+
+    :param attrs: the namespace of the class.
+    """
+    for name, value in attrs.items():
+        if isinstance(value, type) and not name.startswith("_"):
+            call = f"columns.{value.__name__}" if issubclass(value, Column) else "columns.Integer"
+            return (
+                f" {name} is the class {value.__name__}, not a column: "
+                f"write {name} = {call}(primary_key=True)"
+            )
+    columns = [name for name, value in attrs.items() if isinstance(value, Column)]
+    if columns:
+        return (
+            f" Write primary_key=True in the columns of the key, for example {columns[0]} = "
+            f"columns.{type(attrs[columns[0]]).__name__}(primary_key=True)"
+        )
+    for name in annotations_of(attrs):
+        if not name.startswith("_") and name not in attrs:
+            return (
+                f" {name} has only an annotation: write {name} = columns.Integer(primary_key=True)"
+            )
+    return ""
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+# Settings of a model that users may misspell: `warn_of_settings` suggests the attribute for a name
+# that is similar to a key of this dict.
+_SETTINGS = {
+    "abstract": "__abstract__",
+    "connection": "__connection__",
+    "discriminator_value": "__discriminator_value__",
+    "idempotent": "__idempotent__",
+    "keyspace": "__keyspace__",
+    "options": "__options__",
+    "table_name": "__table_name__",
+}
+_KNOWN_ATTRIBUTES = frozenset(
+    (
+        *_SETTINGS.values(),
+        "__compute_routing_key__",
+        "__consistency__",
+        "__default_ttl__",
+        "__table_name_case_sensitive__",
+    )
+)
+
+
+def warn_of_settings(name: str, attrs: Mapping[str, Any]) -> None:
+    """Warn of each class attribute that is probably a misspelt setting.
+
+    A private attribute such as ``__keyspace`` may be the application's own, so it is only logged.
+
+    :param name: the name of the class.
+    :param attrs: its namespace.
+    """
+    # Python changes the name `__keyspace` in a class to `_Class__keyspace`.
+    prefix = f"_{name.lstrip('_')}__"
+    for attribute, value in attrs.items():
+        if (
+            not attribute.startswith(("__", prefix))
+            or attribute in _KNOWN_ATTRIBUTES
+            or callable(value)
+        ):
+            continue
+        bare_name = attribute.removeprefix(prefix).strip("_")
+        # `__table__`, as in SQLAlchemy, is not similar enough to `__table_name__`.
+        similar = (
+            "table_name" if bare_name == "table" else nearest(bare_name, _SETTINGS, alike=ALIKE)
+        )
+        if similar is None:
+            continue
+        message = (
+            f"{name}: {attribute.replace(prefix, '__', 1)} is not a setting and is not read: write "
+            f"{_SETTINGS[similar]}"
+        )
+        if attribute.endswith("__"):
+            _warn(message)
+        else:
+            log.warning(message)
+
+
+_TTL = '__options__ = {{"default_time_to_live": {}}} in the model'
+_KEY = "primary_key=True in the columns of the key, the partition key first"
+# What to write instead of an attribute of `class Meta`, as in Django. Braces stand for the value.
+_META = {
+    "abstract": "__abstract__ = {} in the model",
+    "connection": "__connection__ = {} in the model",
+    "constraints": _KEY,
+    "db_table": "__table_name__ = {} in the model",
+    "default_time_to_live": _TTL,
+    "default_ttl": _TTL,
+    "indexes": "index=True in the columns",
+    "keyspace": "__keyspace__ = {} in the model",
+    "options": "__options__ = {} in the model",
+    "ordering": "clustering_order='DESC' in a column that has primary_key=True",
+    "primary_key": _KEY,
+    "table": "__table_name__ = {} in the model",
+    "table_name": "__table_name__ = {} in the model",
+    "tablename": "__table_name__ = {} in the model",
+    "ttl": _TTL,
+    "unique_together": _KEY,
+}
+
+
+def warn_of_meta(name: str, attrs: Mapping[str, Any], bases: Sequence[type]) -> None:
+    """Warn of settings in a ``class Meta``, as models of Django have.
+
+    Do nothing if a class of the application may read it: a base class with ``__init_subclass__`` or
+    with a `Meta` of its own.
+
+    :param name: the name of the class.
+    :param attrs: its namespace.
+    :param bases: its bases.
+    """
+    meta = attrs.get("Meta")
+    if not isinstance(meta, type):
+        return
+    for base in bases:
+        if hasattr(base, "Meta") or any(
+            "__init_subclass__" in vars(cls)
+            for cls in base.__mro__
+            if cls.__module__ not in ("builtins", "typing")
+        ):
+            return
+    advice = [
+        _META[attribute].format(repr(value))
+        for attribute, value in vars(meta).items()
+        if attribute in _META
+    ]
+    if advice:
+        _warn(f"{name}: class Meta is not read: write {'; '.join(dict.fromkeys(advice))}")
+
+
+# -- columns ---------------------------------------------------------------------------------------
+
+# Attributes with such names may hold a class for another purpose than a column.
+_FOR_CLASSES = re.compile(r"column|type|class|cls|field|factory|[A-Z]", re.ASCII)
+_COLUMN_ANNOTATION = re.compile(
+    r"(?:\w+\.)*(columns\.(?!Mapped)[A-Z]\w*)\s*(?:\(.*\))?\s*", re.DOTALL
+)
+
+
+def warn_of_missing_columns(
+    name: str, attrs: Mapping[str, Any], bases: Sequence[type], columns: Mapping[str, Column[Any]]
+) -> None:
+    """Warn of attributes that are probably meant to be columns, but are not: a class of columns, a
+    user-defined type, a column with a comma behind it, or an annotation without a column.
+
+    :param name: the name of the class.
+    :param attrs: its namespace.
+    :param bases: its bases.
+    :param columns: its columns by name, with those of its bases.
+    """
+    for attribute, value in attrs.items():
+        if attribute.startswith("_") or _FOR_CLASSES.search(attribute):
+            continue
+        label = f"{name}.{attribute}"
+        if type(value) is tuple and len(value) == 1 and isinstance(value[0], Column):
+            _warn(
+                f"{label} is a tuple and not a column, because of a comma: write {attribute} = "
+                f"columns.{type(value[0]).__name__}(...) without a comma behind it"
+            )
+        elif isinstance(value, type) and issubclass(value, Column):
+            _warn(
+                f"{label} is the class {value.__name__}, not a column: write {attribute} = "
+                f"columns.{value.__name__}()"
+            )
+        elif is_user_type(user_type := value if isinstance(value, type) else type(value)):
+            _warn(
+                f"{label} is not a column: write {attribute} = "
+                f"columns.UserDefinedType({user_type.__name__})"
+            )
+    # An abstract class may declare columns of its subclasses for type checkers.
+    if attrs.get("__abstract__"):
+        return
+    for attribute, annotation in annotations_of(attrs).items():
+        column_class = _annotated_class(annotation)
+        if (
+            column_class is not None
+            and attribute not in attrs
+            and attribute not in columns
+            and not any(hasattr(base, attribute) for base in bases)
+        ):
+            _warn(
+                f"{name}.{attribute} has only an annotation, and is not a column: write "
+                f"{attribute} = {column_class}()"
+            )
+
+
+def _annotated_class(annotation: object) -> str | None:
+    """Return the class of columns that an annotation names, such as "columns.Text"; otherwise
+    None.
+    """
+    if isinstance(annotation, str):
+        match = _COLUMN_ANNOTATION.fullmatch(annotation)
+        return match[1] if match else None
+    cls = annotation if isinstance(annotation, type) else type(annotation)
+    return f"columns.{cls.__name__}" if issubclass(cls, Column) else None
+
+
+def warn_of_constant_defaults(
+    name: str, columns: Mapping[str, Column[Any]], parents: Sequence[Any]
+) -> None:
+    """Warn of each column whose default was probably meant to be a function: a UUID of a key
+    column, or the present time.
+
+    All new rows would get the same value.
+
+    :param name: the name of the model.
+    :param columns: its columns by name.
+    :param parents: the models among its bases, whose columns were checked before.
+    """
+    inherited = {column for parent in parents for column in parent.__mapping__.columns}
+    for column_name, column in columns.items():
+        default = column.default
+        if column_name in inherited:
+            continue
+        if column.primary_key and isinstance(default, uuid.UUID):
+            cure = f"uuid.uuid{1 if default.version == 1 else 4}"
+        elif isinstance(default, datetime) and _is_now(default):
+            cure = "lambda: datetime.now(timezone.utc)"
+        else:
+            continue
+        _warn(f"{name}.{column_name}: this default is one value for all rows: write default={cure}")
+
+
+def _is_now(moment: datetime) -> bool:
+    """Return True if a moment is the present one, in its own time zone, in UTC or in local time."""
+    utc = datetime.now(timezone.utc)
+    if moment.tzinfo is not None:
+        candidates = [utc]
+    else:
+        candidates = [utc.replace(tzinfo=None), datetime.now()]
+    return any(abs(now - moment) < _PRESENT for now in candidates)
+
+
+# A default that is younger was made by the same statement as its model.
+_PRESENT = timedelta(seconds=10)
