@@ -185,8 +185,8 @@ def test_workers_follow_hosts_that_go_and_come() -> None:
         (worker,) = workers_of(session)
         assert len(worker.pools) == 2
         nodes[1].stop()
-        until(lambda: len(session._engine.pools) == 1 and len(worker.pools) == 1)
-        assert worker.is_ready
+        # If the worker loses its pool before the first loop does, it is not ready in between.
+        until(lambda: len(session._engine.pools) == len(worker.pools) == 1 and worker.is_ready)
         nodes[1].start()
         until(lambda: len(worker.pools) == 2 and worker.is_ready)
 
@@ -368,8 +368,9 @@ class ConnectionFailures(RequestObserver):
         self.threads: set[int] = set()
 
     def on_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
-        self.kinds.add(kind)
+        # Add the thread first: the test reads both sets as soon as `kinds` has an entry.
         self.threads.add(threading.get_ident())
+        self.kinds.add(kind)
 
 
 def test_connections_that_a_worker_cannot_open_are_reported(node: FakeNode) -> None:

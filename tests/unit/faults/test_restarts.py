@@ -141,8 +141,12 @@ def test_statements_that_may_have_been_executed_are_repeated_only_if_idempotent(
         execute(session, is_idempotent=False)
     assert not nodes[1].queries(WRITE)
     # The driver connects again if the connection was closed.
-    until(lambda: len(nodes[0].connections) > 1)
+    (pool,) = (
+        pool for host, pool in session._engine.pools.items() if host.address == nodes[0].address
+    )
+    until(lambda: any(not connection.closed for connection in pool.connections))
     execute(session, is_idempotent=True)
+    assert len(nodes[0].queries(WRITE)) == 2
     assert len(nodes[1].queries(WRITE)) == 1
 
 
