@@ -6,11 +6,11 @@ its write failed.
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
-from cassandra._bounded import Bounded
 from cassandra._imports import Deferred
 
 if TYPE_CHECKING:
@@ -26,8 +26,11 @@ log = logging.getLogger("cassandra.cluster")
 # fail.
 INTERVAL = 60.0  # seconds
 
-# Remembers for each class of errors when one was logged last.
-_due: Bounded[str, intervals.OncePerInterval] = Bounded(50, 50)
+
+@functools.cache
+def _lines() -> intervals.OncePerKey:
+    """Return the limit of the log lines for each class of errors."""
+    return intervals.OncePerKey(INTERVAL, 50, 50 * 100)
 
 
 class UnreadError:
@@ -56,17 +59,17 @@ class UnreadError:
 
 def _log(error: BaseException, query: Any) -> None:
     name = type(error).__name__
-    interval = _due.get(name) or _due.keep(name, intervals.OncePerInterval(INTERVAL), 1)
-    missed = interval.missed
+    missed = _lines().missed(name)
+    if missed is None:
+        return
     query_string = getattr(query, "query_string", query)
-    if interval.is_due():
-        repeats = f" ({missed} more of this class since the last of these lines)" if missed else ""
-        log.warning(
-            "the error of an execution was never retrieved: call result() of the future, or "
-            "add_errback(). %s: %s; the statement was %s%s",
-            name,
-            error,
-            # Values may be secrets.
-            texts.without_values(query_string) if isinstance(query_string, str) else query_string,
-            repeats,
-        )
+    repeats = f" ({missed} more of this class since the last of these lines)" if missed else ""
+    log.warning(
+        "the error of an execution was never retrieved: call result() of the future, or "
+        "add_errback(). %s: %s; the statement was %s%s",
+        name,
+        error,
+        # Values may be secrets.
+        texts.without_values(query_string) if isinstance(query_string, str) else query_string,
+        repeats,
+    )

@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from cassandra._bounded import Bounded
-from cassandra.util.intervals import OncePerInterval
+from cassandra.util.intervals import OncePerKey
 
 log = logging.getLogger("cassandra.protocol")
 
 # The same warning is logged only once in this time, because every request may cause it.
 INTERVAL = 60.0  # seconds
 
-# Remembers when each warning was logged last. The cache is limited to 200 warnings and 1 MiB: some
-# warnings contain numbers, so there may be any number of different ones.
-_due: Bounded[str, OncePerInterval] = Bounded(200, 1 << 20)
+# Limited to 200 warnings and 1 MiB: some warnings contain numbers, so there may be any number of
+# different ones.
+_lines = OncePerKey(INTERVAL, 200, 1 << 20)
 
 
 def log_warnings(warnings: Iterable[str]) -> None:
@@ -24,8 +23,7 @@ def log_warnings(warnings: Iterable[str]) -> None:
     :param warnings: the warnings of an answer, as the server sent them.
     """
     for text in warnings:
-        interval = _due.get(text) or _due.keep(text, OncePerInterval(INTERVAL), len(text))
-        missed = interval.missed
-        if interval.is_due():
+        missed = _lines.missed(text)
+        if missed is not None:
             repeats = f" ({missed} more since it was logged last)" if missed else ""
             log.warning("Server warning: %s%s", text, repeats)

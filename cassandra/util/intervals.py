@@ -1,9 +1,11 @@
-"""A rate limit for log messages."""
+"""Rate limits for log messages."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+
+from cassandra._bounded import Bounded
 
 
 class OncePerInterval:
@@ -39,3 +41,31 @@ class OncePerInterval:
         self._next = now + self.interval
         self.missed = 0
         return True
+
+
+class OncePerKey:
+    """Allows a log line for each key once per interval.
+
+    :param interval: seconds.
+    :param size: how many keys are remembered. If there are more, all are forgotten.
+    :param most_bytes: limits the total length of the remembered keys in the same way.
+    """
+
+    __slots__ = ("_interval", "_limits")
+
+    def __init__(self, interval: float, size: int, most_bytes: int) -> None:
+        self._interval = interval
+        self._limits: Bounded[str, OncePerInterval] = Bounded(size, most_bytes)
+
+    def missed(self, key: str) -> int | None:
+        """Return None if a line for `key` was allowed within the interval. Otherwise allow one, and
+        return the number of calls for `key` that returned None since the last line.
+        """
+        limit = self._limits.get(key) or self._limits.keep(
+            key, OncePerInterval(self._interval), len(key)
+        )
+        missed = limit.missed
+        return missed if limit.is_due() else None
+
+    def __len__(self) -> int:
+        return len(self._limits)

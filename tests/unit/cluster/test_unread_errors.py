@@ -22,7 +22,7 @@ MESSAGE = "the error of an execution was never retrieved"
 @pytest.fixture
 def session() -> Iterator[Session]:
     """Yield a session whose executions of INSERT fail with InvalidRequest."""
-    unread_errors._due.clear()  # errors of another test do not make this test's lines rare
+    unread_errors._lines.cache_clear()  # errors of another test do not make this test's lines rare
     with FakeNode() as node:
         node.prime(INSERT, error(ErrorCode.INVALID, "no such table"))
         with Cluster([node.address], port=node.port) as cluster:
@@ -63,8 +63,7 @@ def test_errors_of_one_class_are_logged_once_per_interval(
     until(lambda: lines_of(caplog))
     assert len(lines_of(caplog)) == 1
     # The interval ends: the next line has the number of those that were left out.
-    interval = unread_errors._due.get("InvalidRequest")
-    assert interval is not None
+    (interval,) = unread_errors._lines()._limits.values()
     until(lambda: interval.missed == 2)
     interval._next = 0.0
     fail_and_drop(session)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 
 import pytest
 
 from cassandra.engine import server_warnings
 from cassandra.engine.server_warnings import log_warnings
-from cassandra.util.intervals import OncePerInterval
 
 
 def logged_messages(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -26,20 +26,15 @@ def test_each_warning_is_logged_once_in_an_interval(
     """A warning that is repeated within the interval is only counted; the next message has the
     number.
     """
-    limiters: list[OncePerInterval] = []
-
-    def new_limiter(seconds: float) -> OncePerInterval:
-        limiters.append(OncePerInterval(seconds))
-        return limiters[-1]
-
-    monkeypatch.setattr(server_warnings, "OncePerInterval", new_limiter)
+    now = time.monotonic()
+    monkeypatch.setattr("time.monotonic", lambda: now)
     # Other tests may have logged warnings, so each text contains a new UUID.
     repeated, other = f"one {uuid.uuid4()}", f"other {uuid.uuid4()}"
     log_warnings([repeated, other])
     log_warnings([repeated])
     log_warnings([repeated])
     assert logged_messages(caplog) == [f"Server warning: {repeated}", f"Server warning: {other}"]
-    limiters[0]._next = 0.0  # pretend that the interval has passed
+    now += server_warnings.INTERVAL
     log_warnings([repeated])
     assert logged_messages(caplog) == [
         f"Server warning: {repeated} (2 more since it was logged last)"
@@ -50,4 +45,4 @@ def test_the_number_of_remembered_warnings_is_limited() -> None:
     for number in range(1000):
         log_warnings([f"{number} {uuid.uuid4()}"])
     most_remembered = 200
-    assert len(server_warnings._due) <= most_remembered
+    assert len(server_warnings._lines) <= most_remembered

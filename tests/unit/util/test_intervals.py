@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cassandra.util.intervals import OncePerInterval
+from cassandra.util.intervals import OncePerInterval, OncePerKey
 
 
 def test_is_due_is_true_once_per_interval(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,3 +27,22 @@ def test_another_clock_can_be_used() -> None:
     assert [limiter.is_due(), limiter.is_due()] == [True, False]
     now[0] = 15.0
     assert limiter.is_due()
+
+
+def test_each_key_has_an_interval_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    limiter = OncePerKey(10, size=2, most_bytes=1000)
+    assert [limiter.missed(key) for key in ("a", "b", "a", "a")] == [0, 0, None, None]
+    now = 110.0
+    assert [limiter.missed(key) for key in ("a", "a", "b")] == [2, None, 0]
+
+
+def test_the_number_of_remembered_keys_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If there are more keys than that, all are forgotten, so that their lines are allowed
+    again.
+    """
+    monkeypatch.setattr("time.monotonic", lambda: 100.0)
+    limiter = OncePerKey(10, size=2, most_bytes=1000)
+    assert [limiter.missed(key) for key in ("a", "b", "c", "a", "c")] == [0, 0, 0, 0, None]
+    assert len(limiter) == 2
