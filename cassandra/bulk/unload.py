@@ -235,14 +235,18 @@ class _Writer:
         file_text = FileText(self._form, names)
         if self._form.header:
             file.write(file_text.line(names))
-        if not self._form.null:
-            self._look_for_empty_texts(names, result)
+        # True until the first page is written, if a load reads an empty field as null.
+        is_looking = not self._form.null
 
         def write_rows(page: Page) -> int:
+            nonlocal is_looking
             rows = self._plain_rows.tuples(page)
             with _counted(rows) as counted_rows:
                 lines = [file_text.row(row) for row in counted_rows]
             file.writelines(lines)
+            if is_looking:
+                is_looking = False
+                self._look_for_empty_texts(names, rows)
             return len(rows)
 
         if not self._form.has_usual_texts or self._form.encoding != "utf-8":
@@ -253,7 +257,7 @@ class _Writer:
         is_begun = self._form.header
 
         def write(page: Page) -> int:
-            nonlocal is_begun
+            nonlocal is_begun, is_looking
             message = rows_message(page._message)
             # Convert the bytes of the page to CSV without a Python object per value.
             codecs = self._plain_rows.codecs(page)
@@ -269,21 +273,24 @@ class _Writer:
                 lines = _with_quoted_mark(lines)
                 is_begun = True
             file.write(lines)
+            if is_looking:
+                is_looking = False
+                with suppress(TypeError, ValueError):  # CSV has values that Python has not
+                    self._look_for_empty_texts(names, self._plain_rows.tuples(page))
             return message.row_count
 
         return write
 
-    def _look_for_empty_texts(self, names: Sequence[str], page: Page) -> None:
-        """Note the columns that have an empty text in the first page of a file.
+    def _look_for_empty_texts(self, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Note the columns that have an empty text in the rows of the first page of a file.
 
         We look at one page only, because looking at each value takes longer than writing it.
         """
-        with suppress(TypeError, ValueError):  # writing the page reports it
-            for row in self._plain_rows.tuples(page):
-                if "" in row:
-                    for name, value in zip(names, row, strict=True):
-                        if value == "":
-                            self.empty_text_columns[name] = None
+        for row in rows:
+            if "" in row:
+                for name, value in zip(names, row, strict=True):
+                    if value == "":
+                        self.empty_text_columns[name] = None
 
     def _json_writer(self, file: Any, result: Page) -> Callable[[Any], int]:
         """Return a function that writes a page as JSON lines to `file`, and returns its rows."""
