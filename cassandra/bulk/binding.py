@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._later_warnings import warn
 from cassandra._write_times import probable_unit
+from cassandra.bulk.changed_numbers import CHECKED_TYPES, ChangedNumbers
 from cassandra.bulk.chunks import Chunk, Column, slice_of
 from cassandra.bulk.fields import unknown_field, values_by_name, values_by_position
-from cassandra.bulk.float_decimals import CHECKED_TYPES, FloatDecimals
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import IndexedVector, fault_of
 from cassandra.bulk.inner_nulls import collection_columns, inner_null
@@ -162,7 +162,7 @@ class Binder:
         self.is_plain = False  # True if the application's rows are bound without converters
         self.is_empty_null = True  # True if an empty field of CSV means null
         self.lost_times = LostTimes()
-        self.float_decimals = FloatDecimals()
+        self.changed_numbers = ChangedNumbers()
         self._row_units = RowUnits()
         # (position among the bind markers, name) of the columns of each type. A column with a
         # converter is left out: its values may be objects of any class.
@@ -263,7 +263,7 @@ class Binder:
         if isinstance(source, list):
             for type_name in CHECKED_TYPES:
                 for index, name in self._columns_by_type[type_name]:
-                    self.float_decimals.look_at_rows(name, type_name, source, index)
+                    self.changed_numbers.look_at_rows(name, type_name, source, index)
             for index, name in self._columns_by_type["timestamp"]:
                 self._row_units.look_at_rows(name, index, source, row_numbers, chunk)
         for index, name in self._columns_by_type["date"]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from cassandra.bulk.texts import Formats
 
 if TYPE_CHECKING:
-    from cassandra.bulk.float_decimals import FloatDecimals
+    from cassandra.bulk.changed_numbers import ChangedNumbers
     from cassandra.bulk.lost_times import LostTimes
     from cassandra.bulk.opened import Pipes
     from cassandra.protocol.bind import BindPlan
@@ -134,7 +134,7 @@ class Reading(NamedTuple):
     :param pipes: open files that can be read only once; None if there are none.
     :param lost_times: warns of times of day in date columns, once per column of the load; None
         warns once per chunk.
-    :param float_decimals: warns of floats in decimal columns, like `lost_times`.
+    :param changed_numbers: warns of numbers that are stored as others, like `lost_times`.
     """
 
     format: str | None
@@ -151,7 +151,7 @@ class Reading(NamedTuple):
     ignored: Set[str] = frozenset()
     pipes: Pipes | None = None
     lost_times: LostTimes | None = None
-    float_decimals: FloatDecimals | None = None
+    changed_numbers: ChangedNumbers | None = None
 
     def field(self, column: Column) -> str:
         """Return the field name of a column.

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.bulk.binding import Binder, StaticRows
+from cassandra.bulk.changed_numbers import ChangedNumbers
 from cassandra.bulk.chunks import Column, Reading
 from cassandra.bulk.fields import check_names, positions_of
-from cassandra.bulk.float_decimals import FloatDecimals
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import indexed_vectors
 from cassandra.bulk.lost_times import LostTimes
@@ -163,7 +163,7 @@ def reading_of_names(options: LoadOptions, pipes: Pipes | None = None) -> Readin
         ignored=frozenset(options.ignore),
         pipes=pipes,
         lost_times=LostTimes(),
-        float_decimals=FloatDecimals(),
+        changed_numbers=ChangedNumbers(),
     )
 
 
@@ -289,8 +289,8 @@ class Columns:
         binder.is_plain = self._is_plain
         if reading.lost_times is not None:
             binder.lost_times = reading.lost_times
-        if reading.float_decimals is not None:
-            binder.float_decimals = reading.float_decimals
+        if reading.changed_numbers is not None:
+            binder.changed_numbers = reading.changed_numbers
         # Older versions of the protocol have no unset values.
         if self._prepared.protocol_version >= 4:
             binder.counters = [

@@ -18,8 +18,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from cassandra._misspelt import nearest
+from cassandra.bulk.changed_numbers import CHECKED_TYPES, ChangedNumbers
 from cassandra.bulk.chunks import Column, Reading
-from cassandra.bulk.float_decimals import CHECKED_TYPES, FloatDecimals
 from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.bulk.opened import no_column
 from cassandra.protocol.records import declared_fields
@@ -285,12 +285,12 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
     ]
     # `LostTimes` warns of each date column once, so the tables of a load share one object.
     lost_times = reading.lost_times or LostTimes()
-    float_decimals = reading.float_decimals or FloatDecimals()
+    changed_numbers = reading.changed_numbers or ChangedNumbers()
     for column, index in columns:
         _check_date_column(table, column, index, lost_times)
         type_name = getattr(column.type, "typename", None)
         if type_name in CHECKED_TYPES:
-            float_decimals.look_at_table(column.name, type_name, table, index)
+            changed_numbers.look_at_table(column.name, type_name, table, index)
     names_written = [column.name for column, _ in columns]
     is_pandas = hasattr(table, "iloc")
     if names_written == (list(table.columns) if is_pandas else names):

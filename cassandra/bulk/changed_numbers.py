@@ -28,7 +28,7 @@ ROWS = 100
 CHECKED_TYPES = ("decimal", "double", "float")
 
 
-class FloatDecimals:
+class ChangedNumbers:
     """Looks for floats in the values of decimal columns, and for integers that are rounded in those
     of double and float columns; warns at most once per column.
     """

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.bulk.float_decimals import inexact_decimal, rounded_integer
+from cassandra.bulk.changed_numbers import inexact_decimal, rounded_integer
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode
 
