@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._lib import null_server, peers
-from benchmarks._lib.faces import worker_of
+from benchmarks._lib.apis import worker_of
 from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has
 from benchmarks._lib.tables import least_over
@@ -30,7 +30,7 @@ EXECUTE_TARGET = 40.0  # the most microseconds for a batch
 # Peers that are not compatible with cassandra-driver, and further packages in their environments.
 EXTRA = {"acsylla": ("uvloop",), "scylladb-rs-driver": ("numpy", "uvloop")}
 # The APIs of these peers, by their names in the worker, and the row's API that each belongs to.
-FACES = {
+APIS = {
     "acsylla": {"acsylla": "aio"},
     "scylladb-rs-driver": {"scylladb-rs": "aio", "scylladb-rs-blocking": "blocking"},
 }
@@ -83,21 +83,21 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
                     for case, (time, blocks) in run(driver, BUILDING, server).items():
                         keep(build, case, driver, time)
                         keep(memory, case, driver, blocks)
-                for face, api in faces(driver).items():
-                    measured = run(driver, worker_of(face), [face, *server, CASES])
+                for api, label in apis(driver).items():
+                    measured = run(driver, worker_of(api), [api, *server, CASES])
                     for case, figures in measured.items():
-                        name = f"{case.partition(',')[0]}, {api}"
+                        name = f"{case.partition(',')[0]}, {label}"
                         keep(execute, name, driver, figures["us"])
     return build, memory, execute
 
 
-def faces(driver: str) -> dict[str, str]:
+def apis(driver: str) -> dict[str, str]:
     """Return the APIs of a driver to measure, by their names in the worker.
 
     The value is the API in the names of rows: "blocking" or "aio".
     """
-    if driver in FACES:
-        return FACES[driver]
+    if driver in APIS:
+        return APIS[driver]
     if driver in peers.PEERS:
         return {"blocking": "blocking"}
     return {"blocking": "blocking", "aio" if has("uvloop") else "aio-asyncio": "aio"}

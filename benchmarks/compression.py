@@ -16,7 +16,7 @@ import sys
 import uuid
 
 from benchmarks._lib import null_server, peers
-from benchmarks._lib.faces import Lane, measure, our_lanes, peer_lane
+from benchmarks._lib.apis import Lane, measure, our_lanes, peer_lane
 from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has
 from benchmarks._lib.worker_requests import PAGE_ROWS
@@ -58,7 +58,7 @@ def varied_page() -> null_server.Rule:
 def lanes_of(bench: Benchmark) -> list[Lane]:
     """Return the lanes: this driver's asyncio and blocking API, and one API of each peer.
 
-    A lane is a driver and one of its APIs (see `_lib.faces`).
+    A lane is a driver and one of its APIs (see `_lib.apis`).
     """
     lanes = our_lanes()
     lanes = [lanes[0], *(lane for lane in lanes if lane.name == "blocking")]

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks._lib import null_server, other_servers, peers
-from benchmarks._lib.faces import Lane, measure, our_lanes, rows_of
+from benchmarks._lib.apis import Lane, measure, our_lanes, rows_of
 from benchmarks._lib.report import Benchmark
 
 WORKER = Path(__file__).parent / "_lib" / "worker_databases.py"

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks._lib import null_server, peers
-from benchmarks._lib.faces import (
+from benchmarks._lib.apis import (
     WORKER,
     Best,
     Lane,
@@ -58,7 +58,7 @@ MOST_LATER = 25.0  # microseconds by which it may take longer
 LEAST_LEAD = 1.3  # in each case, the best peer of the same kind needs at least this times our CPU
 
 # The columns of the other drivers: the heading, the distribution, and the name of the API that is
-# measured (see `_lib.faces.peer_lane`).
+# measured (see `_lib.apis.peer_lane`).
 PEERS = {
     "cassandra-driver": ("cassandra-driver", "blocking"),
     "scylla-driver": ("scylla-driver", "blocking"),
@@ -93,8 +93,8 @@ def peer_lanes(bench: Benchmark) -> list[Lane]:
         if distribution in LIMITS:
             bench.note(f"{distribution} {LIMITS[distribution]}")
     return [
-        peer_lane(name, distribution, face, EXTRA)
-        for name, (distribution, face) in PEERS.items()
+        peer_lane(name, distribution, api, EXTRA)
+        for name, (distribution, api) in PEERS.items()
         if distribution in measurable
     ]
 
@@ -120,7 +120,7 @@ def system_calls(lane: Lane, address: str, port: int) -> float | None:
                 str(report),
                 lane.python,
                 str(WORKER),
-                lane.face,
+                lane.api,
                 address,
                 str(port),
                 "calls",
@@ -149,7 +149,7 @@ def ratios_of(
 
     Peers are compared with the API of the same kind: blocking or asyncio.
     """
-    blocking = [name for name, (_, face) in PEERS.items() if face.endswith("blocking")]
+    blocking = [name for name, (_, api) in PEERS.items() if api.endswith("blocking")]
     others = PEERS.keys() - set(blocking)
     return {
         "peer / blocking": least_over(us, "blocking", blocking, BESIDE),

@@ -24,7 +24,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks._lib import null_server, peers
-from benchmarks._lib.faces import Lane, measure, our_lanes, peer_lane
+from benchmarks._lib.apis import Lane, measure, our_lanes, peer_lane
 from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has
 
@@ -44,7 +44,7 @@ Rows = dict[str, dict[str, float]]
 def lanes_of(bench: Benchmark) -> list[Lane]:
     """Return the lanes whose requests are measured: this driver's two APIs, and the peers.
 
-    A lane is a driver and API in an environment (see `benchmarks._lib.faces`).
+    A lane is a driver and API in an environment (see `benchmarks._lib.apis`).
     """
     lanes = our_lanes()
     lanes = [lanes[0], *(lane for lane in lanes if lane.name == "blocking")]

@@ -14,13 +14,13 @@ import contextlib
 import json
 import resource
 import sys
-import threading
 import time
 from typing import TYPE_CHECKING
 
-# `worker_instructions` is imported as a top-level module: the script's folder is on sys.path, and
-# the package `benchmarks` cannot be imported if only the driver is installed.
+# These are imported as top-level modules: the script's folder is on sys.path, and the package
+# `benchmarks` cannot be imported if only the driver is installed.
 from worker_instructions import INSERT, ROW, settings  # type: ignore[import-not-found]
+from worker_threads import count_in_threads  # type: ignore[import-not-found]
 
 from cassandra.cluster import Cluster, Session
 
@@ -50,18 +50,12 @@ def measure(
     sessions: list[tuple[Session, PreparedStatement]], thread_count: int, seconds: float
 ) -> tuple[int, float, float]:
     """Insert with some threads; return the inserts, the wall time and the CPU time in seconds."""
-    counts = [0] * thread_count
     began, cpu_began = time.perf_counter(), cpu_time()
-
-    def work(number: int) -> None:
-        counts[number] = inserts_until(began + seconds, *sessions[number % len(sessions)])
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(thread_count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sum(counts), time.perf_counter() - began, cpu_time() - cpu_began
+    count = count_in_threads(
+        thread_count,
+        lambda number: inserts_until(began + seconds, *sessions[number % len(sessions)]),
+    )
+    return count, time.perf_counter() - began, cpu_time() - cpu_began
 
 
 def main(arguments: list[str]) -> None:

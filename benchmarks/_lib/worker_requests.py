@@ -1,8 +1,8 @@
 """Times requests to the null server with one driver and one of its APIs.
 
-    worker_requests.py FACE ADDRESS PORT [CASE ...]
+    worker_requests.py API ADDRESS PORT [CASE ...]
 
-FACE is the API:
+API is one of:
 
 - "blocking": the blocking API of cassandra-driver, scylla-driver or turbocql, whichever is
   installed.

@@ -13,6 +13,7 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from cassandra import _impl, cqltypes
@@ -48,24 +49,33 @@ def rows_until(end: float, bind_plan: Any, row_plan: Any) -> int:
     return count
 
 
+def count_in_threads(thread_count: int, work: Callable[[int], int]) -> int:
+    """Call `work` with the number of each thread, in that thread; return the sum of the results."""
+    counts = [0] * thread_count
+
+    def run(number: int) -> None:
+        counts[number] = work(number)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(thread_count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counts)
+
+
 def main(thread_count: int, seconds: float, plans: str) -> None:
     """Run the threads, and print their rows per second.
 
     :param plans: "own" or "shared".
     """
     shared_plans = new_plans() if plans == "shared" else None
-    counts = [0] * thread_count
     began = time.perf_counter()
-
-    def work(number: int) -> None:
-        counts[number] = rows_until(began + seconds, *(shared_plans or new_plans()))
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(thread_count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    print(json.dumps(sum(counts) / (time.perf_counter() - began)))
+    count = count_in_threads(
+        thread_count,
+        lambda _: rows_until(began + seconds, *(shared_plans or new_plans())),
+    )
+    print(json.dumps(count / (time.perf_counter() - began)))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from benchmarks import batches, requests
-from benchmarks._lib import bars, faces, null_server
+from benchmarks._lib import apis, bars, null_server
 from benchmarks._lib.report import Benchmark
 
 CASE = "insert, 100 in flight"
@@ -49,10 +49,10 @@ def test_the_picture_knows_every_peer() -> None:
 
 
 def test_each_api_has_a_worker_that_knows_it() -> None:
-    names = [face for _, face in requests.PEERS.values()]
-    names += [face for apis in batches.FACES.values() for face in apis]
-    for face in names:
-        assert f'"{face}"' in faces.worker_of(face).read_text()
+    names = [api for _, api in requests.PEERS.values()]
+    names += [api for labels in batches.APIS.values() for api in labels]
+    for api in names:
+        assert f'"{api}"' in apis.worker_of(api).read_text()
 
 
 def test_a_driver_that_prepares_queries_of_system_tables_gets_their_columns() -> None:

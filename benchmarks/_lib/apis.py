@@ -2,8 +2,8 @@
 
 `_lib.worker_scylladb_rs` measures the same cases with scylladb-rs-driver.
 
-A combination of a driver, one of its APIs (a "face") and an environment is called a lane. It is one
-column of the table.
+A combination of a driver, one of its APIs and an environment is called a lane. It is one column of
+the table.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Lane(NamedTuple):
     - `name`: the heading of the column.
     - `python`: the interpreter of the driver's environment.
     - `settings`: further environment variables.
-    - `face`: the API, by its name in the worker.
+    - `api`: the API, by its name in the worker.
     - `port`: the port of the lane's own server. None if it uses the same server as other lanes.
     - `worker`: the script that runs the cases and measures them.
     """
@@ -38,7 +38,7 @@ class Lane(NamedTuple):
     name: str
     python: str
     settings: dict[str, str]
-    face: str
+    api: str
     port: int | None = None
     worker: Path = WORKER
 
@@ -60,21 +60,21 @@ def our_lanes() -> list[Lane]:
     return lanes
 
 
-def worker_of(face: str) -> Path:
+def worker_of(api: str) -> Path:
     """Return the script that measures an API: most are in worker_requests.py."""
-    return RUST_WORKER if face.startswith("scylladb-rs") else WORKER
+    return RUST_WORKER if api.startswith("scylladb-rs") else WORKER
 
 
-def peer_lane(name: str, distribution: str, face: str, extra: Sequence[str]) -> Lane:
+def peer_lane(name: str, distribution: str, api: str, extra: Sequence[str]) -> Lane:
     """Return the lane of another driver. Its environment is created if it does not exist.
 
     :param name: the heading of the column.
     :param distribution: the driver's name on PyPI.
-    :param face: the API, by its name in worker_requests.py or worker_scylladb_rs.py.
+    :param api: the API, by its name in worker_requests.py or worker_scylladb_rs.py.
     :param extra: further distributions that its environment must have.
     """
     python = str(peers.environment(distribution, extra))
-    return Lane(name, python, settings={}, face=face, worker=worker_of(face))
+    return Lane(name, python, settings={}, api=api, worker=worker_of(api))
 
 
 def environment_of(lane: Lane) -> dict[str, str]:
@@ -100,7 +100,7 @@ def measure(
                 bar.step(lane.name)
                 if lane.name in failed_lanes:
                     continue
-                arguments = [lane.face, address, str(lane.port or port), *cases]
+                arguments = [lane.api, address, str(lane.port or port), *cases]
                 try:
                     figures = peers.run(lane.python, lane.worker, arguments, lane.settings)
                 except peers.WorkerFailed as error:
