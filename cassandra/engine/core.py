@@ -280,9 +280,6 @@ class Core(Observers):
         await self._background.close()
         await self.notify_shutdown(observers)
         await self.connector.settle()
-        # asyncio closes transports in the next two turns of the loop.
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
 
     def _detach_throttler(self, sessions: Iterable[EngineSession]) -> None:
         """Detach the throttler, so that it is not notified about requests that end later."""

@@ -139,19 +139,21 @@ class Connector:
             )
 
     async def settle(self) -> None:
-        """Wait briefly until closed TLS connections have shut down.
+        """Wait until the transports of closed connections have closed.
 
-        TLS sends a closing message to the peer. If the loop were closed before that, asyncio would
-        log warnings.
+        TLS sends a closing message to the peer, for which we wait briefly. If the loop were closed
+        before that, asyncio would log warnings.
         """
-        if not self._tls_connections:
-            return
-        self._all_closed.clear()
-        try:
-            await within(GOODBYE_TIMEOUT, self._all_closed.wait())
-        except asyncio.TimeoutError:
-            for connection in list(self._tls_connections):
-                connection.abort()
+        if self._tls_connections:
+            self._all_closed.clear()
+            try:
+                await within(GOODBYE_TIMEOUT, self._all_closed.wait())
+            except asyncio.TimeoutError:
+                for connection in list(self._tls_connections):
+                    connection.abort()
+        # asyncio closes transports in the next two turns of the loop.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
 
     def _on_tls_connection_lost(self, connection: Connection) -> None:
         """Called when the transport of a TLS connection is closed; `settle` waits for the

@@ -331,9 +331,6 @@ class WorkerCore(Observers):
         self.connector.close()
         await self._background.close()
         await self.connector.settle()
-        # asyncio closes transports in the next two turns of the loop.
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
 
 
 def start_worker(core: Core, thread: LoopThread) -> None:
