@@ -81,10 +81,11 @@ class SessionLoops:
             position = next(self._burst_numbers) % (len(followers) + 1)
             if position:
                 follower = followers[position - 1]
-                rest = [request for request in requests if not follower.take(request)]
-                if len(rest) < len(requests):
-                    # `take` has replaced the session of the requests that it has taken.
-                    taken = [request for request in requests if request.session is follower]
+                taken: list[Request] = []
+                rest: list[Request] = []
+                for request in requests:
+                    (taken if follower.take(request) else rest).append(request)
+                if taken:
                     _put_together(taken, follower.inbox)
                 requests = rest
         if requests:
