@@ -49,7 +49,8 @@ class Mutant(NamedTuple):
     :param what: describes the bug.
     :param owner: the class or module that the function belongs to.
     :param name: the name of the function.
-    :param make: takes the correct function, and returns the wrong function.
+    :param make: takes the correct function, and returns the wrong function, which does what
+        `what` says.
     :param is_about_keyspaces: if False, a seed in which a request runs in the wrong keyspace has
         not found this bug.
     :param loops: the number of event loops that the bug needs; 0 for what the seed says.
@@ -91,6 +92,7 @@ def mutant(
     """Register the decorated function, which turns a correct function into a wrong one."""
 
     def register(make: Any) -> Any:
+        """Store the mutant under the name of the function."""
         MUTANTS[make.__name__] = Mutant(what, owner, name, make, keyspaces, loops)
         return make
 
@@ -533,6 +535,8 @@ def _stamping(call: Callable[[Any, Callable[[], int]], int]) -> Callable[[Any], 
     """
 
     class Wrong(MonotonicTimestampGenerator):
+        """A generator whose timestamps are those of `call`."""
+
         def __call__(self) -> int:
             return call(self, super().__call__)
 
@@ -540,6 +544,7 @@ def _stamping(call: Callable[[Any, Callable[[], int]], int]) -> Callable[[Any], 
         """Return a `read_from` that also changes the class of the generator."""
 
         def read_from(self: Any, time_ns: Callable[[], int]) -> None:
+            """Set the clock as the driver does, and make the generator a `Wrong`."""
             correct(self, time_ns)
             self.__class__ = Wrong
 
