@@ -49,27 +49,33 @@ def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
                 searched += 1
                 if searched > _MAX_VECTORS:
                     return None
-                fault = first_non_finite(data)
+                fault = _fault_of(data)
                 if fault is not None:
-                    index, number = fault
-                    return (
-                        f'({prefix}column "{column.name}": the vector has {number} at index '
-                        f"{index}, which no index can hold)"
-                    )
-                if is_of_length_zero(data):
-                    return (
-                        f'({prefix}column "{column.name}": the vector has only zeros, or numbers '
-                        "whose squares are 0 in 32 bits, which an index with the similarity "
-                        "cosine, the default, cannot hold)"
-                    )
-                if is_too_long(data):
-                    return (
-                        f'({prefix}column "{column.name}": the vector is too long for an index '
-                        "with the similarity cosine, the default, or dot_product: the squares of "
-                        "its numbers add up to more than 3.4e38, the greatest number of 32 bits)"
-                    )
+                    return f'({prefix}column "{column.name}": the vector {fault})'
     except Exception:  # a user's protocol handler may have bound objects of its own
         return None
+    return None
+
+
+def _fault_of(data: bytes) -> str | None:
+    """Return why an index refuses a vector; None if there is no known reason.
+
+    :param data: the vector's numbers as big-endian floats.
+    """
+    non_finite = first_non_finite(data)
+    if non_finite is not None:
+        index, number = non_finite
+        return f"has {number} at index {index}, which no index can hold"
+    if is_of_length_zero(data):
+        return (
+            "has only zeros, or numbers whose squares are 0 in 32 bits, which an index with the "
+            "similarity cosine, the default, cannot hold"
+        )
+    if is_too_long(data):
+        return (
+            "is too long for an index with the similarity cosine, the default, or dot_product: "
+            "the squares of its numbers add up to more than 3.4e38, the greatest number of 32 bits"
+        )
     return None
 
 

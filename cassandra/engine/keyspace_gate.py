@@ -328,7 +328,7 @@ class KeyspaceGate:
                 held.refuse(error)
 
     def _pass(self, held: Held) -> None:
-        """Send the request of `held`. Meanwhile `passing` tells `can_pass` to allow it."""
+        """Send the request of `held`. Meanwhile `passing` is set, so that `can_pass` allows it."""
         self.passing = getattr(held, "_request", None)
         try:
             held.go()

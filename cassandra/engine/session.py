@@ -714,10 +714,11 @@ class EngineSession(ObservedSession):
         """
 
         def on_task_done(task: asyncio.Task[Any]) -> None:
-            if task.cancelled() and request.response is not None:
-                request.finish(request.response)  # the statement was executed (USE or DDL)
-            elif task.cancelled():
-                request.fail(self.closed_error())
+            if task.cancelled():
+                if request.response is not None:
+                    request.finish(request.response)  # the statement was executed (USE or DDL)
+                else:
+                    request.fail(self.closed_error())
             elif (error := task.exception()) is not None:
                 request.fail(failure_of(error))
 

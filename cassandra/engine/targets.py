@@ -108,13 +108,12 @@ def _token_on_ring(metadata: Metadata, token: Any) -> Token:
     """
     members = metadata.members
     if members is None or not members.hosts:
-        reason = (
-            "tokens are not read (Cluster.token_metadata_enabled)"
-            if not metadata.token_metadata_enabled
-            else f"the partitioner of the cluster is {metadata.partitioner!r}"
-            if not metadata.can_support_partitioner()
-            else "no host has told of tokens"
-        )
+        if not metadata.token_metadata_enabled:
+            reason = "tokens are not read (Cluster.token_metadata_enabled)"
+        elif not metadata.can_support_partitioner():
+            reason = f"the partitioner of the cluster is {metadata.partitioner!r}"
+        else:
+            reason = "no host has told of tokens"
         raise ValueError(f"token={token!r}: the token ring is not known, because {reason}")
     return checked_token(members.token_class, token)
 

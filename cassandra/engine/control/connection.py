@@ -244,7 +244,11 @@ class ControlConnection:
         # The cluster may have been shut down during the waits above.
         if self._closed:
             connection.close()
-            return
+        else:
+            self._adopt(connection, node_list)
+
+    def _adopt(self, connection: Connection, node_list: NodeList) -> None:
+        """Make `connection` the control connection, and take over the node list read from it."""
         has_moved = self.host is not None
         previous, self.connection = self.connection, connection
         self.host = node_list.local

@@ -108,9 +108,8 @@ class NodeList:
                 )
                 continue
             seen_ids_and_endpoints.update((host_id, endpoint))
-            host = (by_id.get(host_id) if host_id is not None else None) or by_endpoint.get(
-                endpoint
-            )
+            host_with_id = by_id.get(host_id) if host_id is not None else None
+            host = host_with_id or by_endpoint.get(endpoint)
             # Make a new `Host` if the node has a new address, or if another node has this address
             # now. Pools must connect again in both cases.
             is_other_node = (

@@ -332,8 +332,8 @@ class HostWatch:
             await self.bring_up(host)
 
     def _relocate(self, host: Host) -> None:
-        # Load balancing policies group hosts by data centre and rack. Tell them that the host went
-        # down and came up, so that they put it into its new group.
+        # Load balancing policies group hosts by data centre and rack. Report to them that the host
+        # went down and came up, so that they put it into its new group.
         if self._listeners.policies:
             log.info("host %s is in data centre %s, rack %s now", host, host.datacenter, host.rack)
             self._listeners.notify_policies("on_down", host)

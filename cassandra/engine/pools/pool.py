@@ -355,10 +355,9 @@ class HostPool(CompatPool, bases.PoolBase):
             return
         self.size = size
         # Close the connections with the fewest requests, which are idle soonest.
-        surplus = sorted(self.connections, key=lambda connection: connection.in_flight)[
-            : max(len(self.connections) - size, 0)
-        ]
-        for connection in surplus:
+        idlest_first = sorted(self.connections, key=lambda connection: connection.in_flight)
+        surplus_count = max(len(idlest_first) - size, 0)
+        for connection in idlest_first[:surplus_count]:
             self._retire(connection)
         if self._filling is not None and not self._filling.done():
             # The running task opens connections for the old size: check again when it is done.

@@ -234,14 +234,13 @@ class SchemaReader:
         parts = {
             name: available[name] for name in _TABLES_OF_KIND[target.kind] if name in available
         }
-        keyspace_condition = f"keyspace_name = {cql_quote(target.keyspace)} AND"
-        name_condition = (
-            f"IN ({', '.join(map(cql_quote, names))})"
-            if len(names) > 1
-            else f"= {cql_quote(target.name)}"
-        )
+        if len(names) > 1:
+            is_one_of_names = f"IN ({', '.join(map(cql_quote, names))})"
+        else:
+            is_one_of_names = f"= {cql_quote(target.name)}"
+        # `part.name` is the column with the names: each schema table has another one.
         conditions = {
-            name: f"{keyspace_condition} {part.name} {name_condition}"
+            name: f"keyspace_name = {cql_quote(target.keyspace)} AND {part.name} {is_one_of_names}"
             for name, part in parts.items()
         }
         grouping = await self._read_tables(connection, parts, conditions)
@@ -340,10 +339,10 @@ class SchemaReader:
         grouping = Grouping()
 
         async def read(name: str, part: Part) -> None:
+            query = f"SELECT {part.columns} FROM {part.table}"
             condition = conditions.get(name)
-            query = f"SELECT {part.columns} FROM {part.table}" + (
-                f" WHERE {condition}" if condition else ""
-            )
+            if condition:
+                query += f" WHERE {condition}"
             async for page in self._read_pages(connection, query):
                 grouping.add(name, page, connection.version)
 
