@@ -366,56 +366,64 @@ def bind_params(
     :raises EncodeValueError: if a string has half a surrogate pair, which UTF-8 cannot encode.
     """
     encode: Callable[[object], str] = (encoder or Encoder()).cql_encode_all_types
+    if is_table(params):
+        refuse_table(params)
     # A str is a sequence too: "abc" would silently become three parameters.
-    if isinstance(params, (str, bytes)):
+    if isinstance(params, (str, bytes)) or not isinstance(params, Iterable):
         raise TypeError(
             f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}; "
             "a single one is written (value,), several are written (first, second)"
         )
-    if is_table(params):
-        refuse_table(params)
     values: Any
     if isinstance(params, Mapping):
         values = {name: encode(value) for name, value in params.items()}
-        description = f"names {', '.join(map(repr, values))}"
-    elif not isinstance(params, Iterable):
-        raise TypeError(
-            f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}; "
-            "a single one is written (value,), several are written (first, second)"
-        )
     else:
         # Make a tuple of any other iterable: a generator can be read only once.
         params = params if isinstance(params, (tuple, list)) else tuple(params)
         values = tuple(map(encode, params))
-        description = f"{len(values)} parameter{'s' * (len(values) != 1)}"
     template = query
     if any(isinstance(value, tuple) for value in _values_of(params)):
         template, values = _put_tuples_in_parentheses(query, params, values, encode)
     try:
         text = InterpolatedText.of(template, values, query)
     except (TypeError, ValueError, KeyError) as error:
-        # Explain the usual mistakes in the message.
-        is_missing_name = isinstance(error, KeyError)
-        reason = f"no parameter is named {error}" if is_missing_name else str(error)
-        query_without_percent_signs = query.replace("%%", "")
-        if re.search(r"%[dif]\b", query_without_percent_signs) and "real number" in reason:
-            # Python's message would ask for a number, which was passed.
-            reason = "write %s for every value, also for numbers; a literal % is written %%"
-        elif re.search(r"%(?![(s%])", query_without_percent_signs):
-            reason += "; a literal % is written %%"
-        elif isinstance(params, Mapping) and "%s" in query_without_percent_signs:
-            reason += "; %s is for a sequence, write %(name)s"
-        elif not isinstance(params, Mapping) and "%(" in query_without_percent_signs:
-            reason += "; %(name)s is for a mapping, write %s"
-        elif "%s" not in query_without_percent_signs and "%(" not in query_without_percent_signs:
-            reason = "the text has no placeholder: write %s or ?, without quotes"
-        error_class = MissingParameter if is_missing_name else type(error)
+        has_names = isinstance(params, Mapping)
+        if has_names:
+            description = f"names {', '.join(map(repr, params))}"
+        else:
+            description = f"{len(params)} parameter{'s' * (len(params) != 1)}"
+        error_class = MissingParameter if isinstance(error, KeyError) else type(error)
         raise error_class(
-            f"the placeholders of {query_head(query)} do not fit the {description} given: {reason}"
+            f"the placeholders of {query_head(query)} do not fit the {description} given: "
+            f"{_placeholder_mistake(query, error, has_names)}"
         ) from error
     if not text.isascii():
         _refuse_lone_surrogates(text, params)
     return text
+
+
+def _placeholder_mistake(query: str, error: Exception, has_names: bool) -> str:
+    """Return why the placeholders of `query` do not fit, with advice for the usual mistakes.
+
+    :param error: the error of the operator ``%``.
+    :param has_names: True if the parameters are a mapping.
+    """
+    reason = f"no parameter is named {error}" if isinstance(error, KeyError) else str(error)
+    query_without_percent_signs = query.replace("%%", "")
+    if re.search(r"%[dif]\b", query_without_percent_signs) and "real number" in reason:
+        # Python's message would ask for a number, which was passed.
+        return "write %s for every value, also for numbers; a literal % is written %%"
+    if re.search(r"%(?![(s%])", query_without_percent_signs):
+        return f"{reason}; a literal % is written %%"
+    has_name_placeholder = "%(" in query_without_percent_signs
+    has_plain_placeholder = "%s" in query_without_percent_signs
+    if has_names and has_plain_placeholder:
+        return f"{reason}; %s is for a sequence, write %(name)s"
+    if not has_names and has_name_placeholder:
+        return f"{reason}; %(name)s is for a mapping, write %s"
+    if not has_plain_placeholder and not has_name_placeholder:
+        return "the text has no placeholder: write %s or ?, without quotes"
+    return reason
 
 
 def _refuse_lone_surrogates(text: str, params: Any) -> None:

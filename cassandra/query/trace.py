@@ -205,11 +205,9 @@ class QueryTrace:
             row[3] for row in rows if row[2] == self.coordinator and row[3] is not None
         ]
         duration = self.duration / _MICROSECOND if self.duration is not None else 0.0
-        return (
-            _SETTLED
-            if coordinator_times and max(coordinator_times) >= _END_SHARE * duration
-            else _UNSETTLED
-        )
+        if coordinator_times and max(coordinator_times) >= _END_SHARE * duration:
+            return _SETTLED
+        return _UNSETTLED
 
     async def _read_table(
         self,

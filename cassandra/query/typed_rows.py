@@ -123,7 +123,7 @@ class TypedRows:
             # function takes. Names count three times: about three copies of them are kept.
             size = _MAKER_BYTES + _COLUMN_BYTES * len(metadata.columns) + 3 * text_size(key)
             make_rows = self._makers.keep(key, make_rows, size)
-        # The iterator's position tells which row failed. Counting rows would cost time for each.
+        # The iterator's position shows which row failed. Counting rows would cost time for each.
         iterator = iter(rows)
         try:
             return make_rows(iterator)
@@ -159,25 +159,7 @@ def _make_row_maker(
     class_name = row_type.__qualname__
     fields_by_name = {field.name: field for field in fields}
     names = [name for name, _ in columns]
-    # Match the columns with the fields by name.
-    for name in names:
-        if name not in fields_by_name:
-            field_names = ", ".join(fields_by_name) or "none"
-            advice = ""
-            if name == "[applied]":
-                advice = "; write no row_type for a conditional statement, and use was_applied"
-            raise TypeError(
-                f'column "{name}" has no field in {class_name}, whose fields are '
-                f"{field_names}{advice}"
-            )
-        if names.count(name) > 1:
-            raise TypeError(f'two columns are named "{name}": {class_name} can take one')
-    missing_names = [field.name for field in fields if field.required and field.name not in names]
-    if missing_names:
-        raise TypeError(
-            f"the result has no column for {', '.join(map(repr, missing_names))} of {class_name}; "
-            f"it has {', '.join(names)}"
-        )
+    _check_names(names, fields, class_name)
     # Find the columns whose values have to be converted.
     conversions: list[tuple[int, Convert, str]] = []
     for index, (name, cql_type) in enumerate(columns):
@@ -200,6 +182,31 @@ def _make_row_maker(
     if not conversions:
         return make_rows
     return lambda rows: make_rows(map(_row_converter(conversions), rows))
+
+
+def _check_names(names: Sequence[str], fields: Sequence[Field], class_name: str) -> None:
+    """Raise TypeError unless each column has its own field, and each required field a column.
+
+    :param names: the names of the columns.
+    """
+    field_names = [field.name for field in fields]
+    for name in names:
+        if name not in field_names:
+            advice = ""
+            if name == "[applied]":
+                advice = "; write no row_type for a conditional statement, and use was_applied"
+            raise TypeError(
+                f'column "{name}" has no field in {class_name}, whose fields are '
+                f"{', '.join(field_names) or 'none'}{advice}"
+            )
+        if names.count(name) > 1:
+            raise TypeError(f'two columns are named "{name}": {class_name} can take one')
+    missing_names = [field.name for field in fields if field.required and field.name not in names]
+    if missing_names:
+        raise TypeError(
+            f"the result has no column for {', '.join(map(repr, missing_names))} of {class_name}; "
+            f"it has {', '.join(names)}"
+        )
 
 
 def _row_converter(
@@ -599,11 +606,9 @@ def _conversion_for_one(
     origin = typing.get_origin(annotation) or annotation
     arguments = typing.get_args(annotation)
     if origin is typing.Literal:
-        return (
-            None
-            if all(isinstance(argument, _SCALARS.get(name, ())) for argument in arguments)
-            else _raise_mismatch(cql_type, annotation, column, field)
-        )
+        if not all(isinstance(argument, _SCALARS.get(name, ())) for argument in arguments):
+            return _raise_mismatch(cql_type, annotation, column, field)
+        return None
     conversion_of_container = _CONTAINER_CONVERSIONS.get(name)
     if conversion_of_container is not None:
         return conversion_of_container(cql_type, annotation, origin, arguments, column, field)
@@ -654,21 +659,17 @@ def _conversion_of_list(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
     """Return the conversion of a list to a list or tuple, with its elements converted."""
-    if origin is tuple and (not arguments or arguments[-1:] == (...,)):
-        convert_element = (
-            _conversion_for(cql_type.subtypes[0], arguments[0], column, field)
-            if arguments
-            else None
-        )
-        return (
-            tuple if convert_element is None else partial(_convert_elements, tuple, convert_element)
-        )
-    if origin not in _LISTS:
+    make: type[Any]
+    if origin is tuple and (not arguments or arguments[-1] is ...):
+        make = tuple
+    elif origin in _LISTS:
+        make = list
+    else:
         return _raise_mismatch(cql_type, annotation, column, field)
     convert_element = (
         _conversion_for(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
     )
-    return list if convert_element is None else partial(_convert_elements, list, convert_element)
+    return make if convert_element is None else partial(_convert_elements, make, convert_element)
 
 
 def _conversion_of_set(
