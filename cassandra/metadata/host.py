@@ -210,7 +210,9 @@ class Host(bases.HostBase):
             return "unknown"
         if self.is_up:
             return "up"
-        return "draining" if self._draining else "forced down" if self._given_up else "down"
+        if self._draining:
+            return "draining"
+        return "forced down" if self._given_up else "down"
 
     def signal_connection_failure(self, connection_exc: BaseException) -> bool:
         """Report a failure to the conviction policy; return True if the node now counts as down.

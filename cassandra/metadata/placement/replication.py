@@ -240,13 +240,12 @@ class NetworkTopologyStrategy(ReplicationStrategy):
         items = [("class", cql_quote(self.name))]
         for datacenter, factor in self.dc_replication_factors_info.items():
             racks = self._racks.get(datacenter)
-            # A data centre whose racks are named has a list of racks instead of a number.
-            rack_list = (
-                f"[{', '.join(cql_quote(rack) for _, rack in sorted(racks.items()))}]"
-                if racks is not None
-                else None
-            )
-            items.append((datacenter, rack_list or cql_quote(str(factor))))
+            if racks is None:
+                value = cql_quote(str(factor))
+            else:
+                # A data centre whose racks are named has a list of racks instead of a number.
+                value = f"[{', '.join(cql_quote(rack) for _, rack in sorted(racks.items()))}]"
+            items.append((datacenter, value))
         return "{" + ", ".join(f"{cql_quote(key)}: {value}" for key, value in items) + "}"
 
     def replica_map(self, ring: Ring, hosts: Sequence[Any]) -> ReplicaMap:

@@ -198,7 +198,8 @@ class TabletMap:
         return row.version if row is not None else None
 
     def next_block(self, keyspace: str | None, table: str | None, token: int | None) -> int:
-        """Return the byte that ends an EXECUTE and tells the server which tablet version we know.
+        """Return the byte that ends an EXECUTE, from which the server learns which tablet version
+        we know.
 
         Each call returns the next of the version's 16 parts (`version_block`). So after several
         requests the server notices if our version is outdated.
@@ -341,7 +342,7 @@ def token_of_statement(statement: object) -> int | None:
 
 
 def version_block(version: int | None, index: int) -> int:
-    """Return the byte that tells the server one part of the tablet version that the client knows.
+    """Return the byte with one part of the tablet version that the client knows.
 
     :param version: the tablet's version, or None if the tablet is not known.
     :param index: which four bits of the version: 0 to 15, from the least significant bits.

@@ -180,8 +180,10 @@ def columns_of(
                 others.append(ColumnMetadata(table, name, cql_type, is_static=True))
             else:
                 raise unknown_kind(name, kind)
-    keys = in_positions(partition_key), in_positions(clustering_key)
-    return *keys, {column.name: column for columns in (*keys, others) for column in columns}
+    partition_columns = in_positions(partition_key)
+    clustering_columns = in_positions(clustering_key)
+    all_columns = [*partition_columns, *clustering_columns, *others]
+    return partition_columns, clustering_columns, {column.name: column for column in all_columns}
 
 
 def _position(cell: bytes | None, name: str) -> int:

@@ -363,18 +363,16 @@ class Function:
             f"CREATE FUNCTION {function_name}({', '.join(arguments)})",
             "CALLED ON NULL INPUT" if self.called_on_null_input else "RETURNS NULL ON NULL INPUT",
             f"RETURNS {_thawed(self.return_type)}",
-            *(["DETERMINISTIC"] if self.deterministic else []),
-            *(
-                # The clause takes the name of one argument.
-                [f"MONOTONIC ON {maybe_escape_name(self.monotonic_on[0])}"]
-                if self.monotonic_on
-                else []
-            ),
-            # Without the name of an argument, the function is monotonic in all of them.
-            *(["MONOTONIC"] if self.monotonic and not self.monotonic_on else []),
-            f"LANGUAGE {self.language}",
-            f"AS {body}",
         ]
+        if self.deterministic:
+            clauses.append("DETERMINISTIC")
+        if self.monotonic_on:
+            # The clause takes the name of one argument.
+            clauses.append(f"MONOTONIC ON {maybe_escape_name(self.monotonic_on[0])}")
+        elif self.monotonic:
+            # Without the name of an argument, the function is monotonic in all of them.
+            clauses.append("MONOTONIC")
+        clauses += [f"LANGUAGE {self.language}", f"AS {body}"]
         return ("\n    " if formatted else " ").join(clauses)
 
     def export_as_string(self) -> str:
@@ -456,20 +454,16 @@ class Aggregate:
             # the keyspace of the aggregate.
             f"SFUNC {protect_type_or_function(self.state_func)}",
             f"STYPE {_thawed(self.state_type)}",
-            *(
-                [f"REDUCEFUNC {protect_type_or_function(self.reduce_func)}"]
-                if self.reduce_func
-                else []
-            ),
-            *(
-                [f"FINALFUNC {protect_type_or_function(self.final_func)}"]
-                if self.final_func
-                else []
-            ),
-            # Without INITCOND the state starts as null.
-            *([f"INITCOND {self.initial_condition}"] if self.initial_condition is not None else []),
-            *(["DETERMINISTIC"] if self.deterministic else []),
         ]
+        if self.reduce_func:
+            clauses.append(f"REDUCEFUNC {protect_type_or_function(self.reduce_func)}")
+        if self.final_func:
+            clauses.append(f"FINALFUNC {protect_type_or_function(self.final_func)}")
+        # Without INITCOND the state starts as null.
+        if self.initial_condition is not None:
+            clauses.append(f"INITCOND {self.initial_condition}")
+        if self.deterministic:
+            clauses.append("DETERMINISTIC")
         return ("\n    " if formatted else " ").join(clauses)
 
     def export_as_string(self) -> str:
