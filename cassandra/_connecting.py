@@ -69,15 +69,7 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
         a host or the port is not valid.
     """
     if prefix:
-        # For the option --to-port, argparse has the attribute `to_port`. Remove the prefix from
-        # such names.
-        attribute_prefix = prefix.replace("-", "_")
-        values = {
-            name.removeprefix(attribute_prefix): value
-            for name, value in vars(options).items()
-            if name.startswith(attribute_prefix)
-        }
-        options = argparse.Namespace(**values)
+        options = _without_prefix(options, prefix)
     _check_companions(options, prefix)
     for host in options.hosts:
         _check_host(host, prefix)
@@ -87,25 +79,7 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
         )
     context = None
     if options.ssl or options.cafile or options.cert:
-        try:
-            context = ssl.create_default_context(cafile=options.cafile)
-        except OSError as error:  # the message of Python does not name the file
-            raise ValueError(_unreadable(f"--{prefix}cafile {options.cafile}", error)) from error
-        context.check_hostname = not options.no_hostname_check
-        if options.cert:
-            try:
-                context.load_cert_chain(options.cert, options.key)
-            except ssl.SSLError as error:
-                key = options.key or "the same file"
-                raise ValueError(
-                    f"--{prefix}cert {options.cert} cannot be used with the key in {key}: "
-                    f"{error.reason or error}; does the key belong to the certificate?"
-                ) from error
-            except OSError as error:
-                files = f"--{prefix}cert {options.cert}"
-                if options.key:
-                    files += f" or --{prefix}key {options.key}"
-                raise ValueError(_unreadable(files, error)) from error
+        context = _tls_context(options, prefix)
     settings: dict[str, Any] = {}
     if options.cloud_bundle is not None:
         settings["cloud"] = {"secure_connect_bundle": str(options.cloud_bundle)}
@@ -114,6 +88,45 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
     if options.user is not None:
         settings["auth_provider"] = PlainTextAuthProvider(options.user, _password(options))
     return settings
+
+
+def _without_prefix(options: argparse.Namespace, prefix: str) -> argparse.Namespace:
+    """Return the options that begin with `prefix`, under their names without it."""
+    # For the option --to-port, argparse has the attribute `to_port`.
+    attribute_prefix = prefix.replace("-", "_")
+    values = {
+        name.removeprefix(attribute_prefix): value
+        for name, value in vars(options).items()
+        if name.startswith(attribute_prefix)
+    }
+    return argparse.Namespace(**values)
+
+
+def _tls_context(options: argparse.Namespace, prefix: str) -> ssl.SSLContext:
+    """Return a TLS context with the files that the options name.
+
+    :raises ValueError: if a file cannot be read or used. The message names its option.
+    """
+    try:
+        context = ssl.create_default_context(cafile=options.cafile)
+    except OSError as error:  # the message of Python does not name the file
+        raise ValueError(_unreadable(f"--{prefix}cafile {options.cafile}", error)) from error
+    context.check_hostname = not options.no_hostname_check
+    if options.cert:
+        try:
+            context.load_cert_chain(options.cert, options.key)
+        except ssl.SSLError as error:
+            key = options.key or "the same file"
+            raise ValueError(
+                f"--{prefix}cert {options.cert} cannot be used with the key in {key}: "
+                f"{error.reason or error}; does the key belong to the certificate?"
+            ) from error
+        except OSError as error:
+            files = f"--{prefix}cert {options.cert}"
+            if options.key:
+                files += f" or --{prefix}key {options.key}"
+            raise ValueError(_unreadable(files, error)) from error
+    return context
 
 
 def _unreadable(option: str, error: OSError) -> str:

@@ -38,14 +38,13 @@ def check_parameters(parameters: object, named: bool = True) -> None:
     if isinstance(parameters, (str, bytes)) or not (
         hasattr(parameters, "__len__") or (named and is_record(parameters))
     ):
+        if hasattr(parameters, "__next__"):
+            advice = "write tuple(parameters)"
+        else:
+            advice = "a single one is written (value,), several are written (first, second)"
         raise TypeError(
             "parameters must be a sequence or a mapping, but are "
-            f"{type(parameters).__name__}: {parameters!r}; "
-            + (
-                "write tuple(parameters)"
-                if hasattr(parameters, "__next__")
-                else "a single one is written (value,), several are written (first, second)"
-            )
+            f"{type(parameters).__name__}: {parameters!r}; {advice}"
         )
     # Refuse a set: it has no order, so its values would be stored in arbitrary columns.
     if isinstance(parameters, (set, frozenset)) and len(parameters) > 1:

@@ -90,15 +90,15 @@ def check_option_names(call: str, options: Iterable[str], further: Iterable[str]
         if name in own_names or name in further:
             continue
         suggestion = nearest(name, (*own_names, *further))
-        hint = (
-            f"; did you mean {suggestion!r}?" if suggestion else f": it has {', '.join(own_names)}"
-        )
-        other_options = (
-            ", and the options of pyarrow.Table.to_pandas" if further and not suggestion else ""
-        )
-        raise TypeError(
-            f"{call}() has no option {name!r}{_INSTEAD.get(name) or hint + other_options}"
-        )
+        if name in _INSTEAD:
+            advice = _INSTEAD[name]
+        elif suggestion:
+            advice = f"; did you mean {suggestion!r}?"
+        else:
+            advice = f": it has {', '.join(own_names)}"
+            if further:
+                advice += ", and the options of pyarrow.Table.to_pandas"
+        raise TypeError(f"{call}() has no option {name!r}{advice}")
 
 
 # For option names of other APIs: what to write instead.

@@ -86,6 +86,19 @@ else:
 _NAMES_LIKE_DEFAULT = frozenset({"default", "exec_profile_default"})
 
 
+def _warn_of_names_like_default(names: Iterable[object]) -> None:
+    """Warn of names of execution profiles that were probably meant as EXEC_PROFILE_DEFAULT."""
+    for name in names:
+        if isinstance(name, str) and name.lower() in _NAMES_LIKE_DEFAULT:
+            warnings.warn(
+                f"the execution profile {name!r} serves only calls with execution_profile="
+                f"{name!r}: write execution_profiles={{EXEC_PROFILE_DEFAULT: profile}} for "
+                "all calls without one",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
+
+
 def engine_core() -> type[Core]:
     """Import everything that a cluster needs, and return the class of engines.
 
@@ -208,13 +221,10 @@ class ClusterBase(
         # too.
         attributes = vars(self)
         points = ", ".join(map(str, attributes.get("endpoints_resolved", ("not made",))))
-        state = (
-            "shut down"
-            if attributes.get("is_shutdown")
-            else "connected"
-            if self._core is not None
-            else "not connected"
-        )
+        if attributes.get("is_shutdown"):
+            state = "shut down"
+        else:
+            state = "connected" if self._core is not None else "not connected"
         modules = "compiled" if implementation == "c" else "pure Python"
         return f"<Cluster: {points}, {state}, {modules}>"
 
@@ -366,15 +376,7 @@ class ClusterBase(
                     + (": write ExecutionProfile(**settings)" if isinstance(profile, dict) else "")
                 )
         if EXEC_PROFILE_DEFAULT not in all_profiles:
-            for name in all_profiles:
-                if isinstance(name, str) and name.lower() in _NAMES_LIKE_DEFAULT:
-                    warnings.warn(
-                        f"the execution profile {name!r} serves only calls with execution_profile="
-                        f"{name!r}: write execution_profiles={{EXEC_PROFILE_DEFAULT: profile}} for "
-                        "all calls without one",
-                        RuntimeWarning,
-                        stacklevel=stack_level(),
-                    )
+            _warn_of_names_like_default(all_profiles)
             all_profiles = {
                 EXEC_PROFILE_DEFAULT: ExecutionProfile(
                     load_balancing_policy=self.load_balancing_policy,

@@ -472,17 +472,13 @@ def _setting_names(cls: type) -> frozenset[str]:
     """Return the names of the settings of a session class: its attributes and settable
     properties.
     """
-    return frozenset(
-        name
-        for base in cls.__mro__
-        # Attributes of a user's subclass are not settings.
-        if is_of_driver(base)
-        for name in [*vars(base).get("__annotations__", ()), *vars(base)]
-        if not name.startswith("_")
-        and name not in _STATE
-        and (
-            # An annotated attribute, or a property with a setter.
-            name in vars(base).get("__annotations__", ())
-            or getattr(vars(base)[name], "fset", None) is not None
+    names: set[str] = set()
+    # Attributes of a user's subclass are not settings.
+    for base in filter(is_of_driver, cls.__mro__):
+        attributes = vars(base)
+        names.update(attributes.get("__annotations__", ()))
+        # Only a property with a setter has a function `fset`.
+        names.update(
+            name for name, value in attributes.items() if getattr(value, "fset", None) is not None
         )
-    )
+    return frozenset(name for name in names - _STATE if not name.startswith("_"))

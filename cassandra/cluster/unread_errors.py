@@ -58,6 +58,7 @@ class UnreadError:
 
 
 def _log(error: BaseException, query: Any) -> None:
+    """Log an error, unless one of the same class was logged within INTERVAL seconds."""
     name = type(error).__name__
     missed = _lines().missed(name)
     if missed is None:
