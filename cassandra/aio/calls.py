@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class _Closable(Protocol):
-    async def shutdown(self) -> None: ...
+    async def __aexit__(self, *exception_info: object) -> None: ...
 
 
 C = TypeVar("C", bound=_Closable)
@@ -35,6 +35,9 @@ class Call(Coroutine[Any, Any, T], Generic[T]):
     def __init__(self, coroutine: Coroutine[Any, Any, T], name: str) -> None:
         self._coroutine = coroutine
         self.__qualname__ = name  # asyncio shows this name in the repr of a task
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.__qualname__}>"
 
     def __await__(self) -> Generator[Any, Any, T]:
         return self._coroutine.__await__()
@@ -84,7 +87,7 @@ class Connecting(Call[C]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._session.shutdown()
+        await self._session.__aexit__(error_type, error, traceback)
 
 
 def returns_call(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Call[T]]:

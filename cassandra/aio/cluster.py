@@ -16,16 +16,19 @@ from cassandra.client.checks import check_cluster, check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.client.settings.docstrings import WithFields
-from cassandra.engine.mistakes import refuse_loop, running_loop
+from cassandra.engine.mistakes import refuse_loop, running_loop, silence_future_of
 from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import outcome_of, pools_opened
 from cassandra.errors import ConnectionException, ConnectionShutdown, InvalidRequest
 
 if TYPE_CHECKING:
+    from cassandra.engine import happy_path
     from cassandra.engine.core import Core
     from cassandra.engine.profile import AttachedPolicy, ExecutionProfile
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
+else:
+    from cassandra._impl import happy_path
 
 SHUTDOWN_TIMEOUT = 10.0  # seconds
 
@@ -301,7 +304,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     async def __aenter__(self) -> Cluster:
         return self
 
-    async def __aexit__(self, *args: object) -> None:
+    async def __aexit__(self, *exception_info: object) -> None:
+        silence_future_of(exception_info[1], happy_path.ResultFuture)
         await self.shutdown()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from cassandra._habits import ASYNC_SESSION, SESSION, SESSION_SETTINGS, add_habits, awaited
@@ -23,7 +23,7 @@ from cassandra.client.paging import NextPage
 from cassandra.client.requests import USUAL_OPTIONS
 from cassandra.client.session import SessionBase
 from cassandra.cqltypes.failures import without_compiled_frames
-from cassandra.engine.mistakes import refuse_loop, running_loop
+from cassandra.engine.mistakes import refuse_loop, retrieve_error, running_loop, silence_future_of
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import ExecuteBody
@@ -62,6 +62,9 @@ else:
 T = TypeVar("T")
 
 
+_NOT_AWAITED = "the execution was not awaited; write `result = await session.execute(...)`"
+
+
 class ResultFuture(happy_path.ResultFuture):
     """The awaitable of one execution's `ResultSet`.
 
@@ -69,8 +72,35 @@ class ResultFuture(happy_path.ResultFuture):
     its objects.
     """
 
+    if not TYPE_CHECKING:  # type checkers would otherwise allow these uses of the future
+
+        def __getitem__(self, key: object) -> NoReturn:
+            self._keep_quiet()
+            raise TypeError(_NOT_AWAITED)
+
+        def __len__(self) -> NoReturn:
+            self._keep_quiet()
+            raise TypeError(_NOT_AWAITED)
+
+        def __iter__(self) -> Generator[Any, None, Any]:
+            try:
+                return (yield from self.__await__())
+            except RuntimeError as error:
+                # Something else than a task has iterated over the future.
+                if not str(error).startswith("await wasn't used with future"):
+                    raise
+                self._keep_quiet()
+                raise RuntimeError(f"await wasn't used with future: {_NOT_AWAITED}") from None
+
+    def _keep_quiet(self) -> None:
+        """Do not log the error of this future as never retrieved: another error says that it was
+        not awaited.
+        """
+        self.add_done_callback(retrieve_error)
+
     def __aiter__(self) -> NoReturn:
         """Raise TypeError with the loop to write, because the rows are in the awaited result."""
+        self._keep_quiet()
         raise TypeError(
             "the execution was not awaited; write `async for row in await session.execute(...)`"
         )
@@ -254,6 +284,7 @@ class Session(SessionBase):
         """
         return NextPage(request, paging_state, Request.start)
 
+    @returns_call
     async def prepare(
         self,
         query: str,
@@ -421,6 +452,7 @@ class Session(SessionBase):
         """
         return bulk_scan.AsyncScan(self, table, columns, where, options)
 
+    @returns_call
     async def count(
         self, table: str, where: str | None = None, **options: Unpack[ScanOptions]
     ) -> int:
@@ -538,7 +570,8 @@ class Session(SessionBase):
     async def __aenter__(self) -> Session:
         return self
 
-    async def __aexit__(self, *args: object) -> None:
+    async def __aexit__(self, *exception_info: object) -> None:
+        silence_future_of(exception_info[1], happy_path.ResultFuture)
         await self.shutdown()
 
     def __repr__(self) -> str:

@@ -29,6 +29,29 @@ def no_attribute(class_name: str, name: str) -> AttributeError:
     )
 
 
+def retrieve_error(future: asyncio.Future[Any]) -> None:
+    """Read the error of a future that is done, so that it is not logged as never retrieved.
+
+    :param future: the future. It is an argument of `add_done_callback`.
+    """
+    if not future.cancelled():
+        future.exception()
+
+
+def silence_future_of(error: object, future_class: Any) -> None:
+    """If an error is about an attribute of an execution that was not awaited, do not log the end of
+    that execution as well.
+
+    Called when the `async with` block of a session or cluster ends, which ends the execution.
+
+    :param error: the exception that has ended the block; None if there is none.
+    :param future_class: the class of executions.
+    """
+    future = getattr(error, "obj", None) if isinstance(error, AttributeError) else None
+    if isinstance(future, future_class):
+        future.add_done_callback(retrieve_error)
+
+
 def truth_test() -> TruthTest:
     """Return the object that warns if an execution that is tested for truth is never awaited."""
     return TruthTest(

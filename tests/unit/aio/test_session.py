@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -96,6 +97,42 @@ async def test_iterating_over_an_execution_says_to_await_it(session: aio.Session
         async for _ in execution:
             pass
     await execution
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda future: future.one(), "no attribute 'one': the execution was not awaited; write "),
+        (lambda future: future[0], "the execution was not awaited; write `result = await "),
+        (len, "the execution was not awaited; write `result = await session.execute"),
+        (list, "await wasn't used with future: the execution was not awaited; write "),
+    ],
+    ids=["attribute", "index", "len", "iteration"],
+)
+async def test_an_execution_that_is_not_awaited_has_one_message(
+    node: FakeNode, cluster: aio.Cluster, use: Callable[[Any], object], message: str
+) -> None:
+    """The error says what to write. The end of the execution is not reported besides."""
+    reports: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: reports.append(context))
+    node.prime("SELECT v", silence())
+    with pytest.raises((AttributeError, TypeError, RuntimeError)) as refused:
+        # The end of the block ends the execution with an error.
+        async with cluster:
+            use((await cluster.connect()).execute("SELECT v"))
+    assert message in str(refused.value)
+    del refused
+    gc.collect()
+    assert reports == []
+
+
+async def test_calls_that_are_not_awaited(session: aio.Session) -> None:
+    """`prepare` and `count` are awaited first; the error of the next call says so."""
+    call: Any = session.prepare(PREPARED)
+    assert repr(call) == "<Call of Session.prepare>"
+    with pytest.raises(AttributeError, match=r"write result = await prepare\(\.\.\.\)"):
+        call.bind((1,))
+    await call
 
 
 async def test_after_shutdown_execute_raises(node: FakeNode, cluster: aio.Cluster) -> None:
