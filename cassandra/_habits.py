@@ -562,8 +562,42 @@ CLUSTER_SETTINGS: dict[str, str] = {
 }
 
 RESULT: dict[str, str] = {
-    **_same("write result.all()", "fetchall fetch_all to_list tolist list items records"),
-    **_same("write result.one()", "fetchone fetch_one first next_row single head"),
+    **_same(
+        "write result.all()",
+        "fetchall fetch_all to_list tolist list items records to_records to_pylist getall get_all "
+        "get_all_rows fetch_all_rows read collect",
+    ),
+    **_same(
+        "iterate over the result, which fetches page after page; result.current_rows has the rows "
+        "of one page, and result.fetch_next_page() fetches the next one",
+        "pages iter_pages paginate partitions stream scroll batches",
+    ),
+    **_same(
+        "write `for row in result`, with row.column",
+        "iterrows itertuples iter_rows iter map foreach",
+    ),
+    **_same(
+        "servers filter and sort: write WHERE, ORDER BY and LIMIT in the statement's text, or use "
+        "result.to_pandas()",
+        "filter where sort sort_values order_by limit offset groupby group_by apply iloc loc "
+        "drop_duplicates unique join merge",
+    ),
+    **_same(
+        "write result.to_pandas().to_csv(path) or .to_parquet(path), or session.unload(table, "
+        "folder) for a whole table",
+        "to_csv to_parquet write_csv write_parquet save export",
+    ),
+    **_same(
+        "write SELECT JSON in the statement's text, or json.dumps([row._asdict() for row in "
+        "result], default=str)",
+        "json to_json",
+    ),
+    **_same(
+        "write result.column_types",
+        "dtypes schema types",
+    ),
+    **_same("write result.all()[n], or result.to_pandas()", "index values"),
+    **_same("write result.one()", "fetchone fetch_one first next_row single head first_or_none"),
     **_same(
         "write result.current_rows for the rows of a page; fetch_size sets how many those are",
         "fetchmany rows page data",
@@ -576,15 +610,23 @@ RESULT: dict[str, str] = {
     **_same("write [row[0] for row in result]", "scalars flatten"),
     **_same(
         "servers do not count rows: write len(result.all()), or SELECT count(*)",
-        "rowcount row_count count num_rows size total",
+        "rowcount row_count count num_rows size total length shape",
     ),
     **_same("write result.column_names", "description columns keys fields header"),
-    **_same("write result.to_pandas()", "to_df df dataframe to_dataframe to_frame pandas"),
-    **_same("write result.to_arrow()", "arrow to_table fetch_arrow_table to_arrow_table"),
+    **_same(
+        "write result.to_pandas()",
+        "to_df df dataframe to_dataframe to_frame pandas fetch_df fetchdf fetch_pandas "
+        "fetch_dataframe fetch_pandas_all",
+    ),
+    **_same(
+        "write result.to_arrow()",
+        "arrow to_table fetch_arrow_table to_arrow_table fetch_arrow fetch_arrow_all",
+    ),
+    **_same("write result.to_numpy()", "numpy fetchnumpy fetch_numpy to_array"),
     **_same("write result.to_polars()", "pl polars"),
     **_same(
         "for rows as dicts, set session.row_factory = cassandra.query.dict_factory first",
-        "mappings to_dicts dicts to_dict dictresult asdict",
+        "mappings to_dicts dicts to_dict dictresult asdict as_dict rows_as_dicts",
     ),
     **_same("write result.fetch_next_page()", "next_page fetch_next get_next_page"),
     **_same("write result.paging_state", "page_state paging_token next_page_token cursor"),
@@ -610,11 +652,22 @@ FUTURE: dict[str, str] = {
     "[future.result() for future in futures], or session.execute_concurrent",
 }
 
-ASYNC_RESULT: dict[str, str] = _same(
-    "this is the result already; for callbacks, write "
-    "task = asyncio.ensure_future(session.execute(query)), then task.add_done_callback",
-    "add_callback add_callbacks add_errback add_done_callback result",
-)
+ASYNC_RESULT: dict[str, str] = {
+    **_same(
+        "this is the result already; for callbacks, write "
+        "task = asyncio.ensure_future(session.execute(query)), then task.add_done_callback",
+        "add_callback add_callbacks add_errback add_done_callback result",
+    ),
+    **_same(
+        "write `async for row in result`, which fetches page after page; result.current_rows has "
+        "the rows of one page, and await result.fetch_next_page() fetches the next one",
+        "pages iter_pages paginate partitions stream scroll batches",
+    ),
+    **_same(
+        "write `async for row in result`, with row.column",
+        "iterrows itertuples iter_rows iter map foreach",
+    ),
+}
 
 ROW: dict[str, str] = {
     **_same(
@@ -751,8 +804,29 @@ STATEMENT_SETTINGS: dict[str, str] = {
 }
 
 SCAN: dict[str, str] = {
-    **_same("iterate over the scan, or write scan.to_pandas()", "all rows fetchall one first"),
-    **_same("write scan.to_pandas()", "to_df df dataframe to_dataframe read"),
+    **_same(
+        "iterate over the scan, or write scan.to_pandas()",
+        "all rows fetchall one first next fetchone fetchmany fetch_all iterrows itertuples "
+        "iter_rows map foreach apply result",
+    ),
+    **_same(
+        "write scan.to_pandas()", "to_df df dataframe to_dataframe read fetch_df fetchdf pandas"
+    ),
+    **_same(
+        "a scan has no order: sort what scan.to_pandas() returns",
+        "sort order_by sort_values sort_by",
+    ),
+    **_same("a scan needs no closing: leave its iteration, and it ends", "close cancel stop"),
+    **_same("write scan.to_arrow().schema", "schema dtypes types column_names"),
+    **_same("write duckdb.from_arrow(scan.to_arrow())", "to_duckdb duckdb to_dataset to_relation"),
+    **_same(
+        "write cassandra.bulk.scan_tasks(session, table), for several processes",
+        "partitions num_partitions tasks split splits",
+    ),
+    **_same(
+        "write scan.to_pandas().to_dict('records'), or set session.row_factory = dict_factory",
+        "to_dict to_dicts dicts to_pylist",
+    ),
     **_same("iterate over scan.arrow_batches()", "batches to_batches chunks pages_arrow"),
     **_same("write session.count(table, where)", "count size num_rows height shape"),
     **_same("write list(scan), or scan.to_arrow()", "collect compute fetch to_list tolist execute"),

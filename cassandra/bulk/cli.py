@@ -46,10 +46,7 @@ COPY = """\
 Copy the rows of a table into another table that has columns of the same names and types, in the
 same cluster or in the cluster of --to-hosts. Nulls are not written.
 """
-EPILOG = """\
-Any of these options may be in a TOML file (--config), by its long name with underscores:
-hosts = ["10.0.0.1"], max_errors = 10. Options of the command line override those of the file.
-
+EXAMPLES = """\
 examples:
   python -m cassandra.bulk load shop.orders orders-*.csv.gz --hosts 10.0.0.1
   python -m cassandra.bulk load shop.orders orders.csv --null "" --null NULL --dry-run
@@ -60,10 +57,26 @@ examples:
 
 exit codes: 0 if everything went well, 1 if not, 2 if the command line is wrong
 """
+EPILOG = f"""\
+Any of these options may be in a TOML file (--config), by its long name with underscores:
+hosts = ["10.0.0.1"], max_errors = 10. Options of the command line override those of the file.
+
+{EXAMPLES}"""
+
+
+# For each command: what to write if an argument is missing.
+_EXAMPLES = {
+    "load": "load shop.orders orders.csv --hosts 10.0.0.1",
+    "unload": "unload shop.orders orders-folder --hosts 10.0.0.1",
+    "copy": "copy shop.orders archive.orders --hosts 10.0.0.1",
+    "count": "count shop.orders --hosts 10.0.0.1",
+}
 
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose error for an unknown option says what to write instead."""
+
+    typed: Sequence[str] = ()  # the arguments of the command
 
     def error(self, message: str) -> NoReturn:
         """Print the error, and exit.
@@ -74,6 +87,12 @@ class _Parser(argparse.ArgumentParser):
             words = message.split()
             advice = [text for name, text in _COUNTERPARTS.items() if name in words]
             message = "; ".join([message, *dict.fromkeys(advice)])
+        elif message.startswith("the following arguments are required"):
+            # The main parser only lacks the command.
+            example = _EXAMPLES.get(self.prog.rpartition(" ")[2], _EXAMPLES["load"])
+            message += f"; for example: python -m cassandra.bulk {example}"
+            if any(word.startswith(("--host", "--to-hosts")) for word in self.typed):
+                message += " (the hosts last, because the option takes all words that follow)"
         super().error(message)
 
 
@@ -108,7 +127,12 @@ _COUNTERPARTS = {
 
 def _parser() -> tuple[_Parser, dict[str, _Parser]]:
     """Return the main parser, and a dict of the commands' parsers by the name of the command."""
-    parser = _Parser(prog="python -m cassandra.bulk", description=DESCRIPTION)
+    parser = _Parser(
+        prog="python -m cassandra.bulk",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_load_options(_add_command(commands, "load", "files into a table", LOAD))
     _add_unload_options(_add_command(commands, "unload", "a table into files", UNLOAD))
@@ -312,6 +336,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :param arguments: the arguments of the command; None for ``sys.argv[1:]``.
     """
     parser, parsers = _parser()
+    for each in (parser, *parsers.values()):
+        each.typed = sys.argv[1:] if arguments is None else arguments
     options = parser.parse_args(arguments)
     # Errors of the library name parameters of Python, such as `max_errors`: `words` translates
     # these to options of the command, such as `--max-errors`.

@@ -124,6 +124,29 @@ _INSTEAD = {
         ("filter", "condition", "filters"), "write where='column > ?', parameters=[...]"
     ),
     **dict.fromkeys(
+        ("order_by", "orderby", "order", "sort", "sort_by", "sorted"),
+        "a scan has no order of values: sort what scan.to_pandas() returns; in_order=True returns "
+        "rows in the order of their tokens",
+    ),
+    **dict.fromkeys(
+        ("select", "fields", "cols", "column", "usecols", "include_columns", "projection"),
+        "write columns=['id', 'name']",
+    ),
+    **dict.fromkeys(
+        ("row_factory", "row_class", "model", "as_dict"),
+        "write row_type=SomeClass, or session.row_factory = dict_factory",
+    ),
+    **dict.fromkeys(
+        ("token_range", "token_ranges", "partitions", "num_partitions", "parallel"),
+        "write concurrency=n, or cassandra.bulk.scan_tasks for several processes",
+    ),
+    **dict.fromkeys(
+        ("ttl", "writetime", "timestamp"), "write columns=['id', 'ttl(name)', 'writetime(name)']"
+    ),
+    **dict.fromkeys(("index", "index_col"), "write scan.to_pandas().set_index('id')"),
+    **dict.fromkeys(("schema", "dtype", "dtypes"), "the columns of the table have the types"),
+    **dict.fromkeys(("offset", "skip", "start"), "CQL has no OFFSET: write where= or checkpoint="),
+    **dict.fromkeys(
         ("sep", "separator"),
         "session.unload and session.load have delimiter=, for files",
     ),

@@ -49,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     add_option("hosts", nargs="*", metavar="HOST", help="contact points: names or addresses")
     add_option(
         "--host",
-        action="append",
+        "--hosts",
+        action="extend",
+        nargs="+",
         default=[],
         dest="more_hosts",
         metavar="HOST",

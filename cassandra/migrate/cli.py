@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cassandra.migrate.check import Report, check
 from cassandra.migrate.entries import plain
+from cassandra.migrate.files import ENDINGS
 from cassandra.migrate.matchers import BREAKS, DIFFERS, NOTE
 
 WIDTH = 76
@@ -19,6 +20,7 @@ DESCRIPTION = """\
 List what will differ when a program moves from cassandra-driver or scylla-driver to turbocql. The
 program's files are read, never run.
 """
+EXAMPLE = "example: python -m cassandra.migrate check src tests"
 EPILOG = """\
 exit codes: 0 if nothing breaks, 1 if something does, 2 if the command cannot be understood, there
 is nothing to read, or a file could not be read
@@ -30,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :param arguments: the arguments of the command; None for ``sys.argv[1:]``.
     """
-    parser = argparse.ArgumentParser(prog="python -m cassandra.migrate", description=DESCRIPTION)
+    parser = argparse.ArgumentParser(
+        prog="python -m cassandra.migrate", description=DESCRIPTION, epilog=EXAMPLE
+    )
     commands = parser.add_subparsers(dest="command", metavar="check")
     command = commands.add_parser(
         "check", help="list what will differ", description=DESCRIPTION, epilog=EPILOG
@@ -55,6 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for path in options.paths:
         if not path.exists():
             parser.error(f"there is no file or folder {str(path)!r}")
+        if not path.is_dir() and path.suffix and path.suffix not in ENDINGS:
+            parser.error(
+                f"{path} is not a Python file: name the files or folders of your program "
+                f"({', '.join(ENDINGS)})"
+            )
     report = check(options.paths)
     if not report.count:
         parser.error(f"there are no Python files in {', '.join(map(str, options.paths))}")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+ENDINGS = (".py", ".pyw", ".ipynb")  # of the files that are read in a folder
 SKIPPED = {"node_modules", "site-packages", "dist-packages", "venv", "__pycache__", "virtualenv"}
 # A file without any of these words does not use a driver, and need not be parsed.
 WORDS = re.compile(r"cassandra|scylla|acsylla|eventlet|uvloop|CASS_DRIVER", re.I)
@@ -65,7 +66,7 @@ def walk(path: Path) -> Iterator[Path]:
             and not os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
         )
         for name in sorted(files):
-            if name.endswith((".py", ".pyw", ".ipynb")) and not name.startswith("."):
+            if name.endswith(ENDINGS) and not name.startswith("."):
                 yield Path(folder) / name
 
 

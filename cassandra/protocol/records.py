@@ -240,7 +240,7 @@ def refuse_missing(
 def _refuse(row: object, why: str = "") -> NoReturn:
     raise TypeError(
         f"values are {row!r} ({type(row).__name__}); they have to be a sequence, "
-        f"one for each bind marker, a mapping or an object{why}"
+        f"one for each bind marker, (value,) for a single one, a mapping or an object{why}"
     )
 
 

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from cassandra._command_words import CommandWords
 from cassandra.testing.errors import LocalClusterError
@@ -31,6 +31,32 @@ examples:
   python -m cassandra.testing restart 2 3
   python -m cassandra.testing stop --all
 """
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors for missing and unknown arguments say what to write instead."""
+
+    typed: Sequence[str] = ()  # the arguments of the command
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error, and exit.
+
+        :param message: the error as argparse words it.
+        """
+        if message.startswith("the following arguments are required: NODE"):
+            message += f"; write the number that `status` shows: {self.prog} 1"
+        elif message.startswith("the following arguments are required: COMMAND"):
+            message += "; for example: python -m cassandra.testing start (-h shows more)"
+        elif message.startswith("unrecognized arguments: "):
+            word = message.removeprefix("unrecognized arguments: ").split()[0]
+            command = self.typed[0]
+            if command == "start" and word.isdigit():
+                message += f"; for {word} nodes, write {self.prog} start -n {word}"
+            elif not word.startswith("-"):
+                message += (
+                    f"; for a cluster of this name, write {self.prog} {command} --name {word}"
+                )
+        super().error(message)
 
 
 def _show(state: dict[str, Any], as_json: bool) -> None:
@@ -342,9 +368,9 @@ def _surroundings_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the state as JSON")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     """Return the parser, which sets `run` to the function that carries out the command."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m cassandra.testing",
         description="Run real Cassandra nodes on this machine, for tests.",
         epilog=_EXAMPLES,
@@ -405,6 +431,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 1 for an error, 130 for Ctrl-C."""
     parser = _parser()
+    parser.typed = sys.argv[1:] if arguments is None else arguments
     namespace = parser.parse_args(arguments)
     try:
         namespace.run(namespace)

@@ -165,6 +165,9 @@ def test_a_file_of_options(
         (["copy", "ks.t"], "the following arguments are required: OTHER_TABLE"),
         (["unload", "ks.t"], "the following arguments are required: FOLDER"),
         (["load", "ks.t"], "the following arguments are required: FILE"),
+        ([], "for example: python -m cassandra.bulk load shop.orders orders.csv --hosts"),
+        (["count"], "for example: python -m cassandra.bulk count shop.orders --hosts 10.0.0.1"),
+        (["load", "--hosts", "a", "ks.t", "x.csv"], "the option takes all words that follow"),
         (["load", "ks.t", "a", "--concurrency", "0"], "concurrency must be an integer from 1 on"),
         (["load", "ks.t", "a", "--consistency-level", "most"], "there is no consistency level 'most'"),  # noqa: E501
         (["load", "ks.t", "a", "--user", "u", "--password-env", "NOT_SET"], "no variable 'NOT_SET'"),  # noqa: E501

@@ -44,6 +44,10 @@ def test_unloads_have_the_options_of_their_type(function: Any) -> None:
     [
         ("batch_size", "write page_size=n"),
         ("limits", "did you mean 'limit'"),
+        ("order_by", r"sort what scan\.to_pandas\(\) returns"),
+        ("sort", r"sort what scan\.to_pandas\(\) returns"),
+        ("orderby", r"sort what scan\.to_pandas\(\) returns"),
+        ("usecols", r"write columns=\['id', 'name'\]"),
         ("zzzzz", "there are checkpoint, concurrency"),
     ],
 )

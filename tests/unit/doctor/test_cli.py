@@ -50,9 +50,10 @@ def test_a_healthy_cluster_has_no_problem(
 def test_a_host_may_be_named_by_an_option(
     node: FakeNode, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The other commands name hosts by ``--host``."""
-    code, out = run(capsys, "--host", node.address, "--port", node.port)
-    assert code == 0, out
+    """The other commands name hosts by ``--host`` or ``--hosts``."""
+    for option in ("--host", "--hosts"):
+        code, out = run(capsys, option, node.address, "--port", node.port)
+        assert code == 0, out
 
 
 def test_findings_as_json(node: FakeNode, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,9 +25,12 @@ def test_without_a_path_the_error_shows_an_example(capsys: pytest.CaptureFixture
 
 def test_wrong_arguments_exit_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Wrong arguments make the command exit with 2 and say what is wrong."""
+    rows = tmp_path / "rows.csv"
+    rows.write_text("id,name\n")
     for arguments, message in (
         (["check", str(tmp_path / "gone")], "there is no file or folder"),
         (["check", str(tmp_path)], "there are no Python files"),
+        (["check", str(rows)], "rows.csv is not a Python file: name the files or folders"),
         (["check", "--format", "xml", str(tmp_path)], "invalid choice"),
         (["list"], "invalid choice"),
     ):

@@ -47,6 +47,24 @@ def test_command_line_usage(capsys: pytest.CaptureFixture[str], arguments: list[
     assert "usage: python -m cassandra.testing" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        ([], "for example: python -m cassandra.testing start"),
+        (["start", "3"], "for 3 nodes, write python -m cassandra.testing start -n 3"),
+        (["start", "two"], "write python -m cassandra.testing start --name two"),
+        (["stop", "two"], "write python -m cassandra.testing stop --name two"),
+        (["logs"], "write the number that `status` shows: python -m cassandra.testing logs 1"),
+    ],
+)
+def test_usage_errors_say_what_to_write(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], advice: str
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert advice in capsys.readouterr().err
+
+
 def test_status_with_nothing_and_after_an_unexpected_end(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
