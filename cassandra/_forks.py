@@ -2,8 +2,8 @@
 
 A thread of the parent may hold a lock when another thread forks. The thread that holds the lock
 does not exist in the child, so the lock would never be released there. Therefore all locks of the
-package that live longer than a call are registered here: for a lock of a module or class, register
-a function with `renew_in_child`; for a lock of an object, register the object with `renewed`.
+package that live longer than a call are registered here. For a lock of a module or class, register
+a function with `renew_in_child`. For a lock of an object, register the object with `renewed`.
 """
 
 from __future__ import annotations

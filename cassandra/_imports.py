@@ -19,9 +19,9 @@ from cassandra._threads import Lock, get_ident
 
 PATIENCE = 5.0  # a fork waits at most this many seconds for imports
 
-# Protects `_importers`. No thread holds this lock during an import itself: if two threads each wait
-# for a module that the other one imports, Python resolves that deadlock, but it can do so only for
-# its own locks.
+# Protects `_importers`. No thread holds this lock during an import itself. Two threads may each
+# wait for a module that the other one imports. Python resolves that deadlock, but only for its own
+# locks.
 _lock = Lock()
 _is_held = False  # True if a thread that forks holds the lock
 _importers: list[int] = []  # the identity of the importing thread for each running import

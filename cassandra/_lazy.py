@@ -103,7 +103,7 @@ class LazyAttribute:
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         attribute = self._load()
-        # Bind the attribute here, and do not look it up again by name: the caller may be an
+        # Bind the attribute here, and do not look it up again by name. The caller may be an
         # override in a subclass, and the look-up would find that override again.
         bind = getattr(type(attribute), "__get__", None)
         return attribute if bind is None else bind(attribute, instance, owner)

@@ -17,7 +17,7 @@ def set_public_module(package: str, names: Iterable[str], home: str) -> None:
     """
     module = sys.modules[package]
     for name in names:
-        # Read the attribute of the module, and do not look the name up in globals(): with lazy
+        # Read the attribute of the module, and do not look the name up in globals(). With lazy
         # imports (PEP 810), globals() contains placeholders for names that nobody has used yet.
         value = getattr(module, name)
         defined_in = getattr(value, "__module__", None) or ""

@@ -139,7 +139,7 @@ def run_simulation(running: Simulation | None) -> None:
 
 
 def waits_by_waiters() -> bool:
-    """Return True if the calling thread must use `new_waiter` to wait, because greenlets or a
+    """Return True if the calling thread must use `new_waiter` to wait. That is so if greenlets or a
     simulation run in it, which a wait in the kernel would block.
     """
     return green_library() is not None or simulation() is not None

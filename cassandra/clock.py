@@ -53,8 +53,8 @@ class MicrosecondClock:
     def next(self) -> int:
         """Return the next value."""
         lock = self._lock
-        # Do not use `with`: since Python 3.14, a signal handler that raises an error may interrupt
-        # it at a point where the lock stays held, and all later requests would wait for it. Other
+        # Do not use `with`. Since Python 3.14, a signal handler that raises an error may interrupt
+        # it at a point where the lock stays held. All later requests would then wait for it. Other
         # threads hold the lock only for microseconds, so if it is not free in time, it is lost: see
         # below.
         is_held = lock.acquire(timeout=_LOST_AFTER)

@@ -324,7 +324,7 @@ def _watched_submit(session: ConcurrentSession) -> Callable[..., Any] | None:
     """Return the session's `_submit_watched`, or None if we must call `execute_async` instead.
 
     That is necessary if the session is not the driver's own, or if user code has replaced
-    `execute_async`: tracing libraries replace it on the class or on the session, and expect a call
+    `execute_async`. Tracing libraries replace it on the class or on the session, and expect a call
     for each statement.
     """
     original = getattr(type(session), "_own_execute_async", None)

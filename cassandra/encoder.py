@@ -6,8 +6,8 @@ its parent class: a named tuple like a tuple, and a subclass of str is quoted.
 
 A value must not be able to change the rest of the statement. For literals without quotes, we
 therefore never call methods that a subclass may override (``__str__``, ``isoformat``, ``replace``,
-...), but those of the base class, or build the literal from numbers. Only an object of an unknown
-class is written by its own ``__str__``.
+...). We call those of the base class, or build the literal from numbers. Only an object of an
+unknown class is written by its own ``__str__``.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Limits:
     """The limits of a process; see `limits`.
 
     `decimal_bytes` limits the size in bytes of a decimal, and of a varint that is converted to a
-    string. The time to convert a number between binary and decimal grows faster than its size: a
+    string. The time to convert a number between binary and decimal grows faster than its size. A
     number of 64 KiB takes about 35 ms, but one of 1 MB takes 0.7 s to read and 2 s to write.
 
     `null_cells` limits how many cells may be made for nulls in one page. In an Arrow column, a null

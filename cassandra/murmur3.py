@@ -1,7 +1,7 @@
 """The hash function of Cassandra's default partitioner, Murmur3Partitioner.
 
-It returns the first half of MurmurHash3 x64 128 with seed 0, with one deviation that all servers
-and clients share: the bytes after the last block of 16 are sign-extended before they are shifted.
+It returns the first half of MurmurHash3 x64 128 with seed 0. All servers and clients share one
+deviation: the bytes after the last block of 16 are sign-extended before they are shifted.
 
 If the compiled modules are in use, `murmur3` is a compiled function. The Python function is always
 available as `python_murmur3`.

@@ -52,10 +52,10 @@ class RequestObserver(ObserverBase):
     caller's values. `on_start` and `on_page` are called in the caller's thread or on the event
     loop, the other methods on the event loop. They must not block.
 
-    If a method raises an error, the error is logged and the request is not affected. If an observer
-    takes longer than 0.1 s again and again (three of 1000 calls, or two calls of 1 s together),
-    that is logged, and the observer is called in a separate thread from then on. Up to 10,000
-    events may wait for that thread; further events are dropped, which is logged.
+    If a method raises an error, the error is logged and the request is not affected. An observer
+    may take longer than 0.1 s again and again: in three of 1000 calls, or in two calls of 1 s
+    together. That is logged, and the observer is called in a separate thread from then on. Up to
+    10,000 events may wait for that thread; further events are dropped, which is logged.
     """
 
     def on_start(self, request: ObservedRequest) -> None:

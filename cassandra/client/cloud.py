@@ -338,8 +338,8 @@ def _read_bundle(bundle: Bundle, context: ssl.SSLContext | None, timeout: float)
         if error.errno != errno.EINVAL:
             raise
         problem = "is damaged: it tells of a place before its beginning"
-    # Raise the error outside of the `except` blocks, so that zipfile's error is not chained to it:
-    # the frames of that error refer to the content of the bundle.
+    # Raise the error outside of the `except` blocks, so that zipfile's error is not chained to it.
+    # The frames of that error refer to the content of the bundle.
     raise ValueError(f"the secure connect bundle {getattr(bundle, 'name', bundle)} {problem}")
 
 

@@ -264,8 +264,8 @@ class ClusterBase(
             check_spelling(self, name, self._table)
             warn_of_other_setting(self, name, (), CLUSTER_SETTINGS)
         elif not hasattr(type(class_attribute(type(self), name)), "__set__"):
-            # A user's subclass has a class attribute of this name, which hides the setting's
-            # descriptor (the object that checks and stores the value): call the descriptor here.
+            # A user's subclass has a class attribute of this name. It hides the setting's
+            # descriptor (the object that checks and stores the value), so call the descriptor here.
             setting.__set__(self, setting.hidden(value))
             return
         else:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     at_first_cluster(__name__, checked_observers="cassandra.observers")
 
-# Held while observers are added or removed: of two threads that do so at the same time, the second
+# Held while observers are added or removed. Of two threads that do so at the same time, the second
 # one starts with the result of the first one.
 _changing = Lock()
 

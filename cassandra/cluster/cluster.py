@@ -335,7 +335,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
         If there is no pool yet to any host that the policy uses, wait for the pools: the call that
         follows needs one. Do not wait in the thread of a loop, which opens pools itself, nor in
-        that of a further loop: the waiting would keep its own requests from being answered.
+        that of a further loop. The waiting would keep its own requests from being answered.
         """
         if self._core is None:
             return
@@ -469,8 +469,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         """Make this cluster unusable in a forked child: the engine's thread exists only in the
         parent.
         """
-        # Make a new lock. Another thread of the parent may have held the old one at the fork; it
-        # does not exist in the child, so nobody would release the lock.
+        # Make a new lock. Another thread of the parent may have held the old one at the fork. That
+        # thread does not exist in the child, so nobody would release the lock.
         self._lock = new_lock()
         if self._loop_thread is not None:
             self._loop_thread.abandon(_FORKED)
@@ -530,9 +530,9 @@ async def _call_on_loop(function: Callable[..., T], *args: Any) -> T:
 class _Dropped:
     """Closes the engine of a Cluster that was garbage collected without `shutdown`.
 
-    The engine is closed after a short delay. If the cluster and the object that owns it are in a
-    reference cycle, the cluster's finalizer may run before the ``__del__`` of that object, which
-    may call `shutdown`.
+    The engine is closed after a short delay. The cluster and the object that owns it may be in a
+    reference cycle. The cluster's finalizer may then run before the ``__del__`` of that object,
+    which may call `shutdown`.
 
     :param name: the name of the cluster, for the warning.
     """

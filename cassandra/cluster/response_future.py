@@ -68,7 +68,7 @@ _registering = Lock()
 
 # A thread holds this lock while it requests a page, so that two threads never request the same
 # page. If both locks are needed, it is taken before `_registering`. All futures share it. The lock
-# is reentrant: if the engine is closed, the request fails at once, and an observer that is notified
+# is reentrant. If the engine is closed, the request fails at once, and an observer that is notified
 # of the failure may request another page in the same thread.
 _requesting_page = RLock()
 
@@ -549,7 +549,7 @@ class ResponseFuture(Generic[R]):
                         # taking callbacks out of the old one.
                         callbacks.due = deque(callbacks.registered)
                 self._watch(next_page.request)
-        # Wake threads that still wait for the previous page, so that they wait for the new one: if
+        # Wake threads that still wait for the previous page, so that they wait for the new one. If
         # the completion of the previous page reads `_waiter` only now, it does not find this
         # waiter.
         if waiter is not None:

@@ -68,7 +68,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # number, to see whether that page is still the current one.
     _pages_before = 0
     # True if an iteration has returned all rows of the current page, but the next page is not the
-    # current one yet: it has not come, or could not be fetched.
+    # current one yet. It has not come, or could not be fetched.
     _is_read = False
     # A thread holds this lock while it fetches a page. The lock is created when it is first needed,
     # so results with a single page have none.

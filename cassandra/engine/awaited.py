@@ -214,8 +214,8 @@ class ResultFuture(asyncio.Future[Any]):
 
 
 class HappyPath:
-    """Executes the most common statements of a session in the shortest way: prepared statements
-    whose values are in a tuple or list, bound statements, and batches of rows.
+    """Executes the most common statements of a session in the shortest way. These are prepared
+    statements whose values are in a tuple or list, bound statements, and batches of rows.
 
     It handles them only without options of the call, request listeners and user-defined protocol
     handlers.

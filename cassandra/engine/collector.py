@@ -24,8 +24,8 @@ The collector retries nothing: each request has its own retries, and an error is
 statement. Only an error that the iterator of statements raises is raised to the reader.
 
 Two limits apply. At most `concurrency` requests are in flight. At most twice as many statements may
-be taken whose outcomes were not delivered yet, which limits the memory for outcomes that wait for
-an earlier one. Three counters are used: `sent` counts statements that were taken from the iterator,
+be taken whose outcomes were not delivered yet. That limits the memory for outcomes that wait for an
+earlier one. Three counters are used: `sent` counts statements that were taken from the iterator,
 `_seen` counts outcomes that were removed from `_completed`, and `delivered` counts outcomes that
 `take` has returned. The compiled twin has the same interface, but stores outcomes in a ring buffer.
 

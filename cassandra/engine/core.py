@@ -80,7 +80,7 @@ class Core(Observers):
         self.timers = happy_path.TimerWheel(loop, environment.clock)
         self.throttler = settings.request_throttler
         # The classes that the application has registered for user-defined types, by keyspace and
-        # type name. Each registration replaces the whole mapping: cached row plans compare it with
+        # type name. Each registration replaces the whole mapping. Cached row plans compare it with
         # the mapping that they were made with, and are made again if it is another one.
         self.user_types: Mapping[str, Mapping[str, type]] = {}
         self.closed = False
@@ -265,7 +265,7 @@ class Core(Observers):
             self.schema.close,
             self.hosts.close,
         ):
-            # If one part cannot be closed, close the others all the same: requests in flight would
+            # If one part cannot be closed, close the others all the same. Requests in flight would
             # wait for ever for an engine that is closed by half.
             try:
                 close()

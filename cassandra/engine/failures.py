@@ -36,7 +36,7 @@ def refuses_login(error: BaseException) -> bool:
 
 def as_exception(error: BaseException) -> Exception:
     """Convert an error that user code has raised on the event loop to the error of the request, or
-    of the other work, that has called this code: see `failure_of`.
+    of the other work, that has called it. See `failure_of`.
 
     SystemExit and KeyboardInterrupt should end the process. So schedule a callback that raises them
     from the event loop, after the present callback.
@@ -52,7 +52,7 @@ def failure_of(error: BaseException) -> Exception:
         RuntimeError: for SystemExit and the like, which would end the caller's thread or task, and
         for StopIteration.
     """
-    # StopIteration and StopAsyncIteration must not reach the caller: a future refuses the first
+    # StopIteration and StopAsyncIteration must not reach the caller. A future refuses the first
     # one, and a generator into which one of them is raised seems to end normally.
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error

@@ -1,7 +1,7 @@
 """Ensures that requests are executed in the right keyspace when connections change theirs.
 
-If a QUERY, BATCH or PREPARE has an unqualified table name, the server looks for the table in the
-keyspace that the connection is in when it executes the request. A USE changes that keyspace. A
+A QUERY, BATCH or PREPARE may have an unqualified table name. The server then looks for the table in
+the keyspace that the connection is in when it executes the request. A USE changes that keyspace. A
 server executes the requests of one connection concurrently, so a request in flight may be executed
 before or after a USE.
 

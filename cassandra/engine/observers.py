@@ -54,8 +54,8 @@ MOST_WAITING = 10_000
 SLOW = 0.1  # seconds
 # One slow call proves nothing: the machine may have had no time for this thread, or another thread
 # may have held the GIL. An observer gets its own thread after MOST_SLOW_CALLS slow calls, or two
-# that take MOST_SLOW_TIME together, with not more than SUSPECTED_CALLS calls between the first and
-# the last.
+# that take MOST_SLOW_TIME together. Between the first and the last, there may be at most
+# SUSPECTED_CALLS calls.
 MOST_SLOW_CALLS = 3
 MOST_SLOW_TIME = 1.0  # seconds
 SUSPECTED_CALLS = 1000
@@ -335,8 +335,8 @@ class _Watched:
         suspicion.call(method, *arguments)
 
     def on_slow(self, name: str, seconds: float) -> None:
-        """Called when a call of the observer has blocked the loop for too long: measure its further
-        calls, or if that happens again and again, call it in a thread from now on.
+        """Called when a call of the observer has blocked the loop for too long. Measure its further
+        calls. If that happens again and again, call the observer in a thread from now on.
         """
         if self._slow is not None:
             return

@@ -66,9 +66,9 @@ class _Attributes(bases.ProfileBase):
     """The base of `ExecutionProfile`: it has the real ``__dict__`` and the defaults of some
     settings.
 
-    If a user adds a property named like one of these settings to `ExecutionProfile`, the dictionary
-    of that class must grow, because the compiled code notices the change by its size. The defaults
-    are therefore in this base class.
+    A user may add a property named like one of these settings to `ExecutionProfile`. The dictionary
+    of that class must then grow, because the compiled code notices the change by its size. The
+    defaults are therefore in this base class.
     """
 
     consistency_level: int = ConsistencyLevel.LOCAL_ONE
@@ -597,7 +597,7 @@ class ProfileManager:
 
         # Called when the profile is freed.
         def on_profile_freed(reference: weakref.ref[ExecutionProfile]) -> None:
-            # The entry with this key may be a newer one: another profile may have got the same id,
+            # The entry with this key may be a newer one. Another profile may have got the same id,
             # or the same profile was passed again with other policies.
             if self._unnamed.get(unnamed.key) is unnamed:
                 del self._unnamed[unnamed.key]

@@ -31,13 +31,13 @@ The following objects continue a request that waits; all of them run on the loop
 * The throttler calls `start_admitted`. The timer wheel may call `on_timeout`, and the caller
   `cancel`, at any time.
 
-`_waits` counts the steps that will continue the request although no attempt is in flight: waiting
-for a pool or a gate, a PREPARE, a delayed retry. A request whose plan is exhausted fails only if
-`_waits` is 0 and no attempt is in flight. If the application has allowed
+`_waits` counts the steps that will continue the request although no attempt is in flight. These are
+waiting for a pool or a gate, a PREPARE, and a delayed retry. A request whose plan is exhausted
+fails only if `_waits` is 0 and no attempt is in flight. If the application has allowed
 `ControlConnectionQueryFallback`, such a request uses the control connection instead of failing.
 
-When a request ends, its attempts that are still in flight become orphans of their connections:
-nobody waits for their answers, but their stream ids stay taken until the answers come.
+When a request ends, its attempts that are still in flight become orphans of their connections.
+Nobody waits for their answers, but their stream ids stay taken until the answers come.
 
 The meanings of None:
 
@@ -400,7 +400,7 @@ class Request(RequestBase):
             self.send(attempt, connection)
 
     def on_not_sent(self, attempt: Attempt, error: Exception) -> None:
-        """Called if an attempt was not sent, because its connection takes no further requests: send
+        """Called if an attempt was not sent, because its connection takes no further requests. Send
         the request on another connection to the host, or to the next host.
         """
         self._waits -= 1

@@ -2,8 +2,8 @@
 
 A body is rendered in the caller's thread for the wire format of most connections. The bound values
 are in a block of bytes that never changes. The rest of the body is rendered again if a connection
-has another wire format, if a statement was prepared again and has another id, or if a retry uses
-another consistency level.
+has another wire format, or if a retry uses another consistency level. It is also rendered again if
+a statement was prepared again and has another id.
 """
 
 from __future__ import annotations
@@ -126,8 +126,9 @@ class BodyMethods:
 
     @property
     def names_keyspace(self) -> bool:
-        """True if the keyspace of the connection has no effect on the request: the request contains
-        the keyspace of unqualified names, which requires protocol version 5, or needs no keyspace.
+        """True if the keyspace of the connection has no effect on the request. The request then
+        contains the keyspace of unqualified names, which requires protocol version 5, or needs no
+        keyspace.
         """
         return True
 
@@ -506,8 +507,9 @@ class MessageBody(RequestBody):
     its own handler, that handler also decodes the answer.
 
     The message contains the ids of its prepared statements. Before each attempt, `render` replaces
-    every id that its statement no longer has: another request has prepared the statement again, or
-    the id was withdrawn (see `reprepare.guard`). Ids that a listener has put in are not replaced.
+    every id that its statement no longer has. Another request may have prepared the statement
+    again, or the id was withdrawn (see `reprepare.guard`). Ids that a listener has put in are not
+    replaced.
 
     :param message: the message, with the attributes that messages of cassandra-driver have.
     :param handler: the session's protocol handler.
@@ -625,7 +627,7 @@ class MessageBody(RequestBody):
         prepared = self._statements.get(message.query_id)
         if prepared is None or prepared.result_metadata_and_id is self._result:
             return
-        # Read the columns and their id in one step, because they must belong together: the server
+        # Read the columns and their id in one step, because they must belong together. The server
         # omits the columns from its answer if they have the id that we send.
         self._result = prepared.result_metadata_and_id
         columns, message.result_metadata_id = self._result

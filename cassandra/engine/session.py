@@ -323,7 +323,7 @@ class EngineSession(ObservedSession):
         pool.resize(self.core.settings.connections_to(pool.distance))
 
     def follow_distances(self) -> None:
-        """Called when the policies may have changed the distances of hosts: open pools to hosts
+        """Called when the policies may have changed the distances of hosts. Open pools to hosts
         that are no longer ignored, and close the pools of hosts that are ignored now.
         """
         if self.closed:
@@ -530,8 +530,8 @@ class EngineSession(ObservedSession):
         """Cache the columns of a result for its prepared statement, if they are new.
 
         If the protocol has metadata ids, the server sends a new id together with new columns.
-        Columns without an id are then not cached: they come from a conditional statement (whose
-        columns depend on whether it was applied), and are valid for this answer only. If the
+        Columns without an id are then not cached. They come from a conditional statement, whose
+        columns depend on whether it was applied, and are valid for this answer only. If the
         protocol has no ids, always cache the latest columns, to avoid parsing the same bytes again.
         """
         # Do not cache columns that a user's class has decoded: they may have other types.
@@ -607,7 +607,7 @@ class EngineSession(ObservedSession):
     def pass_or_hold(self, request: RequestBase, attempt: Attempt, connection: Connection) -> bool:
         """Decide what to do with a request whose connection may be in the wrong keyspace.
 
-        There are three cases: the request can be sent on `connection` nevertheless, this method
+        There are three cases. The request can be sent on `connection` nevertheless, or this method
         sends it on another connection to the host, or it waits in the keyspace gate of `connection`
         (a queue, see `cassandra.engine.keyspace_gate`).
 
@@ -749,7 +749,7 @@ class EngineSession(ObservedSession):
 
     def on_dropped(self) -> None:
         """Called on the loop when the application's session and its copies were garbage collected
-        without `shutdown`: close the pools after DROPPED_WAIT, when no request is in flight.
+        without `shutdown`. Close the pools after DROPPED_WAIT, when no request is in flight.
         """
         self.loop.call_later(DROPPED_WAIT, self._close_if_idle)
 

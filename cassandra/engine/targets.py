@@ -171,8 +171,8 @@ def plan_to(target: Host | Target, request: RequestBase) -> Iterator[Host]:
 
 def _needs_same_order(request: RequestBase, keyspace: str | None, consistency: int | None) -> bool:
     """Return True if all clients should try the replicas in the same order, because the first
-    replica has a special role in this request: for lightweight transactions, serial reads, and
-    tablets with a leader.
+    replica has a special role in this request. That is so for lightweight transactions, serial
+    reads, and tablets with a leader.
     """
     is_lwt = getattr(request.statement, "is_lwt", None)
     return (

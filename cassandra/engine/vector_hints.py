@@ -12,8 +12,8 @@ _WRITE_INDEX = (
 )
 _ONE_EACH = "execute one statement for each value (execute_concurrent_with_args)"
 
-# For syntax errors: pairs of a pattern to look for in the statement, and the advice, in which \1
-# stands for the first group of the pattern. The first pattern that matches decides.
+# For syntax errors: pairs of a pattern to look for in the statement, and the advice. In the advice,
+# \1 stands for the first group of the pattern. The first pattern that matches decides.
 VECTOR_SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"^\s*CREATE\b.*\bINDEX\b.*\b(?:vector|halfvec)_\w+_ops\b|^\s*CREATE\s+VECTOR\s+INDEX\b|"
      r"^\s*CREATE\b.*\bINDEX\b.*\bUSING\s+(?:hnsw|ivf\w*|diskann)\b", _WRITE_INDEX),

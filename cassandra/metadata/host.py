@@ -27,7 +27,7 @@ class Host(bases.HostBase):
     Hosts are compared, ordered and hashed by end point. A string is equal to a host with that
     address. `is_up` is True, False, or None if it is not known yet. `state` says the same as a
     word, and in more detail. `last_failure` is the most recent error of a connection to the node
-    since it was up, or None; if the node is down, this is the reason.
+    since it was up, or None. If the node is down, this is the reason.
 
     :param endpoint: the end point of the node. A string is an address with the default port.
     :param conviction_policy_factory: called with the host; returns the `ConvictionPolicy` that
@@ -204,7 +204,7 @@ class Host(bases.HostBase):
 
         If a host is "down", the driver keeps trying to reach it; if it is "forced down", it does
         not. "draining" means that the node has announced that it will stop soon
-        (GRACEFUL_DISCONNECT): its `is_up` is False, but it may still answer requests in flight.
+        (GRACEFUL_DISCONNECT). Its `is_up` is False, but it may still answer requests in flight.
         """
         if self.is_up is None:
             return "unknown"

@@ -7,8 +7,8 @@ its requests in flight, and so gets no more requests.
 
 A replica may be slow, but not slow enough to be avoided in this way. Such a replica is demoted for
 some seconds: plans try it after the other replicas at its distance. So is a replica that refuses
-requests because of its own state, for example while it shuts down: it answers at once, so that it
-would always have the fewest requests in flight, and would get nearly all of them.
+requests because of its own state, for example while it shuts down. It answers at once, so it would
+always have the fewest requests in flight, and would get nearly all of them.
 
 When load moves away from one replica, the next one may become slow, so demotions are limited. After
 a demotion, the same host is not demoted as slow again for an equally long time. At most half of the
@@ -93,9 +93,9 @@ class AdaptivePolicy(TokenAwarePolicy):
     The other replicas follow, then the child policy's plan. For lightweight transactions and serial
     reads, the replicas keep the order of the token ring.
 
-    A host that is slow, or refuses requests because of its own state (it is overloaded, starts,
-    shuts down or fails), is demoted: for some seconds, plans try it after the other replicas at the
-    same distance.
+    A host is demoted if it is slow, or if it refuses requests because of its own state (it is
+    overloaded, starts, shuts down or fails). For some seconds, plans then try it after the other
+    replicas at the same distance.
 
     :param child_policy: decides which hosts are used, and how far they are. None means a
         `DCAwareRoundRobinPolicy`; a `RackAwareRoundRobinPolicy` prefers hosts in the local rack.

@@ -311,7 +311,7 @@ def _nothing() -> None:
 
 def _reference(cluster: PolicyCluster) -> Callable[[], object]:
     """Return a weak reference to a cluster, or a strong one if its class does not support weak
-    ones: an application may call `populate` with an object of its own.
+    ones. An application may call `populate` with an object of its own.
     """
     try:
         return weakref.ref(cluster)
@@ -601,7 +601,7 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         plan = self._child_policy.make_query_plan(working_keyspace, query)
         if not target or self._metadata is None:
             return plan
-        # Look the target up even if it is a `Host`: that object is out of date if the node has been
+        # Look the target up even if it is a `Host`. That object is out of date if the node has been
         # replaced since the statement was made.
         host = self._metadata.get_host(getattr(target, "endpoint", target))
         # A target is only a preference: if it is down, the request still goes to the child's hosts.

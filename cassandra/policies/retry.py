@@ -43,10 +43,10 @@ class RetryPolicy:
     A request that may have been executed is retried only if it is idempotent
     (`Statement.is_idempotent`).
 
-    Each method returns a tuple: the action (`RETRY` on the same host, `RETRY_NEXT_HOST`, `RETHROW`
-    the error, or `IGNORE` it and return an empty result), and the consistency level of the retry,
-    or None to keep the level. An optional third item is the delay before the retry, in seconds. The
-    driver calls the methods on its event loop, so they must not block.
+    Each method returns a tuple: the action, and the consistency level of the retry, or None to keep
+    the level. The actions are `RETRY` on the same host, `RETRY_NEXT_HOST`, `RETHROW` the error, or
+    `IGNORE` it and return an empty result. An optional third item is the delay before the retry, in
+    seconds. The driver calls the methods on its event loop, so they must not block.
     """
 
     RETRY = 0

@@ -570,11 +570,11 @@ class BatchStatement(Statement):
 
         All rows are bound at once into one buffer. `rows` is an iterable of sequences, mappings,
         dataclass instances or objects with attributes. Or it is a table with a column for each bind
-        marker, found by name: a structured NumPy array, a pandas DataFrame, an Arrow table or
-        record batch, or any object with Arrow's C interface. The columns of a two-dimensional NumPy
-        array are matched to the bind markers by position. Missing values of a table are bound as
-        null. NaN is a value for float and double, and null for other types. If this raises, the
-        batch stays as it was.
+        marker, found by name. It may be a structured NumPy array, a pandas DataFrame, an Arrow
+        table or record batch, or any object with Arrow's C interface. The columns of a
+        two-dimensional NumPy array are matched to the bind markers by position. Missing values of a
+        table are bound as null. NaN is a value for float and double, and null for other types. If
+        this raises, the batch stays as it was.
 
         :param statement: a prepared statement, or a query string with bind markers. A query string
             is prepared when the batch is executed; errors in the rows are raised then.

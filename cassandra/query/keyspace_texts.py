@@ -1,7 +1,7 @@
 """How a query string depends on the keyspace of the connection that executes it.
 
-Each function reads a query string once, from its beginning to its end, because a query string may
-be long, or made by an attacker to take a long time.
+Each function reads a query string once, from its beginning to its end. A query string may be long,
+or made by an attacker to take a long time.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ class RecentlyUsed(Generic[K, V]):
     """A bounded mapping, safe to use from any thread.
 
     The mapping holds at most `size` entries, and at most `most_bytes` of text in their keys. For
-    prepared statements this is about a third of the memory: a query string is in the key, again in
-    the prepared statement, and its names are again in the columns.
+    prepared statements this is about a third of the memory. A query string is in the key and again
+    in the prepared statement, and its names are again in the columns.
     """
 
     __slots__ = ("__weakref__", "_entries", "_lock", "held", "most_bytes", "size")

@@ -241,7 +241,7 @@ class QueryTrace:
         # it last.
         if not rows or (wait_for_complete and rows[0][0] is None):
             return False
-        # Without started_at (the third column), the rest of the row is missing: the coordinator
+        # Without started_at (the third column), the rest of the row is missing. The coordinator
         # writes it separately, and the replica may get it later than the duration.
         if wait_for_complete and rows[0][2] is None and not is_last:
             return False

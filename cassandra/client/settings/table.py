@@ -1,8 +1,9 @@
 """The table of the settings of a cluster. Each setting is described only here.
 
-The following are derived from the table: the constructor of both `Cluster` classes and their
-attributes, the checks, the parameters in their docstrings and in the reference, the settings of the
-engine (`cassandra.engine.settings`), and the report to ScyllaDB (`cassandra.driver_config`).
+The constructor, the attributes and the checks of both `Cluster` classes are derived from the table,
+and so are the parameters in their docstrings and in the reference. The settings of the engine
+(`cassandra.engine.settings`) and the report to ScyllaDB (`cassandra.driver_config`) are derived
+from it, too.
 """
 
 from __future__ import annotations

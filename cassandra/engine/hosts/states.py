@@ -3,8 +3,8 @@
 A host is up when a session has a pool to it. It is down if its last connection broke, or if none
 could be opened, and the conviction policy agrees. Status events of the server only speed this up:
 if a connection is open, a report that the host is down is ignored. In addition, a host may be
-"tried", which means that a reconnector, a background task, tries to open a connection to it with
-the delays of the reconnection policy.
+"tried": a reconnector, a background task, tries to open a connection to it with the delays of the
+reconnection policy.
 
 A host that announces that it will stop soon is "draining". It counts as down at once, but its
 requests in flight are still answered. It is tried with the same delays, and not earlier: as long as

@@ -11,8 +11,8 @@ How the parts cooperate:
   after a delay (`on_reported_up`, `on_reported_down`). Any connection may announce that its node
   will stop soon (`on_draining`).
 * For each event, `_handle` collects what the rules depend on in a `Facts` object. The function
-  `transition` returns the actions, and `_act` carries them out in order: change the host, notify
-  listeners, open or close pools, start or stop a reconnector.
+  `transition` returns the actions, and `_act` carries them out in order. They change the host,
+  notify listeners, open or close pools, or start or stop a reconnector.
 
 How a lost host is reached again:
 
@@ -192,7 +192,7 @@ class HostWatch:
         self._handle(Event.REPORTED_DOWN, host, error, convicted)
 
     def on_access_changed(self) -> None:
-        """Called when credentials or TLS settings have changed: try the hosts again that are down
+        """Called when credentials or TLS settings have changed. Try the hosts again that are down
         or were given up, and those to which a session could not open its pool.
         """
         for host in self._metadata.all_hosts():
@@ -373,8 +373,8 @@ class HostWatch:
         return self._sessions.are_served(host) or not self.knows(host)
 
     async def bring_up_if_wanted(self, host: Host) -> bool:
-        """Let all sessions open their pools to a host, as `bring_up` does; but if the host is down
-        and no session wants connections to it, leave it down.
+        """Let all sessions open their pools to a host, as `bring_up` does. But leave the host down
+        if it is down and no session wants connections to it.
 
         :returns: see `bring_up`.
         """

@@ -255,7 +255,7 @@ class HostPool(CompatPool, bases.PoolBase):
         self.refill()
 
     async def _open_one(self) -> None:
-        # Do not await anything between opening the connection and adding it to the pool: if the
+        # Do not await anything between opening the connection and adding it to the pool. If the
         # task were cancelled there, the connection would stay open, and nobody would close it.
         self._adopt(await self._open(self.host))
 
@@ -310,7 +310,7 @@ class HostPool(CompatPool, bases.PoolBase):
             connection.close_if_idle()
 
     def _on_orphan(self, connection: Connection) -> None:
-        """Called when a request on `connection` was abandoned: replace the connection if most of
+        """Called when a request on `connection` was abandoned. Replace the connection if most of
         its streams are orphans, and check the host if the connection is silent.
         """
         if is_silent(connection):

@@ -5,11 +5,12 @@ connections are opened. These connect to the node's shard-aware port, where the 
 selects the shard.
 
 If that port cannot be reached, or if a NAT or a proxy changes the local port, the pool opens
-connections to the ordinary port, where the node itself chooses the shard (the one with the fewest
-connections). A connection to a shard that has enough is of no use, but stays open until the filling
-ends, so that the node chooses other shards for the next ones; then it is closed. The pool opens at
-most twice as many connections as it needs, so the filling ends in any case. If a shard still has no
-connection, requests for it are sent on the other connections, and the pool tries again later.
+connections to the ordinary port. There the node itself chooses the shard, namely the one with the
+fewest connections. A connection to a shard that has enough is of no use. But it stays open until
+the filling ends, so that the node chooses other shards for the next ones. Then it is closed. The
+pool opens at most twice as many connections as it needs, so the filling ends in any case. If a
+shard still has no connection, requests for it are sent on the other connections, and the pool tries
+again later.
 """
 
 from __future__ import annotations

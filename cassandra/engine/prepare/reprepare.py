@@ -44,7 +44,7 @@ class Reprepare:
     )
 
     # The PREPARE may wait at the connection's keyspace gate, which reads these attributes of all
-    # that waits there (see `keyspace_gate.Held`): a PREPARE is not a USE, and can wait for a
+    # that waits there (see `keyspace_gate.Held`). A PREPARE is not a USE. It can wait for a
     # keyspace, but never for a connection without one.
     is_use = needs_none = False
 

@@ -314,7 +314,7 @@ class Preparer:
         """Prepare on the other hosts concurrently.
 
         Errors are ignored. If a host does not have the statement when it is executed there, the
-        host says so and the driver prepares it then, which takes one more round trip.
+        host says so. The driver then prepares it, which takes one more round trip.
         """
         connections = [
             pool.pick()

@@ -200,7 +200,7 @@ class SchemaReader:
                 may_be_virtual = existing.virtual
             else:
                 # A keyspace that we do not know may be a virtual one, but only if the application
-                # has asked for it: virtual keyspaces do not change, so no event names them.
+                # has asked for it. Virtual keyspaces do not change, so no event names them.
                 may_be_virtual = target.forced and not _is_scylladb(connection)
             if may_be_virtual:
                 parts |= _VIRTUAL_TABLES

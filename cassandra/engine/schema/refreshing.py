@@ -212,7 +212,7 @@ class SchemaRefresher:
         """Return True if a change of `target` must be read.
 
         Changes of keyspaces are read even if the schema is not wanted, because routing needs their
-        replication; only an application that has disabled all metadata does without.
+        replication. Only an application that has disabled all metadata does without.
         """
         if not self._reads_anything:
             return False

@@ -8,8 +8,8 @@ looks at the schema.
 
 Once a snapshot is in use, its sources do not change, except that they store their object when it is
 built. When a keyspace gets a new source, its object is passed on to that source
-(`KeyspaceSource.pass_object_on`), because the application may hold the object and expects it to
-show later changes.
+(`KeyspaceSource.pass_object_on`). The application may hold the object, and expects it to show later
+changes.
 """
 
 from __future__ import annotations

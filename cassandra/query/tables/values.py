@@ -2,9 +2,9 @@
 pandas.
 
 Missing values become None: NaT, NA and None of pandas, and NaN for any type but float and double.
-Cells have the forms in which pyarrow, or a result's ``to_pandas``, returns nested values: arrays
-for lists, lists of pairs for maps, dicts for tuples and user-defined types. A value that does not
-fit the CQL type stays as it is: binding refuses it and names its position.
+Cells have the forms in which pyarrow, or a result's ``to_pandas``, returns nested values. These are
+arrays for lists, lists of pairs for maps, and dicts for tuples and user-defined types. A value that
+does not fit the CQL type stays as it is: binding refuses it and names its position.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def without_nan(values: Iterable[Any], name: str, exact_bits: int = _EXACT_BITS)
     """Convert floats for a column whose CQL type is neither float nor double.
 
     NaN becomes None. If the type is an integer type, a float such as 3.0 becomes an int. But from
-    2**53 on, or from 2**24 on with 32 bits, floats do not hold all integers: if a column of
+    2**53 on, or from 2**24 on with 32 bits, floats do not hold all integers. If a column of
     integers has become one of floats, as pandas makes it for NaN, such a float may be another
     integer. It stays a float, which binding refuses.
 
@@ -233,7 +233,7 @@ def _unit_ratio(dtype: Any, unit: str) -> int:
     """Return how many times longer the unit of a NumPy type is than `unit`.
 
     This is 0 or 1 if the unit is not longer. For years and months, which have no fixed length, we
-    use the greatest length: the ratio is needed only for values that overflow, and they are out of
+    use the greatest length. The ratio is needed only for values that overflow. These are out of
     range with any length, so binding refuses them.
     """
     # For example, "<M8[25s]" counts in units of 25 seconds.
