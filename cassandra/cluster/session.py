@@ -373,10 +373,9 @@ class Session(SessionBase, CompatSession):
         :param execution_profile: an `ExecutionProfile`, or its name.
         :param row_type: the class of the rows, as for `execute`; None for the row factory's rows.
         """
-        options = (
-            self._default_options
-            if execution_profile is None
-            else self._options(
+        options = self._default_options
+        if execution_profile is not None:
+            options = self._options(
                 timeout=NOT_SET,
                 trace=False,
                 custom_payload=None,
@@ -384,7 +383,6 @@ class Session(SessionBase, CompatSession):
                 paging_state=None,
                 host=None,
             )
-        )
         future = ResponseFuture(self, query, options.profile.row_factory, (watcher, argument))
         # Do not send in this thread: the caller makes many requests, and it is cheaper to write
         # them together.

@@ -302,11 +302,11 @@ class _Watched:
             if not done.done():
                 done.set_result(None)
 
-        def tell_loop() -> None:
+        def report_to_loop() -> None:
             with suppress(RuntimeError):  # the loop is closed: it has stopped waiting
                 loop.call_soon_threadsafe(set_done)
 
-        self._slow.put_last(tell_loop)
+        self._slow.put_last(report_to_loop)
         return done
 
     def _call_of(self, hook: Hook) -> Callable[..., object]:

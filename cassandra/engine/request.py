@@ -200,10 +200,27 @@ class Request(RequestBase):
         if self.response is not None:
             self.finish(self.response)
             return
-        # Prepare the error's text: it says of the last attempt whether it was sent, and if not,
-        # why.
         last_attempt = self.attempts[-1] if self.attempts else None
         connection = last_attempt.connection if last_attempt is not None else None
+        error = OperationTimedOut(
+            self._errors_at_timeout(last_attempt),
+            last_attempt.host.endpoint if last_attempt is not None else None,
+            timeout=self.timeout,
+            in_flight=connection.in_flight if connection is not None else None,
+            statement=self.request_body.describe(),
+        )
+        # The last attempt ends here; its `error` and `latency` are public
+        # (ResponseFuture.attempts).
+        if last_attempt is not None and last_attempt.error is None:
+            last_attempt.error = error
+            last_attempt.latency = self.session.timers.clock() - last_attempt.started
+        self._report_failure(last_attempt.host if last_attempt is not None else None, error, None)
+        self.fail(error)
+
+    def _errors_at_timeout(self, last_attempt: Attempt | None) -> dict[Any, Any]:
+        """Return the errors of all hosts that were tried. Add whether the last attempt was sent, or
+        why there is none.
+        """
         errors: dict[Any, Any] = dict(self.errors)
         if last_attempt is not None and last_attempt.host not in errors:
             # It is in flight, or its answer has come: then it has a latency.
@@ -218,20 +235,7 @@ class Request(RequestBase):
         elif not any(attempt.stream >= 0 for attempt in self.attempts):
             # All attempts have failed, and the request has since waited for a free stream.
             errors.update(self._full_pools())
-        error = OperationTimedOut(
-            errors,
-            last_attempt.host.endpoint if last_attempt is not None else None,
-            timeout=self.timeout,
-            in_flight=connection.in_flight if connection is not None else None,
-            statement=self.request_body.describe(),
-        )
-        # The last attempt ends here; its `error` and `latency` are public
-        # (ResponseFuture.attempts).
-        if last_attempt is not None and last_attempt.error is None:
-            last_attempt.error = error
-            last_attempt.latency = self.session.timers.clock() - last_attempt.started
-        self._report_failure(last_attempt.host if last_attempt is not None else None, error, None)
-        self.fail(error)
+        return errors
 
     def _why_not_sent(self) -> dict[str, str]:
         """Return why a request without any attempt was not sent in time, for its error: by host, if

@@ -473,18 +473,9 @@ class EngineSession(ObservedSession):
         cql = request_body.statement_text()
         # The result columns that the driver had cached for the prepared statement when it was sent.
         cached_columns = attempt.columns
-        encryption = self.core.settings.column_encryption_policy
-        # The application's own protocol handler decodes the answer. Only newer handlers have a
-        # parameter for the protocol features.
         if request_body.decodes and isinstance(request_body, MessageBody):
-            decode = encrypting_handler(request_body.handler, encryption).decode_message
-            # The body is decompressed already, so the decompressor is None. The stream, which
-            # handlers do not use, is 0.
-            arguments = (self.core.user_types, 0, flags, opcode, body, None, cached_columns)
-            response = (
-                decode(connection.version, connection.features, *arguments)
-                if takes_features(decode)
-                else decode(connection.version, *arguments)
+            response = self._decode_by_handler(
+                request_body.handler, connection, opcode, flags, body, cached_columns
             )
             if not isinstance(response, ResultMessage):
                 if opcode != RESULT:  # a user's handler may turn a RESULT into any object
@@ -508,6 +499,26 @@ class EngineSession(ObservedSession):
             columns = self._columns_as_read(request_body, response.metadata)
             response.metadata = request.columns_for_vectors(columns)
         return response
+
+    def _decode_by_handler(
+        self,
+        handler: Any,
+        connection: Connection,
+        opcode: int,
+        flags: int,
+        body: bytes,
+        cached_columns: Any,
+    ) -> Any:
+        """Let the application's own protocol handler decode an answer."""
+        encryption = self.core.settings.column_encryption_policy
+        decode = encrypting_handler(handler, encryption).decode_message
+        # The body is decompressed already, so the decompressor is None. The stream, which handlers
+        # do not use, is 0.
+        arguments = (self.core.user_types, 0, flags, opcode, body, None, cached_columns)
+        # Only newer handlers have a parameter for the protocol features.
+        if takes_features(decode):
+            return decode(connection.version, connection.features, *arguments)
+        return decode(connection.version, *arguments)
 
     def _columns_as_read(self, request_body: AnyBody, metadata: ResultMetadata) -> ResultMetadata:
         """Return `metadata`, changed so that the values are decrypted and converted when they are

@@ -213,19 +213,17 @@ class HostPool(CompatPool, bases.PoolBase):
             *(self._open_one() for _ in range(missing)), return_exceptions=True
         )
         errors = [result for result in results if isinstance(result, BaseException)]
-        if not self.connections and not self.closed and not errors and self._closing:
-            # A connection was opened, but then given up because its keyspace is not certain. The
-            # host itself works: try again.
-            asyncio.get_running_loop().call_soon(self.refill)
-            return
         if not self.connections and not self.closed:
-            # If there is no error, the new connections were opened and then lost at once. Raise an
-            # error in this case, too, so that the pool does not stay empty.
-            raise (
-                errors[0]
-                if errors
-                else ConnectionShutdown(f"{self.host} closes connections at once", self.host)
-            )
+            if errors:
+                raise errors[0]
+            if self._closing:
+                # A connection was opened, but then given up because its keyspace is not certain.
+                # The host itself works: try again.
+                asyncio.get_running_loop().call_soon(self.refill)
+                return
+            # The new connections were opened and then lost at once. Raise an error in this case,
+            # too, so that the pool does not stay empty.
+            raise ConnectionShutdown(f"{self.host} closes connections at once", self.host)
         # A connection may be missing without an error, if it was lost while others were opened.
         if len(self.connections) < self.size:
             log.debug(
