@@ -755,11 +755,7 @@ def _conversion_of_udt(
     Return None if the values that the decoder returns fit as they are.
     """
     names = list(cql_type.fieldnames)
-    if (
-        annotation is dict
-        or typing.get_origin(annotation) in (dict, _ABCS.Mapping)
-        or annotation is _ABCS.Mapping
-    ):
+    if (typing.get_origin(annotation) or annotation) in (dict, _ABCS.Mapping):
         return lambda value: (
             dict(zip(names, value, strict=True)) if isinstance(value, tuple) else dict(value)
         )

@@ -481,21 +481,11 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
         for user_type in _build_each(keyspace_metadata, "type", _build_user_type, source.types)
     }
     keyspace_metadata.user_types = LazyMapping(user_types, _identity)
-    # Sort by signature, so that exports of equal schemas are equal: servers send these rows in any
-    # order.
-    functions = sorted(
-        _build_each(keyspace_metadata, "function", _build_function, source.functions),
-        key=_signature,
+    keyspace_metadata.functions = _by_signature(
+        _build_each(keyspace_metadata, "function", _build_function, source.functions)
     )
-    keyspace_metadata.functions = LazyMapping(
-        {function.signature: function for function in functions}, _identity
-    )
-    aggregates = sorted(
-        _build_each(keyspace_metadata, "aggregate", _build_aggregate, source.aggregates),
-        key=_signature,
-    )
-    keyspace_metadata.aggregates = LazyMapping(
-        {aggregate.signature: aggregate for aggregate in aggregates}, _identity
+    keyspace_metadata.aggregates = _by_signature(
+        _build_each(keyspace_metadata, "aggregate", _build_aggregate, source.aggregates)
     )
     if source.scylla is not None and not isinstance(
         keyspace_metadata.replication_strategy, LocalStrategy
@@ -581,8 +571,13 @@ def _build_each(
             keyspace_metadata.fail(error)
 
 
-def _signature(function: Function | Aggregate) -> str:
-    return function.signature
+def _by_signature(elements: Iterable[Any]) -> LazyMapping[Any]:
+    """Return functions or aggregates by their signature, in the order of signatures.
+
+    Servers send the rows in any order. Thus exports of equal schemas are equal nevertheless.
+    """
+    ordered = sorted(elements, key=lambda element: element.signature)
+    return LazyMapping({element.signature: element for element in ordered}, _identity)
 
 
 def _build_user_type(row: Mapping[str, Any]) -> UserType:

@@ -123,11 +123,8 @@ def scylla_options(
     options: dict[str, Any] = {}
     # First, the extensions that are a map of strings.
     for extension, name in _SCYLLA_EXTENSIONS.items():
-        values = (
-            read_scylla_map(extensions[extension])
-            if isinstance(extensions.get(extension), bytes)
-            else None
-        )
+        data = extensions.get(extension)
+        values = read_scylla_map(data) if isinstance(data, bytes) else None
         if values:
             options[name] = values
     # Then two extensions of another form. paxos_grace_seconds is a 32-bit number. scylla_tags is a
@@ -135,11 +132,9 @@ def scylla_options(
     grace = extensions.get("paxos_grace_seconds")
     if isinstance(grace, bytes) and len(grace) == 4:
         options["paxos_grace_seconds"] = int.from_bytes(grace, "little", signed=True)
-    tags = extensions.get("scylla_tags")
-    if (
-        isinstance(tags, bytes)
-        and (read_scylla_map(tags) or {}).get("system:synchronous_updates") == "true"
-    ):
+    tag_data = extensions.get("scylla_tags")
+    tags = read_scylla_map(tag_data) if isinstance(tag_data, bytes) else None
+    if tags is not None and tags.get("system:synchronous_updates") == "true":
         options["synchronous_updates"] = True
     # Last, the options in the row of scylla_tables.
     for name in _SCYLLA_COLUMNS:
