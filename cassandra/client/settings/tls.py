@@ -10,8 +10,10 @@ import ssl
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from cassandra._misspelt import nearest
 from cassandra._secrets import Secret
 from cassandra.engine.tls import TlsClient
 from cassandra.ssl_session_cache import SSLSessionCache
@@ -25,6 +27,35 @@ _FIXED_OPTIONS = {
     "do_handshake_on_connect": True,
     "server_side": False,
     "suppress_ragged_eofs": True,
+}
+
+# The options that `_make_context` reads.
+_OPTIONS = (
+    "ca_certs",
+    "certfile",
+    "keyfile",
+    "password",
+    "cert_reqs",
+    "ssl_version",
+    "ciphers",
+    "check_hostname",
+    "server_hostname",
+)
+
+# The options for names that other drivers and libraries have, or Python's ssl module elsewhere.
+_OPTIONS_BY_OTHER_NAME = {
+    **dict.fromkeys(
+        ("cafile", "ca_file", "ca_cert", "cacert", "ca", "ssl_ca", "sslrootcert", "truststore"),
+        "ca_certs",
+    ),
+    **dict.fromkeys(
+        ("cert", "cert_file", "certificate", "client_cert", "ssl_cert", "sslcert", "usercert"),
+        "certfile",
+    ),
+    **dict.fromkeys(("key", "key_file", "client_key", "ssl_key", "sslkey", "userkey"), "keyfile"),
+    **dict.fromkeys(("verify_mode", "verify", "validate", "sslmode"), "cert_reqs"),
+    **dict.fromkeys(("keyfile_password", "key_password", "passphrase"), "password"),
+    **dict.fromkeys(("hostname", "servername", "server_name", "sni"), "server_hostname"),
 }
 
 # Old constants of Python's ssl module that mean a single version of TLS.
@@ -104,6 +135,12 @@ def _check_types(context: object, options: Secret[Any], sessions: object) -> Non
             "ssl_context must be an ssl.SSLContext, or a function that gives one, "
             f"but is {context!r}: write {advice}"
         )
+    # Python can call the class: that gives a context which verifies no certificate.
+    if context is ssl.SSLContext:
+        raise TypeError(
+            "ssl_context must be an instance, but is the class ssl.SSLContext: write "
+            "ssl.create_default_context()"
+        )
     if isinstance(context, ssl.SSLContext) and context.protocol == ssl.PROTOCOL_TLS_SERVER:
         raise ValueError(
             "ssl_context is for servers (PROTOCOL_TLS_SERVER): write "
@@ -138,9 +175,9 @@ def _make_context(options: dict[str, Any]) -> ssl.SSLContext:
     # Set this before `verify_mode`: Python refuses CERT_NONE while host names are checked.
     context.check_hostname = bool(options.pop("check_hostname", False))
     verify_mode = options.pop("cert_reqs", None)
-    context.verify_mode = ssl.CERT_REQUIRED if verify_mode is None else verify_mode
+    context.verify_mode = ssl.CERT_REQUIRED if verify_mode is None else _verify_mode(verify_mode)
     if ca_certs:
-        with _naming_files(ca_certs):
+        with _naming_files(ca_certs=ca_certs):
             context.load_verify_locations(ca_certs)
     elif context.verify_mode != ssl.CERT_NONE:
         context.load_default_certs()
@@ -151,8 +188,29 @@ def _make_context(options: dict[str, Any]) -> ssl.SSLContext:
     ciphers = options.pop("ciphers", None)
     if ciphers:
         context.set_ciphers(ciphers)
-    _refuse_options(options, "is unknown: use ssl_context instead")
+    for name in options:
+        _refuse_options({name: None}, f"is unknown: {_instead_of_option(name)}")
     return context
+
+
+def _verify_mode(verify_mode: Any) -> ssl.VerifyMode:
+    """Return the value of ``cert_reqs`` as a member of `ssl.VerifyMode`."""
+    try:
+        return ssl.VerifyMode(verify_mode)
+    except ValueError:
+        name = verify_mode if verify_mode in ssl.VerifyMode.__members__ else "CERT_REQUIRED"
+        raise TypeError(
+            f"ssl_options['cert_reqs'] must be a constant of the module ssl, but is "
+            f"{verify_mode!r}: write ssl.{name}"
+        ) from None
+
+
+def _instead_of_option(name: object) -> str:
+    """Return what to write instead of an unknown option."""
+    known_name = _OPTIONS_BY_OTHER_NAME.get(str(name)) or nearest(str(name), _OPTIONS)
+    if known_name is not None:
+        return f"did you mean {known_name!r}?"
+    return f"use ssl_context instead; the options are {', '.join(_OPTIONS)}"
 
 
 def _load_key(
@@ -169,23 +227,51 @@ def _load_key(
     # a pass phrase on the terminal.
     if password is None or password.reveal() is None:
         password = Secret(raise_missing_password)
-    with _naming_files(*filter(None, (certfile, keyfile))):
+    paths = {"certfile": certfile, "keyfile": keyfile}
+    with _naming_files(**{name: path for name, path in paths.items() if path}):
         context.load_cert_chain(certfile, keyfile, password.reveal())
 
 
 @contextmanager
-def _naming_files(*paths: Any) -> Iterator[None]:
-    """Add the names of the files to errors of OpenSSL and of the system in the `with` block."""
+def _naming_files(**paths: Any) -> Iterator[None]:
+    """Add the names of the files, by option, to errors of OpenSSL and of the system in the `with`
+    block.
+    """
     try:
         yield
     except ssl.SSLError as error:
-        names = " and ".join(map(str, paths))
-        raise ssl.SSLError(error.errno, f"{names} cannot be loaded: {error}") from error
+        names = " and ".join(map(str, paths.values()))
+        raise ssl.SSLError(
+            error.errno, f"{names} cannot be loaded: {error}{_why_not_loaded(error, paths)}"
+        ) from error
     except OSError as error:
         # An OSError can name one file: a missing one, or else the first.
-        missing = [path for path in paths if not os.path.exists(path)]
-        named_paths = (missing or paths)[:1]
-        raise type(error)(error.errno or errno.EIO, error.strerror, *named_paths) from error
+        missing = [name for name, path in paths.items() if not os.path.exists(path)]
+        option = (missing or list(paths))[0]
+        raise type(error)(
+            error.errno or errno.EIO, f"{error.strerror} (ssl_options[{option!r}])", paths[option]
+        ) from error
+
+
+def _why_not_loaded(error: ssl.SSLError, paths: Mapping[str, Any]) -> str:
+    """Return the probable cause for the end of a message, or "" if the files look right."""
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return ": the key is not the key of this certificate"
+    for option, path in paths.items():
+        # If there is no file for the key, the key is in the file of the certificate.
+        expected = ["PRIVATE KEY"] if option == "keyfile" else ["CERTIFICATE"]
+        if option == "certfile" and "keyfile" not in paths:
+            expected.append("PRIVATE KEY")
+        try:
+            text = Path(path).read_text(errors="replace")
+        except (OSError, TypeError):
+            continue
+        for content in expected:
+            if f"{content}-----" not in text:
+                return f": ssl_options[{option!r}] has no BEGIN {content} (PEM is required)"
+        if option in ("certfile", "keyfile") and "ENCRYPTED" in text:
+            return ": is ssl_options['password'] the pass phrase of this key?"
+    return ""
 
 
 def _restrict_version(context: ssl.SSLContext, version: object) -> None:

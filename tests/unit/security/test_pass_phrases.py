@@ -56,7 +56,8 @@ def test_the_password_unlocks_the_key(password: Any, locked: tuple[str, str]) ->
 
 
 def test_a_wrong_password_names_the_files(locked: tuple[str, str]) -> None:
-    with pytest.raises(ssl.SSLError, match=r"locked\.pem cannot be loaded"):
+    message = r"locked\.pem cannot be loaded: .*: is ssl_options\['password'\] the pass phrase of"
+    with pytest.raises(ssl.SSLError, match=message):
         tls_client(None, options_of(locked, password="wrong"), None)
 
 
@@ -69,11 +70,31 @@ def test_a_locked_key_in_the_certificate_file_is_refused(
         tls_client(None, {"cert_reqs": ssl.CERT_NONE, "certfile": str(combined_file)}, None)
 
 
+def test_the_error_says_why_files_cannot_be_loaded(authority: Authority) -> None:
+    """OpenSSL itself says no more of such files than "PEM lib" or "no certificate or crl found"."""
+    certificate, key = authority.issue("client")
+    _, other_key = authority.issue("other")
+
+    def message_for(**options: Any) -> str:
+        with pytest.raises(ssl.SSLError) as failure:
+            tls_client(None, options, None)
+        return str(failure.value)
+
+    swapped = message_for(certfile=key, keyfile=certificate)
+    assert swapped.endswith("ssl_options['certfile'] has no BEGIN CERTIFICATE (PEM is required)")
+    same_file = message_for(certfile=certificate, keyfile=certificate)
+    assert "ssl_options['keyfile'] has no BEGIN PRIVATE KEY" in same_file
+    assert "ssl_options['certfile'] has no BEGIN PRIVATE KEY" in message_for(certfile=certificate)
+    assert "ssl_options['ca_certs'] has no BEGIN CERTIFICATE" in message_for(ca_certs=key)
+    other = message_for(certfile=certificate, keyfile=other_key)
+    assert other.endswith("the key is not the key of this certificate")
+
+
 @pytest.mark.parametrize("name", ["certfile", "keyfile", "ca_certs"])
 def test_a_missing_file_is_named(name: str, authority: Authority) -> None:
     certificate, key = authority.issue("client")
     options = {"cert_reqs": ssl.CERT_NONE, "certfile": certificate, "keyfile": key}
-    with pytest.raises(FileNotFoundError, match=r"/nowhere/x\.pem"):
+    with pytest.raises(FileNotFoundError, match=rf"ssl_options\['{name}'\]\): '/nowhere/x\.pem'"):
         tls_client(None, {**options, name: "/nowhere/x.pem"}, None)
 
 

@@ -75,6 +75,19 @@ def test_options_become_a_context() -> None:
         ({**NOT_VERIFIED, "server_side": True}, ValueError, "can only be False here"),
         ({**NOT_VERIFIED, "colour": "red"}, ValueError, r"\['colour'\] is unknown"),
         ({**NOT_VERIFIED, "ssl_version": 99}, ValueError, r"\['ssl_version'\] cannot be 99"),
+        ({"cafile": "ca.pem"}, ValueError, r"\['cafile'\] is unknown: did you mean 'ca_certs'\?"),
+        ({"keyfil": "k.pem"}, ValueError, r"\['keyfil'\] is unknown: did you mean 'keyfile'\?"),
+        (
+            {"cert_reqs": "CERT_NONE"},
+            TypeError,
+            r"\['cert_reqs'\] must be a constant .* is 'CERT_NONE': write ssl\.CERT_NONE$",
+        ),
+        ({"cert_reqs": "required"}, TypeError, r"is 'required': write ssl\.CERT_REQUIRED$"),
+        (
+            {"ca_certs": "missing.pem"},
+            FileNotFoundError,
+            r"No such file or directory \(ssl_options\['ca_certs'\]\): 'missing\.pem'",
+        ),
         ({"server_hostname": 5}, TypeError, "must be a name, but is 5"),
         ([1], TypeError, "must be a mapping, but is of type list"),
     ],
@@ -82,6 +95,15 @@ def test_options_become_a_context() -> None:
 def test_wrong_options_are_refused(options: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         tls_client(None, options, None)
+
+
+def test_the_class_of_contexts_is_refused() -> None:
+    """Calling it would give a context that verifies no certificate."""
+    context_class: Any = ssl.SSLContext
+    with pytest.raises(TypeError, match=r"is the class ssl\.SSLContext: write ssl\.create_default"):
+        tls_client(context_class, None, None)
+    # Functions and objects that return a context are accepted, though.
+    assert tls_client(ssl.create_default_context, None, None) is not None
 
 
 def test_other_types_are_refused() -> None:
