@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
     ContactPoints = Iterable[ContactPoint]
 
+# The parts of a URL that other databases' drivers take. Python's own parser is not used, because
+# importing it takes some milliseconds.
+_URL = re.compile(r".*?://(?:.*@)?(?P<hosts>[^/?#]*)/?(?P<keyspace>\w*)")
+_HOSTS = re.compile(r"(\[[^\]]*\]|[^:,\s]+)(?::(\d+))?")
+
 _SETTINGS_OF_OTHERS = ("address", "contact_points", "host", "hosts", "port")
 
 
@@ -27,9 +33,11 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
     :raises ValueError: if a contact point is None or empty, or its string contains a port.
     """
     if isinstance(contact_points, (str, bytes)):
+        is_text = isinstance(contact_points, str)
+        text = contact_points if is_text else contact_points.decode(errors="replace")
         raise TypeError(
-            f"contact_points must be a list of addresses, not a single {contact_points!r}: "
-            f"write {_as_list(contact_points)}"
+            "contact_points must be a list of addresses, not a single "
+            f"{_without_login(text)!r}: write {_as_points(text)}"
         )
     points = list(contact_points)
     # A mapping whose keys are addresses is accepted. Refuse one with settings as its keys, which
@@ -44,15 +52,40 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
     return points
 
 
-def _as_list(contact_points: str | bytes) -> str:
-    """Return a single string of contact points as the list that was probably meant."""
-    text = (
-        contact_points.decode(errors="replace")
-        if isinstance(contact_points, bytes)
-        else contact_points
-    )
+def _as_points(text: str) -> str:
+    """Return what to write instead of a single string: a list, and a port if the string has one."""
+    if "://" in text:
+        return _as_arguments(text)
     points = [point.strip() for point in text.split(",") if point.strip()]
+    ports = {point.partition(":")[2] for point in points if _has_port(point)}
+    if len(ports) == 1:
+        addresses = [point.partition(":")[0] for point in points]
+        return f"{addresses!r}, port={ports.pop()}"
     return repr(points or ["10.0.0.1"])  # for an empty string, show an example
+
+
+def _has_port(point: str) -> bool:
+    """Return True for ``host:port``. An IPv6 address has several colons."""
+    address, _, port = point.partition(":")
+    return bool(address) and port.isdecimal()
+
+
+def _as_arguments(url: str) -> str:
+    """Return the arguments of `Cluster` for the host and the port of a URL.
+
+    The rest of the URL is left out: it may have a password.
+    """
+    parts = _URL.match(url)
+    assert parts is not None  # callers pass strings with "://"
+    hosts = [host.strip("[]") for host, _ in _HOSTS.findall(parts["hosts"])]
+    ports = [port for _, port in _HOSTS.findall(parts["hosts"]) if port]
+    connect = f".connect({parts['keyspace']!r})" if parts["keyspace"] else ""
+    return f"Cluster({hosts or ['10.0.0.1']!r}, port={(ports or [9042])[0]}){connect}"
+
+
+def _without_login(text: str) -> str:
+    """Return the string with the login of each URL replaced by "***": it may have a password."""
+    return re.sub(r"(?<=://).*@", "***@", text)
 
 
 def _check_contact_point(point: object) -> None:
@@ -73,8 +106,8 @@ def _check_contact_point(point: object) -> None:
         raise ValueError(f"a contact point must not be empty, but one is {point!r}")
     if "://" in address:
         raise ValueError(
-            f"a contact point is an address, not a URL, but one is {point!r}: "
-            "write Cluster(['10.0.0.1'], port=9042)"
+            f"a contact point is an address, not a URL, but one is "
+            f"{_without_login(address)!r}: write {_as_arguments(address)}"
         )
     # An address with one colon includes a port; one with several colons is an IPv6 address.
     if "," in address or address.count(":") == 1 or address.startswith("["):

@@ -77,6 +77,22 @@ def test_none_selects_the_default_contact_points(cluster_class: Any) -> None:
     [
         ("127.0.0.1", TypeError, r"list of addresses, not a single '127\.0\.0\.1'"),
         ({"host": "10.0.0.1", "port": 9042}, TypeError, "must be a list of addresses, but is {"),
+        ("db:9043", TypeError, r"single 'db:9043': write \['db'\], port=9043$"),
+        ("a:9, b:9", TypeError, r": write \['a', 'b'\], port=9$"),
+        ("a,::1", TypeError, r": write \['a', '::1'\]$"),
+        (b"a", TypeError, r"single 'a': write \['a'\]$"),
+        (
+            "cassandra://ada:secret@db:9043/shop?x=1",
+            TypeError,
+            r"'cassandra://\*\*\*@db:9043/shop\?x=1': "
+            r"write Cluster\(\['db'\], port=9043\)\.connect\('shop'\)$",
+        ),
+        (
+            ["cassandra://ada:s/e@cret@[::1],b"],
+            ValueError,
+            r"a URL, but one is '.*': write Cluster\(\['::1', 'b'\], port=9042\)$",
+        ),
+        ("://", TypeError, r"write Cluster\(\['10\.0\.0\.1'\], port=9042\)$"),
         ([None], ValueError, "must not be None"),
         ([(None, 9042)], ValueError, "must not be None, but one is"),
         ([17], TypeError, "17"),
