@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from cassandra._habits import is_table, refuse_table
 from cassandra._imports import import_module
+from cassandra._misspelt import nearest
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate
 from cassandra.errors import MissingParameter, UnsetUnsupported
@@ -146,7 +147,8 @@ def values_of(
         if value is UNSET_VALUE:
             if isinstance(row, Mapping) and not strict:
                 warn_of_unknown_names(row, names)
-            refuse_missing(names, index, key, version)
+            supplied = row if isinstance(row, Mapping) else ()
+            refuse_missing(names, index, key, version, supplied)
     return tuple(values)
 
 
@@ -222,19 +224,41 @@ def refuse_unknown(
 
 
 def refuse_missing(
-    names: Sequence[str], index: int, key: Sequence[int] | None, version: int
+    names: Sequence[str],
+    index: int,
+    key: Sequence[int] | None,
+    version: int,
+    supplied: Iterable[Any] = (),
 ) -> None:
     """Raise MissingParameter if the marker at `index`, which has no value, requires one.
 
     Markers of the partition key require a value, and before protocol version 4 all markers do.
+
+    :param supplied: the names of the values that were passed. The error shows a similar one.
     """
     if key and index in key:
-        raise MissingParameter(f"the partition key needs a value for {names[index]!r}")
+        raise MissingParameter(
+            f"the partition key needs a value for {names[index]!r}"
+            + _misspelt_note(names[index], supplied, names)
+        )
     if version < 4:
         raise MissingParameter(
             f"no value for column {names[index]!r}, which protocol version {version} cannot leave "
-            "unset"
+            f"unset{_misspelt_note(names[index], supplied, names)}"
         )
+
+
+def _misspelt_note(name: str, supplied: Iterable[Any], names: Sequence[str]) -> str:
+    """Return a note for an error's message: which of the names in `supplied` have no marker, and
+    whether one of them is probably a misspelt `name`. "" if all have a marker.
+    """
+    unknown = {key.lower(): key for key in supplied if isinstance(key, str) and key not in names}
+    similar_name = nearest(name.lower(), unknown)
+    if similar_name is not None:
+        return f"; there is a value for {unknown[similar_name]!r}: did you mean {name!r}?"
+    if unknown:
+        return f"; there are values for {', '.join(map(repr, list(unknown.values())[:5]))}"
+    return ""
 
 
 def _refuse(row: object, why: str = "") -> NoReturn:

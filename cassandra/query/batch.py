@@ -481,6 +481,7 @@ class BatchStatement(Statement):
         else:
             raise TypeError(
                 f"a batch holds queries and prepared statements, not {type(statement).__name__}"
+                + _instead_of_statement(statement)
             )
         # Close the open entry. Statements are sent in the order of `add`, so only rows that were
         # added one after the other may share an entry.
@@ -716,6 +717,20 @@ def _is_lwt(entry: Entry) -> bool:
 for _class in (BatchType, BatchStatement):
     _class.__module__ = "cassandra.query"
 del _class
+
+
+def _instead_of_statement(statement: object) -> str:
+    """Return the end of a message: what to write instead of `statement` in `BatchStatement.add`."""
+    if isinstance(statement, BatchStatement):
+        return ": execute each batch by itself"
+    if not isinstance(statement, (list, tuple)) or not statement:
+        return ""
+    if isinstance(statement[0], (str, SimpleStatement, PreparedStatement)):
+        if len(statement) == 2 and isinstance(statement[1], (list, tuple, dict)):
+            return ": write batch.add(statement, parameters)"
+        return ": call batch.add(statement, parameters) for each statement"
+    return ""
+
 
 add_habits(
     BatchStatement,

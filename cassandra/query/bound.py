@@ -265,6 +265,11 @@ def _advice_for(message: str, query: str) -> str:
             "; write Duration(months=0, days=value.days, nanoseconds=value.seconds * 10**9 + "
             "value.microseconds * 1000)"
         )
+    if "(datetime) is not a UUID" in message:
+        return (
+            "; write cassandra.util.uuid_from_time(value) for a new timeuuid, and "
+            "min_uuid_from_time(value) or max_uuid_from_time(value) for a range"
+        )
     if "(timedelta) is not an integer" in message:
         return "; write int(value.total_seconds()) for seconds"
     if _MATRIX_ERRORS.search(message):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import attrs
 import pytest
 
+from cassandra.errors import MissingParameter
 from cassandra.protocol.records import (
     declared_fields,
     is_lone_text,
@@ -113,6 +114,21 @@ def test_values_that_must_not_be_missing() -> None:
     assert values_of({"a": 1}, NAMES, version=5, key=[0]) == (1, UNSET_VALUE)
     with pytest.raises(KeyError, match="protocol version 3 cannot leave"):
         values_of({"a": 1}, NAMES, version=3)
+
+
+@pytest.mark.parametrize(
+    ("row", "note"),
+    [
+        ({"name": "x", "ID": 1}, "'id'; there is a value for 'ID': did you mean 'id'?"),
+        ({"name": "x", "idd": 1}, "'id'; there is a value for 'idd': did you mean 'id'?"),
+        ({"name": "x", "key": 1, 5: 2}, "'id'; there are values for 'key'"),
+        ({"name": "x"}, "needs a value for 'id'"),
+    ],
+)
+def test_a_missing_key_names_the_misspelt_one(row: dict[Any, Any], note: str) -> None:
+    with pytest.raises(MissingParameter) as failure:
+        values_of(row, ("id", "name"), version=5, key=[0])
+    assert str(failure.value).strip('"').endswith(note)
 
 
 def test_records_and_their_fields() -> None:

@@ -221,6 +221,22 @@ class TestAdd:
         # Adding no rows is allowed even to a full batch.
         batch.add_many(statement, [])
 
+    @pytest.mark.parametrize(
+        ("statement", "advice"),
+        [
+            (("INSERT", (1,)), r"not tuple: write batch\.add\(statement, parameters\)"),
+            ([prepared(), {"k": 1}], r"not list: write batch\.add\(statement, parameters\)"),
+            (["INSERT 1", "INSERT 2"], r"not list: call batch\.add\(.*\) for each statement"),
+            (BatchStatement(), "not BatchStatement: execute each batch by itself"),
+            ((1, 2), "not tuple$"),
+            ([], "not list$"),
+            (None, "not NoneType$"),
+        ],
+    )
+    def test_arguments_that_are_not_statements(self, statement: Any, advice: str) -> None:
+        with pytest.raises(TypeError, match=advice):
+            BatchStatement().add(statement)
+
     @pytest.mark.parametrize("rows", [5, "text", b"text", {"k": 1}, None])
     @pytest.mark.parametrize("statement", [prepared(), "INSERT ?"], ids=["prepared", "text"])
     def test_arguments_that_are_not_rows(self, statement: Any, rows: Any) -> None:

@@ -14,6 +14,7 @@ from cassandra.cqltypes import (
     Int32Type,
     ListType,
     SetType,
+    TimeUUIDType,
     UTF8Type,
     VectorType,
 )
@@ -204,6 +205,11 @@ def test_a_tuple_inside_a_set_is_not_taken_for_a_row() -> None:
     [
         (SetType.apply_parameters([UTF8Type]), "abc", r"as a list, \[value\], or as a set"),
         (Int32Type, datetime.timedelta(days=1), r"write int\(value\.total_seconds\(\)\)"),
+        (
+            TimeUUIDType,
+            datetime.datetime(2024, 1, 1),
+            r"write cassandra\.util\.uuid_from_time\(value\)",
+        ),
         (DurationType, datetime.timedelta(days=1), r"write Duration\(months=0, days=value.days"),
     ],
 )
