@@ -500,7 +500,10 @@ ASYNC_SESSION: dict[str, str] = {
         "execute_concurrent_with_args execute_concurrent_async executemany execute_many "
         "execute_values insert_many bulk_insert add_all copy_records_to_table",
     ),
-    **_same("write await session.shutdown(), or use `async with`", "close aclose"),
+    **_same(
+        "write await session.shutdown(), or use `async with`",
+        "close aclose disconnect quit stop dispose",
+    ),
 }
 
 CLUSTER: dict[str, str] = {
@@ -629,6 +632,14 @@ RESULT: dict[str, str] = {
         "mappings to_dicts dicts to_dict dictresult asdict as_dict rows_as_dicts",
     ),
     **_same("write result.fetch_next_page()", "next_page fetch_next get_next_page"),
+    **_same(
+        "write result.has_more_pages; fetch_next_page() fetches the next page, and iterating over "
+        "the result fetches all",
+        "has_more has_next has_next_page more_pages is_last_page",
+    ),
+    **_same(
+        "write json.dumps([row._asdict() for row in result], default=str)", "json to_json as_json"
+    ),
     **_same("write result.paging_state", "page_state paging_token next_page_token cursor"),
     **_same("write result.was_applied", "applied is_applied"),
     **_same("this is the result already; execute_async returns a future", "result get"),
@@ -650,6 +661,33 @@ FUTURE: dict[str, str] = {
     # `concurrent.futures.wait` and `as_completed` read this attribute.
     "_condition": "this is no future of concurrent.futures: write "
     "[future.result() for future in futures], or session.execute_concurrent",
+}
+
+# Of both classes `ExecutionResult`, for those who take the pair of success and result for a result
+# or a row.
+EXECUTION_RESULT: dict[str, str] = {
+    **_same(
+        "this is a pair of success and result: write pair.result_or_exc.all() if pair.success",
+        "all rows current_rows fetchall",
+    ),
+    **_same(
+        "this is a pair of success and result: write pair.result_or_exc.one() if pair.success",
+        "one first fetchone scalar",
+    ),
+    **_same("write pair.result_or_exc", "result value"),
+    **_same(
+        "write pair.result_or_exc, which is the error if pair.success is False",
+        "error exception exc",
+    ),
+    **_same("write pair.result_or_exc.was_applied", "was_applied applied"),
+}
+
+# Of the cluster of cassandra.aio.
+ASYNC_CLUSTER: dict[str, str] = {
+    **_same(
+        "write await cluster.shutdown(), or use an `async with` block",
+        "close disconnect stop quit aclose",
+    ),
 }
 
 ASYNC_RESULT: dict[str, str] = {

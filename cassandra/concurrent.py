@@ -18,7 +18,7 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Protocol, TypeVar, overload
 
-from cassandra._habits import is_table
+from cassandra._habits import EXECUTION_RESULT, add_habits, is_table
 from cassandra._imports import at_first_cluster
 from cassandra._lazy import lazy_names
 from cassandra._threads import Lock, Waiter, in_own_greenlet, new_user_thread, new_waiter
@@ -84,6 +84,9 @@ class ExecutionResult(NamedTuple):
     result_or_exc: Any
 
 
+add_habits(ExecutionResult, EXECUTION_RESULT)
+
+
 def _checked_concurrency(concurrency: _Number) -> _Number:
     """Return `concurrency` if it is a number; raise TypeError otherwise.
 
@@ -92,10 +95,35 @@ def _checked_concurrency(concurrency: _Number) -> _Number:
     if not hasattr(concurrency, "__float__"):
         raise TypeError(
             f"concurrency must be a number of requests, but is {concurrency!r} of type "
-            f"{type(concurrency).__name__}"
-            + (f": write int({concurrency!r})" if isinstance(concurrency, str) else "")
+            f"{type(concurrency).__name__}{_instead_of_concurrency(concurrency)}"
         )
     return concurrency
+
+
+def _instead_of_concurrency(value: object) -> str:
+    """Return the end of a message: what to write if `value` was passed as the concurrency."""
+    if isinstance(value, str):
+        return f": write int({value!r})"
+    if isinstance(value, Iterable):
+        return (
+            ": one statement with many rows is execute_concurrent_with_args(session, statement, "
+            "rows)"
+        )
+    return ""
+
+
+def _check_session(call: str, session: object) -> None:
+    """Raise TypeError if the first argument is a statement, or a list of them."""
+    if not hasattr(session, "execute_async"):
+        advice = (
+            "write `async for success, result in session.execute_concurrent(pairs)`"
+            if hasattr(session, "execute")
+            else f"write {call}(session, ...)"
+        )
+        raise TypeError(
+            f"the first argument of {call} is the session, but is of type "
+            f"{type(session).__name__}: {advice}"
+        )
 
 
 @overload
@@ -165,6 +193,7 @@ def execute_concurrent(
     """
     if _unknown:
         raise unknown_option("execute_concurrent", _unknown)
+    _check_session("execute_concurrent", session)
     if _checked_concurrency(concurrency) <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
     check_pairs(statements_and_parameters)
@@ -272,6 +301,7 @@ def execute_concurrent_with_args(
     """
     if _unknown:
         raise unknown_option("execute_concurrent_with_args", _unknown)
+    _check_session("execute_concurrent_with_args", session)
     return execute_concurrent(
         session,
         _Pairs(statement, parameters),
@@ -605,6 +635,7 @@ def execute_concurrent_async(
         factory.
     :returns: a future of the list of results, in the order of the statements.
     """
+    _check_session("execute_concurrent_async", session)
     if _checked_concurrency(concurrency) <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
     options = _execute_options(execution_profile, row_type)

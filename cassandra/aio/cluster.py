@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Generator, Hashable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cassandra._habits import CLUSTER, CLUSTER_SETTINGS, add_habits, awaited
+from cassandra._habits import ASYNC_CLUSTER, CLUSTER, CLUSTER_SETTINGS, add_habits, awaited
 from cassandra._unknown_options import unknown_option
 from cassandra.aio.calls import returns_connecting
 from cassandra.aio.session import Session
@@ -334,4 +334,4 @@ def _retrieve_error(task: asyncio.Task[Core]) -> None:
 Cluster.__module__ = "cassandra.aio"
 
 add_habits(Cluster, CLUSTER_SETTINGS, settings=True)
-add_habits(Cluster, awaited(CLUSTER))
+add_habits(Cluster, awaited(CLUSTER, ASYNC_CLUSTER))

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from cassandra._habits import EXECUTION_RESULT, add_habits
 from cassandra.client.filling import fill
 from cassandra.cqltypes.failures import locate
 
@@ -42,6 +43,10 @@ class PlacedResult(NamedTuple):
     success: bool
     result_or_exc: Any
     position: int
+
+
+add_habits(ExecutionResult, EXECUTION_RESULT)
+add_habits(PlacedResult, EXECUTION_RESULT)
 
 
 class _Executor(Protocol):

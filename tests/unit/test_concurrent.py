@@ -16,8 +16,11 @@ from unittest.mock import MagicMock, Mock
 
 import pytest
 
+from cassandra import aio
+from cassandra.aio import concurrent as aio_concurrent
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import (
+    ExecutionResult,
     execute_concurrent,
     execute_concurrent_async,
     execute_concurrent_with_args,
@@ -551,6 +554,41 @@ def test_no_statement_is_sent_after_the_callback_raises() -> None:
 def test_a_concurrency_of_the_command_line_is_no_number(call: Any) -> None:
     with pytest.raises(TypeError, match=r"is '100' of type str: write int\('100'\)"):
         call(Mock(), [("SELECT", None)], concurrency="100")
+
+
+def test_many_rows_in_the_place_of_the_concurrency() -> None:
+    with pytest.raises(TypeError, match=r"of type list: one statement with many rows is .*_args\("):
+        execute_concurrent(Mock(), "SELECT", [(1,)])  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "call", [execute_concurrent, execute_concurrent_async, execute_concurrent_with_args]
+)
+def test_the_first_argument_is_a_session(call: Any) -> None:
+    """A statement is refused, and so is a session of cassandra.aio: it has no `execute_async`."""
+    name = call.__name__
+    message = rf"of {name} is the session, but is of type str: write {name}\("
+    with pytest.raises(TypeError, match=message):
+        call("SELECT", [(1,)], 100)
+    with pytest.raises(TypeError, match="write `async for success, result in session"):
+        call(object.__new__(aio.Session), [(1,)], 100)
+
+
+@pytest.mark.parametrize("outcome_class", [ExecutionResult, aio_concurrent.ExecutionResult])
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("one", r"write pair\.result_or_exc\.one\(\) if pair\.success"),
+        ("all", r"write pair\.result_or_exc\.all\(\) if pair\.success"),
+        ("error", r"write pair\.result_or_exc, which is the error"),
+    ],
+)
+def test_an_outcome_taken_for_its_result(outcome_class: Any, name: str, advice: str) -> None:
+    outcome = outcome_class(True, None)
+    with pytest.raises(AttributeError, match=advice):
+        getattr(outcome, name)
+    assert outcome == (True, None)
+    assert name not in dir(outcome)
 
 
 def list_of_texts(column_names: list[str], page: list[Any]) -> list[str]:

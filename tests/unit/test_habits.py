@@ -65,7 +65,7 @@ TABLES: list[tuple[type, dict[str, str]]] = [
     (Session, _habits.SESSION),
     (aio.Session, {**_habits.SESSION, **_habits.ASYNC_SESSION}),
     (Cluster, _habits.CLUSTER),
-    (aio.Cluster, _habits.CLUSTER),
+    (aio.Cluster, {**_habits.CLUSTER, **_habits.ASYNC_CLUSTER}),
     (ResultSet, _habits.RESULT),
     (aio.ResultSet, _habits.RESULT),
     (ResponseFuture, _habits.FUTURE),
@@ -101,6 +101,16 @@ def test_names_of_other_libraries(kind: type, table: dict[str, str]) -> None:
         ):
             # Create the object without calling `__init__`, which could need a connection.
             getattr(object.__new__(kind), name)
+
+
+@pytest.mark.parametrize("class_of_asyncio", [aio.Cluster, aio.Session])
+@pytest.mark.parametrize("name", ["close", "disconnect", "stop"])
+def test_closing_on_asyncio_is_awaited(class_of_asyncio: type, name: str) -> None:
+    """The advice has no plain `with` block, which these classes do not support."""
+    with pytest.raises(
+        AttributeError, match=r"write await \w+\.shutdown\(\), or use .*`async with`"
+    ):
+        getattr(object.__new__(class_of_asyncio), name)
 
 
 def test_a_session_for_frames_names_the_methods_for_frames() -> None:
@@ -980,7 +990,7 @@ def test_swapped_session_and_statement(session: Session) -> None:
     """The error says that the session comes first."""
     prepared: Any = object.__new__(PreparedStatement)
     second: Any = session
-    with pytest.raises(AttributeError, match="take the session first"):
+    with pytest.raises(TypeError, match="is the session, but is of type PreparedStatement"):
         execute_concurrent_with_args(prepared, second, [(1,)])
 
 
