@@ -1,9 +1,12 @@
-"""Warns of objects that were tested for truth and then dropped.
+"""Warns of objects that were dropped unused, for example after a test for truth.
 
 Futures and filters are always true, so a test of them is a mistake that is easily overlooked:
 ``if session.execute(query):`` without ``await``, or ``filter(A.x == 1 and A.y == 2)``, in which
 Python drops the first condition. Applications may also test whether they have such an object before
 they use it, so the warning comes only when the object is deleted unused.
+
+An iterator that executes statements only when it is iterated over executes nothing if it is dropped
+before.
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ from typing import Any
 from cassandra._habits import frame_of_user_code
 
 
-class TruthTest:
-    """Remembers the line that has tested an object for truth, and warns when it is deleted itself.
+class UseCheck:
+    """Remembers the line of user code that has called the driver, and warns when it is deleted
+    itself, unless `is_used` was set.
 
-    The tested object holds the only reference to it.
+    The object that must be used holds the only reference to it.
 
     :param message: the text of the warning, with what to write.
     """
@@ -32,7 +36,7 @@ class TruthTest:
         self._line = frame.f_lineno
         self._frame_globals = frame.f_globals
         self.is_used = False
-        """True if the object was used after the test: then there is no warning."""
+        """True if the object was used: then there is no warning."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A deep or pickled copy of the object has None: the copy was not tested itself, and the
@@ -51,3 +55,9 @@ class TruthTest:
             module=self._frame_globals.get("__name__", "unknown"),
             registry=self._frame_globals.setdefault("__warningregistry__", {}),
         )
+
+
+class TruthTest(UseCheck):
+    """Remembers the line that has tested an object for truth."""
+
+    __slots__ = ()

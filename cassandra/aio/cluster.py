@@ -16,7 +16,12 @@ from cassandra.client.checks import check_cluster, check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.client.settings.docstrings import WithFields
-from cassandra.engine.mistakes import refuse_loop, running_loop, silence_future_of
+from cassandra.engine.mistakes import (
+    refuse_loop,
+    refuse_without_loop,
+    running_loop,
+    silence_future_of,
+)
 from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import outcome_of, pools_opened
 from cassandra.errors import ConnectionException, ConnectionShutdown, InvalidRequest
@@ -124,6 +129,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         """
         if self.is_shutdown:
             raise ConnectionShutdown("the cluster is shut down: make a new one")
+        if running_loop() is None:
+            refuse_without_loop()
         if self._core is not None:
             if self._core.loop is not asyncio.get_running_loop():
                 raise RuntimeError("this Cluster belongs to another event loop: make one in each")
@@ -274,6 +281,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         # Set this before anything is awaited: a `connect` that is under way checks it when it
         # continues.
         self.is_shutdown = True
+        # Without a loop of asyncio, `connect` has raised an error, which must reach the user.
+        if self._core is None and self._connecting is None and running_loop() is None:
+            return
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
         await outcome_of(self._closing)

@@ -12,6 +12,7 @@ from cassandra.client.filling import fill
 from cassandra.cqltypes.failures import locate
 
 if TYPE_CHECKING:
+    from cassandra._truth_tests import UseCheck
     from cassandra.client.requests import Parameters, Query
     from cassandra.engine import happy_path
 else:
@@ -62,13 +63,17 @@ async def outcomes(
     options: dict[str, Any],
     path: happy_path.HappyPath | None,
     in_order: bool,
+    iteration_check: UseCheck,
 ) -> AsyncGenerator[Any, None]:
     """Execute statements, and yield their outcomes; see `Session.execute_concurrent`.
 
     :param path: the happy path of the session; None if each statement must be executed with
         `execute`.
     :param in_order: False yields outcomes as they come, each with its position.
+    :param iteration_check: warns if the generator is dropped before anyone iterates over it. It is
+        deleted with the generator.
     """
+    iteration_check.is_used = True
     outcome_class: type[Any] = ExecutionResult if in_order else PlacedResult
     collector = happy_path.Collector(concurrency, outcome_class, path, in_order)
     run = _Run(session, statements_and_parameters, concurrency, options, collector)

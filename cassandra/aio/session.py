@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Generator,
+    Iterable,
+    Mapping,
+    Sequence,
+    Sized,
+)
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from cassandra._habits import ASYNC_SESSION, SESSION, SESSION_SETTINGS, add_habits, awaited
@@ -23,7 +31,13 @@ from cassandra.client.paging import NextPage
 from cassandra.client.requests import USUAL_OPTIONS
 from cassandra.client.session import SessionBase
 from cassandra.cqltypes.failures import without_compiled_frames
-from cassandra.engine.mistakes import refuse_loop, retrieve_error, running_loop, silence_future_of
+from cassandra.engine.mistakes import (
+    iteration_check,
+    refuse_loop,
+    retrieve_error,
+    running_loop,
+    silence_future_of,
+)
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import ExecuteBody
@@ -412,6 +426,11 @@ class Session(SessionBase):
         # A tracing library may have replaced `execute`, and then expects a call for each statement.
         # Use the happy path, which bypasses `execute`, only if it was not replaced.
         is_execute_original = type(self).execute is _own_execute and "execute" not in vars(self)
+        check = iteration_check()
+        # Nothing is lost if there are no statements.
+        check.is_used = isinstance(statements_and_parameters, Sized) and not len(
+            statements_and_parameters
+        )
         return outcomes(
             self,
             statements_and_parameters,
@@ -420,6 +439,7 @@ class Session(SessionBase):
             options,
             self._path if is_execute_original and not options else None,
             in_order,
+            check,
         )
 
     async def set_keyspace(self, keyspace: str) -> None:

@@ -7,7 +7,7 @@ import logging
 import sys
 from typing import Any, NoReturn
 
-from cassandra._truth_tests import TruthTest
+from cassandra._truth_tests import TruthTest, UseCheck
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -60,6 +60,16 @@ def truth_test() -> TruthTest:
     )
 
 
+def iteration_check() -> UseCheck:
+    """Return the object that warns if statements are never executed, because nobody iterates over
+    their outcomes.
+    """
+    return UseCheck(
+        "nobody has iterated over the outcomes of execute_concurrent, so none of its statements "
+        "was executed: write `async for success, result in session.execute_concurrent(pairs)`"
+    )
+
+
 def statement_of(future: Any) -> str:
     """Return the part of a future's repr that shows its statement."""
     request_body = getattr(getattr(future, "request", None), "request_body", None)
@@ -88,6 +98,23 @@ def refuse_loop(loop: Any, owner: str = "session") -> NoReturn:
         # By default, pytest-asyncio gives each test a new loop.
         advice += "; with pytest-asyncio, give the fixture and the test the same loop_scope"
     raise RuntimeError(f"{reason}: {advice}")
+
+
+def refuse_without_loop() -> NoReturn:
+    """Raise RuntimeError, because a coroutine of the asyncio API runs without asyncio."""
+    advice = (
+        "run it by asyncio.run(main()), or use the blocking cassandra.cluster.Cluster, which any "
+        "thread may use"
+    )
+    if "trio" in sys.modules:
+        # `anyio` and its pytest plugin may run coroutines on trio, too.
+        advice = (
+            'trio\'s loop is another one. With anyio, choose its backend "asyncio"; with trio, use '
+            "the blocking cassandra.cluster.Cluster through trio.to_thread.run_sync"
+        )
+    raise RuntimeError(
+        f"cassandra.aio needs a running event loop of asyncio, and this thread has none: {advice}"
+    )
 
 
 _is_warned = False

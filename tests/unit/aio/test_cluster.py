@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
+import types
 from typing import Any
 
 import pytest
@@ -148,6 +150,23 @@ def test_a_cluster_belongs_to_one_loop(node: FakeNode) -> None:
         for event_loop in (loop, other_loop):
             event_loop.run_until_complete(event_loop.shutdown_default_executor())
             event_loop.close()
+
+
+def test_without_asyncio_connect_says_what_is_missing(node: FakeNode) -> None:
+    """A coroutine may run on another library's loop, such as trio's. Here, no loop runs it."""
+
+    async def connect() -> None:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            await cluster.connect()
+
+    with pytest.raises(RuntimeError, match=r"needs a running event loop of asyncio.*asyncio\.run"):
+        connect().send(None)
+
+
+def test_on_trio_the_advice_is_about_trio(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "trio", types.ModuleType("trio"))
+    with pytest.raises(RuntimeError, match=r'With anyio, choose its backend "asyncio"; with trio'):
+        aio.Cluster([node.address], port=node.port).connect().send(None)
 
 
 def test_a_session_that_was_used_notices_another_loop(node: FakeNode) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
+import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
+from cassandra._truth_tests import UseCheck
 from cassandra.aio.concurrent import outcomes as concurrent_outcomes
 from cassandra.errors import InvalidRequest
 from cassandra.query import tuple_factory
@@ -404,7 +406,14 @@ def outcomes_of(
     :param options: options for each call of `execute`.
     """
     return concurrent_outcomes(
-        session, pairs, concurrency, raises, options or {}, path=None, in_order=in_order
+        session,
+        pairs,
+        concurrency,
+        raises,
+        options or {},
+        path=None,
+        in_order=in_order,
+        iteration_check=UseCheck(""),
     )
 
 
@@ -533,3 +542,32 @@ async def test_when_the_reader_stops_the_rest_is_cancelled(run: RunConcurrently)
 async def test_a_concurrency_of_zero_is_refused(run: RunConcurrently) -> None:
     with pytest.raises(ValueError, match="concurrency must be at least 1, but is 0"):
         await anext(run(FakeSession(), pairs(1), concurrency=0))
+
+
+def drop_outcomes(session: aio.Session, statement: Any) -> None:
+    session.execute_concurrent([(statement, (1,))])
+    gc.collect()
+
+
+async def test_outcomes_that_nobody_reads_cause_a_warning(node: FakeNode, select: Select) -> None:
+    """Nothing is executed before the first outcome is requested, so a forgotten loop loses writes.
+    The warning is at the line of the call.
+    """
+    session: aio.Session = select.session  # type: ignore[attr-defined]
+    prepared = await session.prepare(QUERY)
+    with pytest.warns(RuntimeWarning, match="so none of its statements was executed") as record:
+        drop_outcomes(session, prepared)
+    line = drop_outcomes.__code__.co_firstlineno + 1
+    assert [(warning.filename, warning.lineno) for warning in record] == [(__file__, line)]
+    assert executed_values(node) == []
+
+
+async def test_outcomes_that_are_read_cause_no_warning(node: FakeNode, select: Select) -> None:
+    session: aio.Session = select.session  # type: ignore[attr-defined]
+    prepared = await session.prepare(QUERY)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        async for _ in session.execute_concurrent([(prepared, (1,)), (prepared, (2,))]):
+            break
+        session.execute_concurrent([])  # there is nothing to execute
+        gc.collect()
