@@ -33,8 +33,11 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
     :raises ValueError: if a contact point is None or empty, or its string contains a port.
     """
     if isinstance(contact_points, (str, bytes)):
-        is_text = isinstance(contact_points, str)
-        text = contact_points if is_text else contact_points.decode(errors="replace")
+        text = (
+            contact_points.decode(errors="replace")
+            if isinstance(contact_points, bytes)
+            else contact_points
+        )
         raise TypeError(
             "contact_points must be a list of addresses, not a single "
             f"{_without_login(text)!r}: write {_as_points(text)}"

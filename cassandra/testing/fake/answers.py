@@ -99,7 +99,14 @@ def as_answer(answer: Answerable) -> Answer:
         return answer
     if callable(answer):
         return _Computed(answer)
-    raise TypeError(f"{answer!r} is neither an answer nor a function of a request")
+    advice = ""
+    if isinstance(answer, BaseException):
+        advice = ": write error(ErrorCode.OVERLOADED, message), with a code of the protocol"
+    elif answer is None:
+        advice = ": write void() for a statement that returns no rows"
+    elif isinstance(answer, (list, tuple)):
+        advice = ": write rows([(name, type), ...], [(value, ...), ...])"
+    raise TypeError(f"{answer!r} is neither an answer nor a function of a request{advice}")
 
 
 class Message(Answer):

@@ -194,6 +194,16 @@ class FakeNode(DefaultAnswers):
         self._port = port
 
     @property
+    def contact_points(self) -> list[str]:
+        """The address of the node in a list, as `FakeCluster` and `LocalCluster` have it.
+
+        :raises RuntimeError: if `port` is 0, and the node was not started yet: without its port,
+            the address would be that of another server.
+        """
+        self.port  # noqa: B018 - raises the error
+        return [self.address]
+
+    @property
     def endpoint(self) -> str:
         """``address:port``, as it appears in messages."""
         return f"{self.address}:{self._port}"

@@ -344,10 +344,24 @@ def encode_row(
     :param types: the parsed types of `columns`.
     :param row: the values, as a sequence in column order or a mapping by column name.
     :param index: the position of the row in the result, for errors.
-    :raises TypeError: if a value has another type than its column.
-    :raises ValueError: if a column cannot hold a value of this type.
+    :raises TypeError: if `row` is no row, or a value has another type than its column.
+    :raises ValueError: if a mapping has a key that is not a column, or a column cannot hold a
+        value of this type.
     """
     names = [name for name, _ in columns]
+    # Each character of a string would be a value.
+    if isinstance(row, (str, bytes)) or not hasattr(row, "__len__"):
+        raise TypeError(
+            f"row {index} is {row!r} ({type(row).__name__}): a row is a sequence of the values of "
+            f"{', '.join(names)}, such as (value,), or a mapping"
+        )
+    if isinstance(row, Mapping):
+        unknown = [key for key in row if key not in names]
+        if unknown:
+            raise ValueError(
+                f"row {index} has a value for {unknown[0]!r}, but the columns are "
+                f"{', '.join(names)}"
+            )
     values = [row.get(name) for name in names] if isinstance(row, Mapping) else row
     if len(values) != len(types):
         raise ValueError(

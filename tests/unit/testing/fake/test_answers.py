@@ -286,3 +286,32 @@ def test_a_value_that_cannot_be_encoded(
     with pytest.raises(error_type) as raised:
         rows([("k", type_name)], [(None,), {"k": value}])
     assert str(raised.value).startswith(f"row 1, column k ({type_name}): {message}")
+
+
+@pytest.mark.parametrize(
+    ("row", "error_type", "message"),
+    [
+        (5, TypeError, r"row 1 is 5 \(int\): a row is a sequence of the values of k, such as \("),
+        ("a", TypeError, r"row 1 is 'a' \(str\)"),
+        ({"kk": 5}, ValueError, "row 1 has a value for 'kk', but the columns are k"),
+    ],
+)
+def test_a_row_that_is_none(row: Any, error_type: type[Exception], message: str) -> None:
+    """A misspelt key would be a null, and a string a row of characters."""
+    for call in (rows, paged):
+        with pytest.raises(error_type, match=message):
+            call([("k", "text")], [("x",), row])
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        ([(1,)], r": write rows\(\[\(name, type\), \.\.\.\], \["),
+        (None, r": write void\(\)"),
+        (ValueError("x"), r": write error\(ErrorCode\.OVERLOADED, message\)"),
+        (5, "is neither an answer nor a function of a request$"),
+    ],
+)
+def test_what_is_no_answer(answer: Any, advice: str) -> None:
+    with FakeNode() as node, pytest.raises(TypeError, match=advice):
+        node.prime("Q", answer)

@@ -658,3 +658,12 @@ def test_a_version_that_the_node_does_not_speak(version: Any) -> None:
     """If the node does not speak the requested version, the error says which versions exist."""
     with pytest.raises(ValueError, match=f"^max_version is 3, 4, 5 or 6, not {version!r}$"):
         FakeNode(max_version=version)
+
+
+def test_a_node_has_contact_points_like_a_cluster() -> None:
+    """Without its port, the address of a node that is not running would be another server's."""
+    node = FakeNode()
+    with pytest.raises(RuntimeError, match="this FakeNode is not running"):
+        node.contact_points  # noqa: B018
+    with node:
+        assert node.contact_points == [node.address]
