@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.endpoint import DefaultEndPoint, EndPoint, is_ip_address
 from cassandra.errors import UnresolvableContactPoints
@@ -33,11 +33,8 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
     :raises ValueError: if a contact point is None or empty, or its string contains a port.
     """
     if isinstance(contact_points, (str, bytes)):
-        text = (
-            contact_points.decode(errors="replace")
-            if isinstance(contact_points, bytes)
-            else contact_points
-        )
+        single: Any = contact_points
+        text = single if isinstance(single, str) else single.decode(errors="replace")
         raise TypeError(
             "contact_points must be a list of addresses, not a single "
             f"{_without_login(text)!r}: write {_as_points(text)}"

@@ -99,14 +99,20 @@ def as_answer(answer: Answerable) -> Answer:
         return answer
     if callable(answer):
         return _Computed(answer)
-    advice = ""
-    if isinstance(answer, BaseException):
-        advice = ": write error(ErrorCode.OVERLOADED, message), with a code of the protocol"
-    elif answer is None:
-        advice = ": write void() for a statement that returns no rows"
-    elif isinstance(answer, (list, tuple)):
-        advice = ": write rows([(name, type), ...], [(value, ...), ...])"
-    raise TypeError(f"{answer!r} is neither an answer nor a function of a request{advice}")
+    raise TypeError(
+        f"{answer!r} is neither an answer nor a function of a request{_instead_of(answer)}"
+    )
+
+
+def _instead_of(value: object) -> str:
+    """Return the end of a message: what to write instead of a value that is no answer."""
+    if isinstance(value, BaseException):
+        return ": write error(ErrorCode.OVERLOADED, message), with a code of the protocol"
+    if value is None:
+        return ": write void() for a statement that returns no rows"
+    if isinstance(value, (list, tuple)):
+        return ": write rows([(name, type), ...], [(value, ...), ...])"
+    return ""
 
 
 class Message(Answer):
