@@ -116,6 +116,9 @@ def real_number(value: Any, name: str) -> float:
     ):
         # Only an enum member can still be valid: convert its value. Anything else is an error.
         return member_or_refuse(real_number, value, "a number", name)
+    # NumPy's complex numbers have `__float__`, which drops the imaginary part.
+    if getattr(getattr(value, "dtype", None), "kind", "") == "c":
+        refuse_type(value, "a real number")
     try:
         return float(value)
     except OverflowError:
@@ -162,6 +165,14 @@ def inet_bytes(value: object) -> bytes:
     refuse_zone(value)
     # Recognise objects of `ipaddress` by an attribute, so as not to import the module.
     packed = getattr(value, "packed", None)
+    # An interface is an address with the length of its network's prefix. If the network is that
+    # address alone, nothing is lost.
+    network = getattr(value, "network", None)
+    if network is not None and network.prefixlen != network.max_prefixlen:
+        refuse_value(
+            value,
+            f"has a prefix (/{network.prefixlen}), which inet has no place for: write value.ip",
+        )
     if isinstance(packed, bytes) and len(packed) in (4, 16):
         return packed
     # Only an enum member can still be valid: convert its value. Anything else is an error.
@@ -556,9 +567,9 @@ def _index(value: Any) -> int:
 def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
     """Return the elements of any iterable as a new list or tuple.
 
-    Strings, bytes and mappings are errors.
+    Strings, bytes and mappings are errors, and a set in the place of a vector is one.
 
-    :param name: the CQL type, for error messages.
+    :param name: the CQL type, such as ``list<int>``.
     """
     # Copy a list, because encoding an element may run user code that changes it.
     if type(value) is list:
@@ -569,6 +580,9 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
         refuse_type(value, f"a collection of elements for {name}")
     if isinstance(value, memoryview) and value.ndim != 1:
         refuse_type(value, f"a collection of elements for {name}: it has {value.ndim} dimensions")
+    # A set would be stored in the order of its hashes. A list column may take that, a vector not.
+    if isinstance(value, (set, frozenset)) and len(value) > 1 and name.startswith("vector<"):
+        refuse_type(value, f"a sequence of elements for {name}: it has no order")
     try:
         iterator = iter(value)
     except TypeError:

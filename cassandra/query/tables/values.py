@@ -150,6 +150,9 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
         return _convert_moments(array, "datetime64[ms]", None)
     if dtype_kind == "m" and cql_name == "time":
         return _convert_moments(array, "timedelta64[ns]", None)
+    if dtype_kind == "m" and cql_name == "duration" and _unit_name(array.dtype) in ("M", "Y"):
+        # A duration counts months apart from nanoseconds, because months have no fixed length.
+        return _convert_moments(array, "timedelta64[M]", lambda value: Duration(value, 0, 0))
     if dtype_kind == "m" and cql_name == "duration":
         return _convert_moments(array, "timedelta64[ns]", lambda value: Duration(0, 0, value))
     if dtype_kind == "O":
@@ -229,6 +232,13 @@ def _convert_unit(array: Array, unit: str) -> list[int | None]:
     ]
 
 
+def _unit_name(dtype: Any) -> str:
+    """Return the unit of a NumPy type of dates or durations, such as "s"; "" if it has none."""
+    # For example, "<M8[25s]" counts in units of 25 seconds.
+    text: str = dtype.str.rstrip("]").partition("[")[2]
+    return text.lstrip("0123456789")
+
+
 def _unit_ratio(dtype: Any, unit: str) -> int:
     """Return how many times longer the unit of a NumPy type is than `unit`.
 
@@ -236,9 +246,8 @@ def _unit_ratio(dtype: Any, unit: str) -> int:
     use the greatest length. The ratio is needed only for values that overflow. These are out of
     range with any length, so binding refuses them.
     """
-    # For example, "<M8[25s]" counts in units of 25 seconds.
     _, _, text = dtype.str.rstrip("]").partition("[")
-    name = text.lstrip("0123456789")
+    name = _unit_name(dtype)
     count = int(text.removesuffix(name) or 1)
     return count * _LENGTHS.get(name, 0) // _LENGTHS[unit.partition("[")[2].rstrip("]")]
 

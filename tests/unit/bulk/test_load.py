@@ -20,6 +20,7 @@ from cassandra import ConsistencyLevel, aio
 from cassandra.bulk import LoadError, LoadReport, chunks, retrying, sender
 from cassandra.bulk.load_checkpoint import LoadCheckpoint
 from cassandra.cluster import Cluster
+from cassandra.cqltypes import DurationType
 from cassandra.errors import InvalidRequest, SessionShutdown
 from cassandra.policies import RoundRobinPolicy
 from cassandra.protocol import NumpyProtocolHandler
@@ -36,6 +37,7 @@ from cassandra.testing.fake import (
     silence,
     void,
 )
+from cassandra.util import Duration
 from tests.unit.engine.faults import WAIT
 from tests.unit.metadata.schema.rows import column, schema
 
@@ -1045,6 +1047,17 @@ def test_a_mapping_of_numpy_moments_is_loaded_as_a_frame_is(
     renamed = {f"{name}!": values for name, values in columns.items()}
     mapping = {f"{name}!": name for name in columns}
     assert loaded_moments(node, renamed, columns=mapping) == expected
+
+
+def test_months_of_numpy_are_months_of_a_duration(node: FakeNode) -> None:
+    """NumPy converts a month to the nanoseconds of an average month, which no calendar has."""
+    numpy = pytest.importorskip("numpy")
+    node.prime_prepare(INSERT_MOMENTS, MOMENTS, pk_indexes=[0])
+    for unit, months in (("M", 1), ("Y", 12), ("3M", 3)):
+        counts = numpy.array([1, -2, "NaT"], f"timedelta64[{unit}]")
+        rows = loaded_moments(node, {"id": [1, 2, 3], "n": counts})
+        durations = [row[4] and DurationType.deserialize(row[4], 5) for row in rows]
+        assert durations == [Duration(months, 0, 0), Duration(-2 * months, 0, 0), None]
 
 
 def test_vectors_of_moments_are_loaded_as_to_numpy_returns_them(node: FakeNode) -> None:

@@ -391,6 +391,7 @@ def test_values_are_converted(convert: Any, value: Any, expected: Any) -> None:
 OUT_OF_RANGE: list[tuple[Any, Any, str]] = [
     (coerce.uuid_bytes, "0000", "is not a UUID"),
     (coerce.inet_bytes, "10.0.0", "is not an IPv4 or IPv6 address"),
+    (coerce.inet_bytes, ipaddress.ip_interface("10.0.0.1/8"), r"has a prefix \(/8\), .*: write v"),
     (coerce.timestamp_millis, 2**63, "is out of the range of timestamp"),
     (coerce.timestamp_millis, -(2**63) - 1, "is out of the range of timestamp"),
     (coerce.timestamp_millis, float("nan"), "is not a number of milliseconds"),
@@ -443,6 +444,48 @@ OTHER_CLASSES: list[tuple[Any, Any, str]] = [
 def test_values_of_other_classes_are_refused(convert: Any, value: Any, message: str) -> None:
     with pytest.raises(EncodeTypeError, match=message):
         convert(value)
+
+
+def test_an_interface_whose_network_is_its_address_is_an_address() -> None:
+    for text in ("10.0.0.1", "::1"):
+        address = ipaddress.ip_address(text)
+        assert coerce.inet_bytes(ipaddress.ip_interface(text)) == address.packed
+
+
+COMPLEX_NUMBERS = [
+    numpy.complex64(1 + 2j),
+    numpy.complex128(1),
+    numpy.array(2j),
+    numpy.array([1, 2j]),
+    1j,
+]
+
+
+@pytest.mark.parametrize("value", COMPLEX_NUMBERS, ids=repr)
+def test_complex_numbers_are_refused(implementation: Implementation, value: Any) -> None:
+    """NumPy would only warn that the imaginary part is lost."""
+    is_array = getattr(value, "ndim", 0) == 1
+    types = [t.FloatType, t.DoubleType] if not is_array else []
+    items = value if is_array else [value, value]
+    for cqltype, bound in (
+        *((cqltype, value) for cqltype in types),
+        *((container(t.DoubleType), items) for container in (list_of, set_of)),
+        (vector_of(t.FloatType, 2), items),
+    ):
+        with pytest.raises(EncodeTypeError, match=r"is not a (real )?number"):
+            cqltype.build_codec(implementation.codecs).encode(bound)
+
+
+def test_a_set_in_the_place_of_a_vector_is_refused(implementation: Implementation) -> None:
+    """The numbers would be stored in the order of their hashes."""
+    codec = vector_of(t.FloatType, 2).build_codec(implementation.codecs)
+    for value in ({0.5, 0.25}, frozenset({1.0, 2.0})):
+        with pytest.raises(EncodeTypeError, match=r"not a sequence of elements .* has no order"):
+            codec.encode(value)
+    # The order of one number is known, and a list may take a set.
+    single = vector_of(t.FloatType, 1).build_codec(implementation.codecs)
+    assert single.encode({0.5}) == b"\x3f\0\0\0"
+    assert list_of(t.Int32Type).build_codec(implementation.codecs).encode({1, 2})
 
 
 def test_addresses_of_other_sizes_are_invalid() -> None:
