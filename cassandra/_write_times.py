@@ -6,40 +6,57 @@ import warnings
 
 from cassandra._habits import stack_level
 
-# Numbers in these two ranges are suspicious. Taken as seconds or milliseconds, they are times from
-# 2001 to 5138. Taken as microseconds, which servers expect, they are times in the first years after
-# 1970.
+# Numbers in these ranges are suspicious. Taken as seconds, milliseconds or nanoseconds, they are
+# times from 2001 on. Taken as microseconds, which servers expect, they are times in the first years
+# after 1970, or tens of thousands of years from now. The greatest timestamp, 2**63 - 1, is not
+# among them: it is a way to write a value that no other value replaces.
 _SECONDS = range(10**9, 10**11)
 _MILLISECONDS = range(10**12, 10**14)
+_NANOSECONDS = range(10**18, 4 * 10**18)
+
+_MICROSECONDS_OF_A_YEAR = 31_556_952 * 10**6
 
 
-def probable_unit(timestamp: int) -> str | None:
-    """Return advice if a write timestamp is probably in seconds or milliseconds, or None.
+def doubt_about(timestamp: int, subject: str) -> str | None:
+    """Return a warning if a write timestamp is probably not in microseconds, or None.
 
-    Servers would treat such a write as one from the first years after 1970. Any other value of the
-    cell would win over it, so nobody would ever read it.
+    Servers would treat a write in seconds or milliseconds as one from the first years after 1970.
+    Any other value of the cell would win over it, so nobody would ever read it. A write in
+    nanoseconds would win over all later writes.
 
     :param timestamp: microseconds since 1970.
+    :param subject: what is written, such as "this row".
     """
     for suspicious_range, unit, factor in (
         (_SECONDS, "seconds", 10**6),
         (_MILLISECONDS, "milliseconds", 1000),
     ):
         if timestamp in suspicious_range:
-            return f"if these are {unit}, multiply by {factor:_}"
+            return (
+                f"is in microseconds, so it is of {year_of(timestamp)}, and older values win over "
+                f"{subject}: if these are {unit}, multiply by {factor:_}"
+            )
+    if timestamp in _NANOSECONDS:
+        return (
+            f"is in microseconds, so it is of the year {year_of(timestamp)}, and {subject} wins "
+            "over all that is written later: if these are nanoseconds, divide by 1_000 (//)"
+        )
     return None
 
 
-def warn_of_early_write(timestamp: object) -> None:
-    """Warn if the write timestamp of a load was probably meant as seconds or milliseconds.
+def year_of(timestamp: int) -> int:
+    """Return the year of a write timestamp, which may lie beyond those of `datetime`.
+
+    :param timestamp: microseconds since 1970.
+    """
+    return 1970 + timestamp // _MICROSECONDS_OF_A_YEAR
+
+
+def warn_of_write_time(timestamp: object) -> None:
+    """Warn if the write timestamp of a load was probably not meant as microseconds.
 
     :param timestamp: microseconds since 1970. Any object other than an int is ignored.
     """
-    advice = probable_unit(timestamp) if type(timestamp) is int else None
-    if advice is not None:
-        warnings.warn(
-            f"timestamp={timestamp} is in microseconds, so it is of 1970, and older values win "
-            f"over this write: {advice}",
-            RuntimeWarning,
-            stacklevel=stack_level(),
-        )
+    doubt = doubt_about(timestamp, "this write") if type(timestamp) is int else None
+    if doubt is not None:
+        warnings.warn(f"timestamp={timestamp} {doubt}", RuntimeWarning, stacklevel=stack_level())

@@ -22,7 +22,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._later_warnings import warn
-from cassandra._write_times import probable_unit
+from cassandra._write_times import doubt_about
 from cassandra.bulk.changed_numbers import CHECKED_TYPES, ChangedNumbers
 from cassandra.bulk.chunks import Chunk, Column, slice_of
 from cassandra.bulk.fields import unknown_field, values_by_name, values_by_position
@@ -503,12 +503,11 @@ class Binder:
             write_time = int.from_bytes(
                 row.data[offset + 4 : offset + 4 + size], "big", signed=True
             )
-            advice = probable_unit(write_time)
-            if advice is not None:
+            doubt = doubt_about(write_time, "this row")
+            if doubt is not None:
                 warn(
-                    f"{chunk.location(number)}: its write time {write_time} is in microseconds, so "
-                    f"it is of 1970, and older values win over this row: {advice} (other rows are "
-                    "not looked at)"
+                    f"{chunk.location(number)}: its write time {write_time} {doubt} (other rows "
+                    "are not looked at)"
                 )
             return
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from cassandra._write_times import warn_of_early_write
+from cassandra._write_times import warn_of_write_time
 from cassandra.bulk.opened import check_encoding
 from cassandra.bulk.unknown_options import FOR_TEXT_FILES, IN_ALL_CALLS, unknown_option
 from cassandra.consistency import ConsistencyLevel, level_of
@@ -114,7 +114,7 @@ class LoadOptions:
                 raise ValueError(f"{name} must be one character, but is {value!r}")
         for name in ("date_format", "timestamp_format"):
             _check_formats(name, getattr(self, name))
-        warn_of_early_write(self.timestamp)
+        warn_of_write_time(self.timestamp)
         _check_header(self.header)
         for name, values in _SWITCHES.items():
             if not any(getattr(self, name) is value for value in values):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._clocks import wall_time_ns
 from cassandra._habits import stack_level
-from cassandra._write_times import probable_unit
+from cassandra._write_times import doubt_about
 from cassandra.cqlengine.clauses import (
     PREPARED,
     AnnClause,
@@ -98,8 +98,8 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 def check_timestamp(timestamp: object) -> None:
     """Check a timestamp that the application passes.
 
-    If a number is probably in seconds or milliseconds, and not in microseconds, a RuntimeWarning is
-    issued: such a write would be older than all others, and so have no effect.
+    If a number is probably not in microseconds, a RuntimeWarning is issued: such a write would be
+    older than all others, and so have no effect, or it would win over all later ones.
 
     :param timestamp: the argument.
     :raises TypeError: if it is of a wrong type.
@@ -108,12 +108,10 @@ def check_timestamp(timestamp: object) -> None:
         return
     if not isinstance(timestamp, int):
         raise _wrong_timestamp(timestamp)
-    advice = probable_unit(timestamp)
-    if advice is not None:
+    doubt = doubt_about(timestamp, "this write")
+    if doubt is not None:
         warnings.warn(
-            f"{timestamp} microseconds are of {(_EPOCH + timestamp * _MICROSECOND).year}: {advice}",
-            RuntimeWarning,
-            stacklevel=stack_level(),
+            f"the timestamp {timestamp} {doubt}", RuntimeWarning, stacklevel=stack_level()
         )
 
 

@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from cassandra._write_times import warn_of_early_write
+from cassandra._write_times import warn_of_write_time
 from cassandra.bulk import LoadOptions
 
 
@@ -17,18 +17,21 @@ from cassandra.bulk import LoadOptions
     [
         (1_795_683_336, "if these are seconds, multiply by 1_000_000"),
         (1_795_683_336_000, "if these are milliseconds, multiply by 1_000"),
+        (1_795_683_336_000_000_000, r"if these are nanoseconds, divide by 1_000 \(//\)"),
     ],
 )
 def test_timestamps_in_other_units_warn_with_the_factor(timestamp: int, advice: str) -> None:
     with pytest.warns(RuntimeWarning, match=f"timestamp={timestamp} .*{advice}"):
-        warn_of_early_write(timestamp)
+        warn_of_write_time(timestamp)
     with pytest.warns(RuntimeWarning, match=advice) as warned:
         LoadOptions(timestamp=timestamp)
     assert warned[0].filename == __file__
 
 
-@pytest.mark.parametrize("timestamp", [None, 0, 1, 5_000, 1_795_683_336_000_000, -1, True, "1"])
+@pytest.mark.parametrize(
+    "timestamp", [None, 0, 1, 5_000, 1_795_683_336_000_000, 2**63 - 1, -1, True, "1"]
+)
 def test_timestamps_in_microseconds_do_not_warn(timestamp: object) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_early_write(timestamp)
+        warn_of_write_time(timestamp)

@@ -334,7 +334,9 @@ def test_a_dry_run_refuses_times_to_live_that_servers_refuse(
 
 
 def test_the_first_write_time_is_checked(implementation: Implementation) -> None:
-    """A load warns if its first write time seems to be in seconds. It does not check later ones."""
+    """A load warns if its first write time seems to be in seconds or nanoseconds. It does not check
+    later ones.
+    """
     columns = [COLUMNS[0], Column("[timestamp]", lookup_cqltype("bigint"))]
     prepared = prepared_insert(implementation, columns, [0])
     seconds_of_2023 = 1_700_000_000
@@ -352,6 +354,8 @@ def test_the_first_write_time_is_checked(implementation: Implementation) -> None
     (warning,) = warnings_of_load(seconds_of_2023, seconds_of_2023 + 1)
     assert warning.startswith("row 0: its write time 1700000000 is in microseconds, so it is of 19")
     assert "if these are seconds, multiply by 1_000_000" in warning
+    (warning,) = warnings_of_load(microseconds_of_2023 * 1000)
+    assert "this row wins over all that is written later: if these are nanoseconds" in warning
     assert warnings_of_load(microseconds_of_2023, seconds_of_2023) == []
 
 
