@@ -52,6 +52,8 @@ log = logging.getLogger(__name__)
 FORMATS = ("parquet", "csv", "jsonl")
 MANIFEST = "_manifest.json"
 BYTES_OF_A_FILE = 256 << 20
+# How many rows of a CSV file to look at for empty texts.
+_EMPTY_TEXT_ROWS = 5000
 
 
 @dataclass(slots=True)
@@ -235,17 +237,17 @@ class _Writer:
         file_text = FileText(self._form, names)
         if self._form.header:
             file.write(file_text.line(names))
-        # True until the first page is written, if a load reads an empty field as null.
-        is_looking = not self._form.null
+        # How many more rows to look at for empty texts: none if a load tells them from nulls.
+        unseen = 0 if self._form.null else _EMPTY_TEXT_ROWS
 
         def write_rows(page: Page) -> int:
-            nonlocal is_looking
+            nonlocal unseen
             rows = self._plain_rows.tuples(page)
             with _counted(rows) as counted_rows:
                 lines = [file_text.row(row) for row in counted_rows]
             file.writelines(lines)
-            if is_looking:
-                is_looking = False
+            if unseen > 0:
+                unseen -= len(rows)
                 self._look_for_empty_texts(names, rows)
             return len(rows)
 
@@ -257,7 +259,7 @@ class _Writer:
         is_begun = self._form.header
 
         def write(page: Page) -> int:
-            nonlocal is_begun, is_looking
+            nonlocal is_begun, unseen
             message = rows_message(page._message)
             # Convert the bytes of the page to CSV without a Python object per value.
             codecs = self._plain_rows.codecs(page)
@@ -273,8 +275,8 @@ class _Writer:
                 lines = _with_quoted_mark(lines)
                 is_begun = True
             file.write(lines)
-            if is_looking:
-                is_looking = False
+            if unseen > 0:
+                unseen -= message.row_count
                 with suppress(TypeError, ValueError):  # CSV has values that Python has not
                     self._look_for_empty_texts(names, self._plain_rows.tuples(page))
             return message.row_count
@@ -282,9 +284,10 @@ class _Writer:
         return write
 
     def _look_for_empty_texts(self, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Note the columns that have an empty text in the rows of the first page of a file.
+        """Note the columns that have an empty text in the first rows of a file.
 
-        We look at one page only, because looking at each value takes longer than writing it.
+        We look at `_EMPTY_TEXT_ROWS` rows of each file only, because looking at each value takes
+        longer than writing it. They may be in many pages: a small table has a few rows in each.
         """
         for row in rows:
             if "" in row:

@@ -297,6 +297,24 @@ def test_empty_texts_that_csv_writes_like_nulls_are_warned_of(
         assert filename == __file__
 
 
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_empty_texts_of_later_pages_are_warned_of(
+    session: Any, nodes: FakeCluster, tmp_path: Path, delimiter: str
+) -> None:
+    """A small table has a few rows in each page, so the first page shows little."""
+    pages = iter(["x", "y", ""])
+
+    def answer_page(request: Request) -> Answer:
+        text = next(pages, None)
+        return rows(TEXTS, [] if text is None else [(1, text)], keyspace="a", table="t0")
+
+    for node in nodes.nodes:
+        node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], TEXTS)
+    nodes.prime(QUERY, answer_page)
+    with pytest.warns(RuntimeWarning, match="column 'c0' has empty texts"):
+        session.unload("a.t0", tmp_path / "out", format="csv", delimiter=delimiter, concurrency=1)
+
+
 def test_empty_texts_that_no_load_takes_for_nulls_are_not_warned_of(
     session: Any, nodes: FakeCluster, tmp_path: Path
 ) -> None:
