@@ -34,7 +34,7 @@ from cassandra.bulk.units import RowUnits
 from cassandra.protocol.records import is_record
 from cassandra.query.batch import bind_rows
 from cassandra.query.prepared import PreparedStatement
-from cassandra.query.tables.rows import is_array
+from cassandra.query.tables.rows import is_array, rows_of
 
 if TYPE_CHECKING:
     from cassandra.bulk import grouping
@@ -45,6 +45,9 @@ else:
 
 _LENGTH = struct.Struct(">i")
 _UNSET = _LENGTH.pack(-2)  # the length that stands for an unset value
+# If a row of a table fails, and the part that is bound has no more rows than this, the rows that
+# fail are found among its rows as tuples. To bind a part of a table takes milliseconds.
+_ROWS_OF_A_TABLE = 1024
 _LONGEST_TTL = 20 * 365 * 86_400  # seconds; servers refuse a longer time to live
 
 
@@ -401,6 +404,10 @@ class Binder:
                     self._advise(error, source[0])
                 failures.append((row_numbers[0], error))
                 return
+            if len(row_numbers) <= _ROWS_OF_A_TABLE and not isinstance(source, list):
+                rows = _rows_of_table(self._prepared, source)
+                # Converters are not applied to tables, nor to their rows.
+                source, is_plain = (source, is_plain) if rows is None else (rows, True)
             middle = len(row_numbers) // 2
             for start, part in ((0, row_numbers[:middle]), (middle, row_numbers[middle:])):
                 self._bind(
@@ -625,6 +632,19 @@ class Binder:
             waves += self._waves(prepared, static_block, keys, numbers)
         other_numbers = [row_numbers[row_index] for row_index in other_indexes]
         return block.take(other_indexes), other_numbers, errors
+
+
+def _rows_of_table(prepared: PreparedStatement, table: Any) -> list[Any] | None:
+    """Return the rows of a table as tuples in the order of the bind markers.
+
+    :returns: None if a value of the table has no Python object that its column takes.
+    """
+    try:
+        return list(rows_of(table, prepared.plain_plan.columns))
+    except MemoryError:
+        raise
+    except Exception:  # values of the application may raise anything
+        return None
 
 
 def _refused_key(
