@@ -20,6 +20,7 @@ from cassandra.codecs import CodecRegistry, Converter
 from cassandra.cqltypes.parse import lookup_cqltype
 from cassandra.protocol.converted import bound_columns as converted_columns
 from cassandra.protocol.rowclass import row_class
+from cassandra.query.batch import bind_rows
 from cassandra.query.row_factories import PseudoNamedTupleRow
 from tests.conftest import Implementation
 from tests.statements import prepared_insert
@@ -390,7 +391,6 @@ def test_failed_rows_of_a_table_are_found_among_tuples(
     else:
         table = module.DataFrame(columns) if library == "pandas" else module.table(columns)
     tables_bound: list[int] = []
-    bind_rows = binding.bind_rows
 
     def counting_bind_rows(prepared: Any, rows: Any, is_plain: bool = False) -> Any:
         if not isinstance(rows, list):
