@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 from collections.abc import Collection, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra import _later_warnings as later_warnings
 from cassandra.bulk.fields import unmapped_fields, values_by_name
 
 if TYPE_CHECKING:
     from cassandra.bulk.chunks import Chunk
     from cassandra.metadata.schema.tables import TableMetadata
-
-log = logging.getLogger(__name__)
 
 ROWS = 100  # how many rows to look at, if each row has its own field names
 
@@ -50,16 +48,12 @@ class UnmappedWatch:
             return
         self._has_warned = True
         mapping_to_suggest = {**self._mapping, **{field: field for field in fields}}
-        log.warning(
-            "columns= does not name %s of the source, so %s not written, although table %s.%s has "
-            "such columns: write columns=%r to write all of them, or ignore=%r to leave them out "
-            "without this warning",
-            ", ".join(map(repr, fields)),
-            "it is" if len(fields) == 1 else "they are",
-            self._table.keyspace_name,
-            self._table.name,
-            mapping_to_suggest,
-            fields,
+        later_warnings.warn(
+            f"columns= does not name {', '.join(map(repr, fields))} of the source, so "
+            f"{'it is' if len(fields) == 1 else 'they are'} not written, although table "
+            f"{self._table.keyspace_name}.{self._table.name} has such columns: write "
+            f"columns={mapping_to_suggest!r} to write all of them, or ignore={fields!r} to leave "
+            "them out without this warning"
         )
 
     def watch(self, chunks: Generator[Chunk, None, None]) -> Generator[Chunk, None, None]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import warnings
 from typing import Any, NoReturn
 
+from cassandra._habits import stack_level
 from cassandra._truth_tests import TruthTest, UseCheck
 
 log = logging.getLogger("cassandra.cluster")
@@ -117,20 +119,33 @@ def refuse_without_loop() -> NoReturn:
     )
 
 
-_is_warned = False
+# How many blocking calls were made on a running event loop.
+_blocking_calls = 0
+# After so many, there is a warning: a program that only creates its schema in a coroutine when it
+# starts makes fewer.
+MANY_BLOCKING_CALLS = 100
 
 
 def warn_of_blocking(call: str) -> None:
-    """Log a warning, once per process, that a blocking call was made on a running event loop.
+    """Log that a blocking call was made on a running event loop, once per process; warn if there
+    are many such calls.
 
     :param call: the call, such as ``Session.execute()``.
     """
-    global _is_warned
-    if _is_warned:
+    global _blocking_calls
+    _blocking_calls += 1
+    if _blocking_calls not in (1, MANY_BLOCKING_CALLS):
         return
-    _is_warned = True
-    log.warning(
-        "%s was called on a running event loop, which stands still until the answer comes: use "
-        "cassandra.aio, or call it through asyncio.to_thread(). This is logged once",
-        call,
+    message = (
+        f"{call} was called on a running event loop, which stands still until the answer comes: "
+        "use cassandra.aio, or call it through asyncio.to_thread()"
     )
+    # The code of a notebook runs on a loop that has nothing else to do.
+    if _blocking_calls == 1 or "ipykernel" in sys.modules:
+        log.warning("%s. This is logged once", message)
+    else:
+        warnings.warn(
+            f"{message} ({MANY_BLOCKING_CALLS} such calls so far)",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )

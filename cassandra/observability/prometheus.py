@@ -18,8 +18,8 @@ metrics.
 
 from __future__ import annotations
 
-import logging
 import sys
+import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +32,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from cassandra._habits import stack_level
 from cassandra.observability.counters import (
     BUCKETS,
     ClusterGauges,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ClusterCollector"]
 
-log = logging.getLogger(__name__)
 
 # The clusters that have a collector already. A second one for the same cluster causes a warning.
 _observed_clusters: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -74,10 +74,11 @@ class ClusterCollector(Collector):
         self._cluster = weakref.ref(checked_cluster(cluster, "ClusterCollector"))
         self._name = name
         if cluster in _observed_clusters:
-            log.warning(
-                "%r has a ClusterCollector already: a second one counts each request again, under "
-                "another label",
-                cluster,
+            warnings.warn(
+                f"{cluster!r} has a ClusterCollector already: a second one counts each request "
+                "again, under another label",
+                RuntimeWarning,
+                stacklevel=stack_level(),
             )
         _observed_clusters.add(cluster)
         self.counters = RequestCounters(buckets)

@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 
 from cassandra._habits import is_table, refuse_table
 from cassandra._imports import import_module
-from cassandra._misspelt import nearest
+from cassandra._later_warnings import warn
+from cassandra._misspelt import ALIKE, nearest
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate
 from cassandra.errors import MissingParameter, UnsetUnsupported
@@ -163,9 +164,10 @@ def _values_in_order(row: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
-    """Log a warning if `row` has keys without a marker; at most once for each statement.
+    """Warn if `row` has a key that is certainly misspelt: a marker without a value has the same
+    letters, or nearly. Log other keys without a marker. Both at most once for each statement.
 
-    As in cassandra-driver, the values of these keys are ignored. But such keys are often misspelt.
+    As in cassandra-driver, the values of these keys are ignored.
     """
     markers = tuple(names)
     if markers in _warned:
@@ -178,13 +180,23 @@ def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
         _warned.clear()
     _warned.add(markers)
     suggestions = import_module("difflib").get_close_matches(str(unknown[0]), markers, 1)
-    log.warning(
-        "a mapping has values for %s, but the bind markers of its statement are %s: they are not "
-        "used%s",
-        ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else ""),
-        ", ".join(markers) or "none",
-        f". Did you mean {suggestions[0]!r} by {unknown[0]!r}?" if suggestions else "",
+    message = (
+        f"a mapping has values for {', '.join(map(repr, unknown[:5]))}"
+        f"{', ...' if len(unknown) > 5 else ''}, but the bind markers of its statement are "
+        f"{', '.join(markers) or 'none'}: they are not used"
     )
+    if suggestions:
+        message += f". Did you mean {suggestions[0]!r} by {unknown[0]!r}?"
+    without_value = [marker for marker in markers if marker not in row]
+    if any(_is_misspelt(str(key), marker) for key in unknown for marker in without_value):
+        warn(message)
+    else:
+        log.warning(message)
+
+
+def _is_misspelt(key: str, marker: str) -> bool:
+    """Return True if `key` was certainly meant to be `marker`."""
+    return sorted(key) == sorted(marker) or nearest(key, (marker,), ALIKE) is not None
 
 
 def _values_of_fields(row: object, fields: Sequence[str], names: Sequence[str]) -> list[Any]:

@@ -117,12 +117,15 @@ async def execute_read(session: Any) -> None:
     await session.execute(READ)
 
 
-def test_a_blocking_call_on_a_running_loop_is_logged_once(
+def test_blocking_calls_on_a_running_loop_are_reported(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A blocking call in a coroutine stops its loop, so the log advises `cassandra.aio`."""
-    # The warning is logged once in a process, and an earlier test may have caused it.
-    monkeypatch.setattr(mistakes, "_is_warned", False)
+    """A blocking call in a coroutine stops its loop, so the log advises `cassandra.aio`, and so
+    does a warning after many such calls.
+    """
+    # This is reported once in a process, and an earlier test may have caused it.
+    monkeypatch.setattr(mistakes, "_blocking_calls", 0)
+    monkeypatch.setattr(mistakes, "MANY_BLOCKING_CALLS", 4)
 
     def warnings_of_loop() -> list[str]:
         """Return the messages that were logged about the running event loop."""
@@ -145,6 +148,11 @@ def test_a_blocking_call_on_a_running_loop_is_logged_once(
         (warning,) = warnings_of_loop()
         assert warning.startswith("Session.execute() was called on a running event loop")
         assert "cassandra.aio" in warning
+        with pytest.warns(RuntimeWarning, match=r"use cassandra\.aio.*\(4 such calls") as caught:
+            asyncio.run(call_twice())
+        assert [shown.filename for shown in caught] == [__file__]
+        asyncio.run(call_twice())
+        assert len(warnings_of_loop()) == 1
 
 
 async def test_the_report_of_an_unretrieved_error_has_the_statement(

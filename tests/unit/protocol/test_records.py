@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
+import warnings
 from collections import defaultdict
 from typing import Any, ClassVar
 
@@ -152,29 +153,44 @@ def test_the_row_of_an_error() -> None:
     assert str(other_error) == "their own"
 
 
+def test_misspelt_names_are_warned_of_once_per_statement(caplog: pytest.LogCaptureFixture) -> None:
+    """A warning names the key of a mapping that has no marker, and a marker with a similar name.
+
+    The marker has no value. Other keys are only logged: a mapping may be for several statements.
+    """
+    for key, marker in (("nmae", "name"), ("firstname", "first_name")):
+        # The driver recognises a statement by its markers, so use markers that no other test has.
+        id_marker = f"id_{uuid.uuid4().hex}"
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                values = values_of({id_marker: 1, key: "x"}, [id_marker, marker], version=4)
+                assert values == (1, UNSET_VALUE)
+        (warning,) = caught
+        assert warning.category is RuntimeWarning
+        assert warning.filename == __file__
+        assert str(warning.message) == (
+            f"a mapping has values for {key!r}, but the bind markers of its statement are "
+            f"{id_marker}, {marker}: they are not used. Did you mean {marker!r} by {key!r}?"
+        )
+    assert not caplog.records
+
+
 def test_names_without_a_marker_are_logged_once_per_statement(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A warning names the key of a mapping that has no marker, and a marker with a similar name."""
-    # The driver recognises a statement by its markers, so use markers that no other test has.
-    id_marker = f"id_{uuid.uuid4().hex}"
-    for _ in range(3):
-        values = values_of({id_marker: 1, "nmae": "x"}, [id_marker, "name"], version=4)
-        assert values == (1, UNSET_VALUE)
-    (record,) = caplog.records
-    assert record.name == "cassandra.query"
-    assert record.levelname == "WARNING"
-    assert "'nmae'" in record.getMessage()
-    assert "Did you mean 'name' by 'nmae'?" in record.getMessage()
-    caplog.clear()
-    # Another statement: mappings that fit are not logged, but a key too many is.
     id_marker = f"id_{uuid.uuid4().hex}"
     markers = [id_marker, "name"]
+    # Mappings that fit are not logged, but a key too many is.
     values_of({id_marker: 1}, markers, version=4)
     values_of({id_marker: 1, "name": 2}, markers, version=4)
     assert not caplog.records
-    values_of({id_marker: 1, "name": 2, "more": 3}, markers, version=4)
-    assert "'more'" in caplog.text
+    for _ in range(2):
+        values_of({id_marker: 1, "name": 2, "names": 3}, markers, version=4)
+    (record,) = caplog.records
+    assert record.name == "cassandra.query"
+    assert record.levelname == "WARNING"
+    assert "Did you mean 'name' by 'names'?" in record.getMessage()
 
 
 def test_a_repeated_marker_gets_the_same_value_without_a_warning(
