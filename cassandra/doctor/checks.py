@@ -119,9 +119,8 @@ def versions(session: Session, timeout: float) -> Iterator[Finding]:
 def schema(session: Session, timeout: float) -> Iterator[Finding]:
     """Check that all hosts have the same schema version."""
     by_version: dict[Any, list[str]] = defaultdict(list)
-    for host, row in _first_row_of_each_host(
-        session, "SELECT schema_version FROM system.local", timeout
-    ):
+    query = "SELECT schema_version FROM system.local"
+    for host, row in _first_row_of_each_host(session, query, timeout):
         by_version[row.schema_version].append(str(host.endpoint))
     if len(by_version) > 1:
         text = "; ".join(

@@ -42,6 +42,7 @@ _MARKS = {OK: "ok", NOTE: "note", WARNING: "WARNING", PROBLEM: "PROBLEM"}
 
 
 def _parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m cassandra.doctor", description=DESCRIPTION, epilog=EPILOG
     )
@@ -115,6 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _summary(problems: int, warnings: int) -> str:
+    """Return the last line of the output: how many problems and warnings there are."""
+
     def counted(count: int, word: str) -> str:
         return f"{count} {word}{'s' * (count != 1)}"
 

@@ -43,7 +43,7 @@ def local_datacenter(session: Session, name: str | None) -> Iterator[Finding]:
         return
     up_count = sum(bool(host.is_up) for host in hosts if host.datacenter == name)
     yield finding(
-        # The check of hosts reports the hosts that are down, so this is no further problem.
+        # The check of hosts reports the hosts that are down, so this is not another problem.
         OK if up_count == counts[name] else NOTE,
         subject,
         f"nodes that are up: {up_count} of {counts[name]}",

@@ -284,11 +284,16 @@ def _cql_port_advice(port: int) -> str:
 
 
 def _is_about_client_certificate(error: OSError) -> bool:
-    reason = (getattr(error, "reason", None) or "") if isinstance(error, ssl.SSLError) else ""
+    """Return True if a server reported that it misses a client certificate, or rejects ours."""
+    if not isinstance(error, ssl.SSLError):
+        return False
+    # `reason` is None for errors that do not come from an alert of the server.
+    reason = getattr(error, "reason", None) or ""
     return reason.endswith(_WANTS_CERTIFICATE)
 
 
 def _wants_certificate(subject: str, reason: OSError | str) -> Finding:
+    """Return the finding for a server that did not accept our client certificate, or got none."""
     return finding(
         PROBLEM,
         subject,

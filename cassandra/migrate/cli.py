@@ -105,11 +105,9 @@ def as_text(report: Report) -> str:
         if finding.difference.do:
             lines += _wrapped(f"To do: {plain(finding.difference.do)}")
     for unread_file in report.unread:
-        location = (
-            f"{unread_file.location}:{unread_file.line}"
-            if unread_file.line
-            else unread_file.location
-        )
+        location = unread_file.location
+        if unread_file.line:  # 0 if the fault is not in a certain line
+            location += f":{unread_file.line}"
         lines.append(f"{location}: not read: {unread_file.reason}")
     counts = report.counts()
     unread = f", {len(report.unread)} not read" if report.unread else ""
@@ -119,6 +117,7 @@ def as_text(report: Report) -> str:
 
 
 def _count_summary(counts: dict[str, int]) -> str:
+    """Return how many findings there are of each severity, as a phrase."""
     breaks, differs = counts[BREAKS], counts[DIFFERS]
     return (
         f"{breaks} {'breaks' if breaks == 1 else 'break'}, "

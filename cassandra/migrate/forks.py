@@ -61,12 +61,10 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
         # Process(group, target): the function is the second argument.
         functions_to_run += node.args[1:2]
         for keyword in node.keywords:
-            arguments = (
-                keyword.value.elts if isinstance(keyword.value, (ast.Tuple, ast.List)) else []
-            )
-            if keyword.arg == "args" and any(
-                _is_shared(scopes.value(argument, scope)) for argument in arguments
-            ):
+            if keyword.arg != "args" or not isinstance(keyword.value, (ast.Tuple, ast.List)):
+                continue
+            passed_values = [scopes.value(argument, scope) for argument in keyword.value.elts]
+            if any(map(_is_shared, passed_values)):
                 yield Noticed(
                     node, is_guarded=False, kind=FORK, code=f"Process(args={short(keyword.value)})"
                 )
@@ -82,9 +80,9 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
     called_name = ast.unparse(node.func).rpartition(".")[2]
     for argument in functions_to_run:
         function_value = scopes.value(argument, scope)
-        used_name = (
-            _used_by(function_value, scopes) if isinstance(function_value, UserDefined) else ""
-        )
+        if not isinstance(function_value, UserDefined):
+            continue
+        used_name = _used_by(function_value, scopes)
         if used_name:
             start = "target=" if called_name == "Process" else ""
             yield Noticed(

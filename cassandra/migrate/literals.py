@@ -43,11 +43,11 @@ def content(node: ast.expr, scopes: Scopes, scope: Scope) -> Mapping[str, ast.ex
     if isinstance(node, ast.Name):
         owner_scope = scope.binding_scope(node.id)
         bindings = owner_scope.bindings[node.id] if owner_scope is not None else []
-        definition = (
-            bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
-        )
+        if len(bindings) != 1 or bindings[0].kind != "value":
+            return {}
         # If the dict had a second name, code could change it by way of that name. So only accept a
         # name that is bound directly to the expression that creates the dict.
+        definition = bindings[0].node
         if isinstance(definition, (ast.Dict, ast.Call)) and not _changes(scopes, node.id):
             return content(definition, scopes, bindings[0].scope)
     return {}

@@ -236,12 +236,10 @@ class Setting(Matcher):
             # The callees are constructors, whose classes own the attributes of the same names.
             if fact.value is None or fact.owner not in definition_names(self.callees):
                 return ""
+            if not self._is_concerned(fact.value):
+                return ""
             class_name = fact.owner.rpartition(".")[2]
-            return (
-                f"{class_name}.{self.name} = {short(fact.value)}"
-                if self._is_concerned(fact.value)
-                else ""
-            )
+            return f"{class_name}.{self.name} = {short(fact.value)}"
         if not isinstance(fact, Call) or fact.callee not in definition_names(self.callees):
             return ""
         argument = fact.keywords.get(self.name) or self._by_position(fact)
@@ -264,7 +262,9 @@ class Setting(Matcher):
         """Return True if the difference applies to the value of an argument."""
         value = constant(argument)
         if self.values:
-            return named_text(argument) in self.members or any(
+            if named_text(argument) in self.members:
+                return True
+            return any(
                 # Compare the types, too, because True equals 1 in Python.
                 type(value) is type(concerned) and value == concerned
                 for concerned in self.values

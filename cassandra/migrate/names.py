@@ -104,7 +104,7 @@ def is_there(name: str) -> bool | None:
 
 
 def public(module: str) -> list[str]:
-    """Return the names that ``from module import *`` binds; [] if it is no module of the driver.
+    """Return the names that ``from module import *`` binds; [] for modules of others.
 
     :param module: the name of the module.
     """
@@ -112,11 +112,9 @@ def public(module: str) -> list[str]:
     if not isinstance(target, ModuleType):
         return []
     exported_names = getattr(target, "__all__", None)
-    return (
-        [*exported_names]
-        if exported_names
-        else [name for name in dir(target) if not name.startswith("_")]
-    )
+    if exported_names:
+        return [*exported_names]
+    return [name for name in dir(target) if not name.startswith("_")]
 
 
 @functools.cache
@@ -142,6 +140,7 @@ def has_attribute(owner: str, name: str) -> bool | None:
     assigned = [_attributes_set_by(base) for base in driver_classes]
     if any(names is not None and name in names for names in assigned):
         return True
+    # None in the list stands for a class whose attributes we cannot know.
     return None if None in assigned else False
 
 
@@ -287,6 +286,7 @@ def _callable(name: str) -> Callable[..., Any] | None:
 
 
 def _settings() -> frozenset[str]:
+    """Return the names of the settings of `Cluster`, and of its other attributes."""
     # Some settings are not in the signature of `Cluster`, but all of them are attributes of the
     # class.
     cluster = find("cassandra.cluster.Cluster")

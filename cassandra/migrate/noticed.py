@@ -212,9 +212,9 @@ def _in_method_call(
         arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
         for argument in arguments:
             function = scopes.value(argument, scope)
-            blocking_call = (
-                _blocking_call_in(function, scopes) if isinstance(function, UserDefined) else ""
-            )
+            if not isinstance(function, UserDefined):
+                continue
+            blocking_call = _blocking_call_in(function, scopes)
             if blocking_call:
                 code = f"{called.name}({short(argument)}): {blocking_call}()"
                 yield Noticed(node, is_guarded=False, kind=CALLBACK, code=code)
@@ -233,7 +233,8 @@ def _blocking_call_in(function: UserDefined, scopes: Scopes) -> str:
             called = scopes.value(node.func, scope)
             if not isinstance(called, Method) or (called.owner, called.name) not in BLOCKS:
                 continue
-            # `result` of a future only waits if the future was created in this function.
+            # A callback gets its own future when that is done, so its method `result` returns at
+            # once. Only a future that was created in this function may have to be waited for.
             if called.owner != FUTURE or _is_created_here(node.func, scope):
                 return short(node.func)
     return ""

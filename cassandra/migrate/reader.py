@@ -91,10 +91,10 @@ def _survey_columns(tree: ast.Module, program: Program) -> None:
                 continue
             column = scopes.value(assignment.value.func, scopes.by_node[node])
             if isinstance(column, Named) and column.name.startswith(COLUMNS):
-                target_names = (
-                    program.lists if column.name.endswith(".List") else program.other_columns
-                )
-                target_names.update(_assigned(assignment))
+                if column.name.endswith(".List"):
+                    program.lists.update(_assigned(assignment))
+                else:
+                    program.other_columns.update(_assigned(assignment))
 
 
 def read(tree: ast.Module) -> list[Fact]:
@@ -127,12 +127,14 @@ class _Reader(ast.NodeVisitor):
     def _add_name(
         self, node: ast.expr | ast.alias | ast.stmt, name: str, *, is_import: bool
     ) -> None:
+        """Add a fact for a name of the driver; it says whether this driver has the name."""
         saves = SAVES_IMPORTS if is_import else SAVES_NAMES
         self.facts.append(
             Name(node, self._is_guarded_against(saves), name, names.is_there(name), is_import)
         )
 
     def visit_Import(self, node: ast.Import) -> None:
+        """Add a fact for each module that is imported, of the driver or another package."""
         for alias in node.names:
             if names.is_ours(alias.name):
                 self._add_name(alias, alias.name, is_import=True)
@@ -465,6 +467,7 @@ class _Reader(ast.NodeVisitor):
             self._add_name(first_argument, name, is_import=True)
 
     def visit_Constant(self, node: ast.Constant) -> None:
+        """Add a fact for a string, with the function that it is passed to."""
         if isinstance(node.value, str):
             guarded = self._is_guarded_against(SAVES_VERSIONS)
             self.facts.append(

@@ -379,12 +379,11 @@ class Scopes(ast.NodeVisitor):
         # Only the last parameters have defaults.
         defaults = [*[None] * required_count, *arguments.defaults, *arguments.kw_defaults]
         for parameter, default in zip([*by_position, *arguments.kwonlyargs], defaults, strict=True):
-            scope.bind(
-                parameter.arg,
-                Binding("annotation", self._scope, parameter.annotation, default=default)
-                if parameter.annotation is not None
-                else Binding("unknown", scope, default=default),
-            )
+            binding = Binding("unknown", scope, default=default)
+            if parameter.annotation is not None:
+                # Annotations are evaluated in the scope around the function.
+                binding = Binding("annotation", self._scope, parameter.annotation, default=default)
+            scope.bind(parameter.arg, binding)
         for variadic in (arguments.vararg, arguments.kwarg):
             if variadic is not None:
                 scope.bind(variadic.arg, Binding("unknown", scope))
@@ -406,11 +405,9 @@ class Scopes(ast.NodeVisitor):
         """
         if isinstance(node, ast.Name):
             owner_scope = scope.binding_scope(node.id)
-            return (
-                None
-                if owner_scope is None
-                else self._common_value(owner_scope.bindings[node.id], owner_scope, node.id)
-            )
+            if owner_scope is None:
+                return None
+            return self._common_value(owner_scope.bindings[node.id], owner_scope, node.id)
         if isinstance(node, ast.Attribute):
             return self._attribute(node, scope)
         if isinstance(node, ast.Call):
@@ -592,10 +589,9 @@ class Scopes(ast.NodeVisitor):
             ancestors.append(cls)
             for base in cls.bases:
                 base_value = self.value(base, self.by_node[cls].parent or self.root)
-                if isinstance(base_value, UserDefined) and isinstance(
-                    base_value.node, ast.ClassDef
-                ):
-                    pending.append(base_value.node)
+                base_node = base_value.node if isinstance(base_value, UserDefined) else None
+                if isinstance(base_node, ast.ClassDef):
+                    pending.append(base_node)
         return ancestors
 
     def _element_of(self, container: Value, prefix: str) -> Value:
@@ -658,7 +654,9 @@ class Scopes(ast.NodeVisitor):
         instance = self.self_of(scope)
         if not isinstance(instance, Instance):
             return None
-        return Instance(instance.owner, next(iter(self.ancestry(instance.user_class)[1:]), None))
+        # The first class of the ancestry is the class of `self`.
+        next_classes = self.ancestry(instance.user_class)[1:]
+        return Instance(instance.owner, next_classes[0] if next_classes else None)
 
     def _result_of_callable(self, called: Value) -> Value:
         """Return the value of a call's result, as far as we can infer it; None if we cannot.
