@@ -109,8 +109,8 @@ class KeyedPolicy(ColumnEncryptionPolicy):
 
     def follow(self, prepared: PreparedStatement) -> bool:
         """See `ColumnEncryptionPolicy.follow`."""
-        # A subclass that overrides one of these may encrypt further columns at any time, and no
-        # prepared statement would be informed.
+        # A subclass that overrides one of these two methods may encrypt further columns at any
+        # time, without informing the prepared statements. So it cannot promise to do so.
         cls = type(self)
         if (
             cls.contains_column is not KeyedPolicy.contains_column

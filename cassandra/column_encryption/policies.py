@@ -121,21 +121,23 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         iv = bytes(encrypted_bytes[:AES256_BLOCK_SIZE_BYTES])
         decryptor = self._cipher(data.key, iv).decryptor()
         padded = decryptor.update(encrypted_bytes[AES256_BLOCK_SIZE_BYTES:]) + decryptor.finalize()
-        padding = padded[-1]  # each byte of the padding is its size
-        if not 1 <= padding <= AES256_BLOCK_SIZE_BYTES or not padded.endswith(
-            bytes((padding,)) * padding
-        ):
+        padding_size = padded[-1]  # each byte of the padding is its size
+        padding = bytes((padding_size,)) * padding_size
+        if not 1 <= padding_size <= AES256_BLOCK_SIZE_BYTES or not padded.endswith(padding):
             raise self._make_decode_error(
                 coldesc, "the key is not the one that it was written with, or it is damaged"
             )
-        return padded[:-padding]  # type: ignore[no-any-return]
+        return padded[:-padding_size]  # type: ignore[no-any-return]
 
     def follow(self, prepared: PreparedStatement) -> bool:
         """See `ColumnEncryptionPolicy.follow`."""
         columns = prepared.column_metadata
-        key_columns = {ColDesc(*columns[index][:3]) for index in prepared.routing_key_indexes or ()}
         # With a random `iv`, another policy object cannot find the rows by their keys.
-        for column in sorted(key_columns & self._columns.keys() if self._has_random_iv else ()):
+        key_columns: set[ColDesc] = set()
+        if self._has_random_iv:
+            indexes = prepared.routing_key_indexes or ()
+            key_columns = {ColDesc(*columns[index][:3]) for index in indexes}
+        for column in sorted(key_columns & self._columns.keys()):
             log.warning(
                 "%s is encrypted and a column of the partition key, but the policy was made "
                 "without iv=: another program, or this one when it runs again, will not find "
@@ -298,10 +300,8 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
                 coldesc, f"it was written with the key {key_id!r}, and known are {existing}"
             )
         # `sealed` is the encrypted bytes with the tag, which the cipher checks.
-        nonce, sealed = (
-            encrypted_bytes[offset : offset + _NONCE_SIZE],
-            encrypted_bytes[offset + _NONCE_SIZE :],
-        )
+        nonce_end = offset + _NONCE_SIZE
+        nonce, sealed = encrypted_bytes[offset:nonce_end], encrypted_bytes[nonce_end:]
         try:
             plain: bytes = sealing.cipher.decrypt(nonce, sealed, sealing.associated_data)
         except InvalidTag:

@@ -516,11 +516,9 @@ def sub_codec(
 
     If `codecs` is the codec module that the driver uses, this is the cached codec; else a new one.
     """
-    return (
-        cls.codec(protocol_version, vectors)
-        if codecs is implementations.codecs
-        else cls.build_codec(codecs, protocol_version, vectors)
-    )
+    if codecs is implementations.codecs:
+        return cls.codec(protocol_version, vectors)
+    return cls.build_codec(codecs, protocol_version, vectors)
 
 
 def public(*classes: Any) -> None:

@@ -102,8 +102,8 @@ def install(cls: type[Any], generation: Callable[[], int]) -> None:
             _pin_stock_methods(child)
         for name in NAMES:
             _replace_method(cls, name, getattr(methods, name))
-        # If another thread made a change meanwhile, its `withdraw` came before these methods were
-        # set. So remove them now.
+        # If another thread has made a change in between, its call of `withdraw` came before these
+        # methods were set. So remove them now.
         if generation() != initial_generation:
             withdraw()
 

@@ -67,17 +67,18 @@ class CompositeType(_ParameterizedType):
         ]
 
         def encode(value: object) -> bytes:
+            """Encode a sequence of parts, which may lack the last ones."""
             items = coerce.elements(value, name)
             if len(items) > len(part_codecs):
                 refuse_value(value, f"has {len(items)} parts, {name} takes {len(part_codecs)}")
-            return b"".join(
-                [
-                    _encode_part(name, index, part_codecs[index], item)
-                    for index, item in enumerate(items)
-                ]
-            )
+            parts = [
+                _encode_part(name, index, part_codecs[index], item)
+                for index, item in enumerate(items)
+            ]
+            return b"".join(parts)
 
         def decode(data: bytes) -> tuple[Any, ...]:
+            """Decode to a tuple of parts."""
             values: list[Any] = []
             offset = 0
             while offset < len(data):
@@ -118,12 +119,10 @@ class DynamicCompositeType(_ParameterizedType):
         if not subtypes:
             return name
         aliases = cls.fieldnames or [None] * len(subtypes)
-        parts = [
-            f"{alias}=>{subtype.cass_parameterized_type(full=full)}"
-            if alias
-            else subtype.cass_parameterized_type(full)
-            for alias, subtype in zip(aliases, subtypes, strict=False)
-        ]
+        parts = []
+        for alias, subtype in zip(aliases, subtypes, strict=False):
+            subtype_name = subtype.cass_parameterized_type(full)
+            parts.append(f"{alias}=>{subtype_name}" if alias else subtype_name)
         return f"{name}({', '.join(parts)})"
 
     @classmethod
@@ -147,6 +146,7 @@ class DynamicCompositeType(_ParameterizedType):
         }
 
         def encode(value: object) -> bytes:
+            """Encode pairs (alias, value); the alias says the type of the value."""
             # An application may bind bytes that it has encoded itself.
             if isinstance(value, (bytes, bytearray, memoryview)):
                 return bytes(value)
@@ -168,6 +168,7 @@ class DynamicCompositeType(_ParameterizedType):
             return b"".join(parts)
 
         def decode(data: bytes) -> tuple[Any, ...]:
+            """Decode to a tuple of values, without their aliases."""
             values: list[Any] = []
             offset = 0
             while offset < len(data):

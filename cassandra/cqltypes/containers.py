@@ -72,6 +72,7 @@ class MapType(_ParameterizedType):
 
     @classmethod
     def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
+        """Make the codec of a map from the codecs of its keys and values."""
         _first_parameter(cls)  # raises the error for a map without parameters
         key, value = (
             sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
@@ -155,6 +156,7 @@ class VectorType(_CassandraType):
 
     @classmethod
     def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
+        """Make the codec of a vector from the codec of its elements."""
         if cls.subtype is None:
             raise ValueError("VectorType has no parameters yet; see apply_parameters")
         element = sub_codec(cls.subtype, codecs, protocol_version, vectors)

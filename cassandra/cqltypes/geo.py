@@ -87,20 +87,22 @@ class _Wkb:
 
 
 def _packed_points(points: tuple[tuple[float, float], ...]) -> bytes:
+    """Encode the coordinates of points as little-endian doubles."""
+    numbers = [number for point in points for number in point]
     try:
-        return struct.pack(
-            f"<{2 * len(points)}d", *[number for point in points for number in point]
-        )
+        return struct.pack(f"<{2 * len(points)}d", *numbers)
     except struct.error:
         refuse_type(points, "a sequence of pairs of numbers")
 
 
 def _encode_point(value: object) -> bytes:
+    """Encode a Point, or its text form, as well-known binary."""
     if isinstance(value, str):
         value = _parsed(Point, value)
     if not isinstance(value, Point):
         refuse_type(value, "a cassandra.util.Point")
-    return struct.pack("<BI", 1, WKBGeometryType.POINT) + _packed_points(((value.x, value.y),))
+    head = struct.pack("<BI", 1, WKBGeometryType.POINT)  # 1: little-endian
+    return head + _packed_points(((value.x, value.y),))
 
 
 def _decode_point(data: bytes) -> Point:
@@ -145,6 +147,7 @@ def _encode_polygon(value: object) -> bytes:
 
 
 def _decode_polygon(data: bytes) -> Polygon:
+    """Decode a Polygon; its first ring is the exterior one."""
     cursor = _Wkb(data, "PolygonType", WKBGeometryType.POLYGON)
     ring_count = cursor.uint32(item_size=_LEAST_RING_SIZE)
     rings = [cursor.points(cursor.uint32(item_size=_POINT_SIZE)) for _ in range(ring_count)]
@@ -155,6 +158,7 @@ def _decode_polygon(data: bytes) -> Polygon:
 def _parsed(
     kind: type[Point] | type[LineString] | type[Polygon], text: str
 ) -> Point | LineString | Polygon:
+    """Return the geometry for a string in the format well-known text."""
     try:
         return kind.from_wkt(text)
     except ValueError as error:
@@ -196,11 +200,8 @@ def _encode_range(value: object) -> bytes:
     """Encode a DateRange: a byte for its kind, and its bounds; open bounds have no bytes."""
     if not isinstance(value, DateRange):
         refuse_type(value, "a cassandra.util.DateRange")
-    single_bound, lower, upper = (
-        _packed_bound(value.value),
-        _packed_bound(value.lower_bound),
-        _packed_bound(value.upper_bound),
-    )
+    single_bound = _packed_bound(value.value)
+    lower, upper = _packed_bound(value.lower_bound), _packed_bound(value.upper_bound)
     if value.value is not None:
         # `single_bound` is empty if the bound is open.
         kind = BoundKind.SINGLE_VALUE if single_bound else BoundKind.SINGLE_DATE_OPEN

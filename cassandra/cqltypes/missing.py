@@ -109,9 +109,10 @@ def without_missing(items: Items, name: str = "") -> Items | list[Any]:
     :param name: the CQL type of the items.
     """
     missing_types = _missing_types()
-    if not missing_types or (
-        missing_types.isdisjoint(item_types := {*map(type, items)}) and not _has_masked(item_types)
-    ):
+    if not missing_types:
+        return items
+    item_types = {*map(type, items)}
+    if missing_types.isdisjoint(item_types) and not _has_masked(item_types):
         return items
     return [None if is_missing(item, name) else item for item in items]
 

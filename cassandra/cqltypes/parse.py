@@ -136,9 +136,8 @@ def _resolve(node: _Node) -> type[_CassandraType]:
         return base.apply_parameters([_resolve(parameters[0][1]), parameters[1][1][0]])
     subtypes = [_resolve(child) for _, child in parameters]
     fields = [field for field, _ in parameters]
-    return base.apply_parameters(
-        subtypes, fields if any(field is not None for field in fields) else None
-    )
+    has_field_names = any(field is not None for field in fields)
+    return base.apply_parameters(subtypes, fields if has_field_names else None)
 
 
 def _resolve_udt(
@@ -279,11 +278,8 @@ def _without_frozen(types: list[Any]) -> list[Any]:
     result: list[Any] = []
     for index, node in enumerate(types):
         # A list contains the parameters of the name before it. Skip "frozen" if it has parameters.
-        if (
-            node == FrozenType.typename
-            and index + 1 < len(types)
-            and isinstance(types[index + 1], list)
-        ):
+        has_parameters = index + 1 < len(types) and isinstance(types[index + 1], list)
+        if node == FrozenType.typename and has_parameters:
             continue
         if isinstance(node, list):
             # Replace "frozen" and its list by what is in the list.

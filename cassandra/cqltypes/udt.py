@@ -144,6 +144,7 @@ class UserType(TupleType):
 
     @classmethod
     def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
+        """Make the codec of the user-defined type from the codecs of its fields."""
         fields = [sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes]
         name = f"{cls.keyspace}.{cls.typename}" if cls.keyspace else cls.typename
         return codecs.udt(

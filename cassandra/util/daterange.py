@@ -136,9 +136,9 @@ class DateRangeBound:
         except OverflowError:  # 64 bits of milliseconds reach far beyond the year 9999
             return f"{self.milliseconds}ms"
         text = moment.strftime(_FORMATS[self.precision])
-        return (
-            f"{text}.{self.milliseconds % 1000:03d}Z" if self.precision == "MILLISECOND" else text
-        )
+        if self.precision == "MILLISECOND":  # strftime has no milliseconds
+            text += f".{self.milliseconds % 1000:03d}Z"
+        return text
 
     def __repr__(self) -> str:
         return f"DateRangeBound(milliseconds={self.milliseconds!r}, precision={self.precision!r})"
@@ -167,12 +167,12 @@ def _rounded(bound: DateRangeBound, *, up: bool) -> DateRangeBound:
         first_month, last_month = (1, 12) if precision == "YEAR" else (moment.month, moment.month)
         first_day = datetime.datetime(moment.year, first_month, 1)
         first_millis = ms_timestamp_from_datetime(first_day)
-        # December has a constant last day, because there is no year after 9999.
-        last_day = (
-            datetime.datetime(moment.year, 12, 31)
-            if last_month == 12
-            else datetime.datetime(moment.year, last_month + 1, 1) - datetime.timedelta(days=1)
-        )
+        if last_month == 12:
+            # `datetime` has no first day of the next month here, if the year is 9999.
+            last_day = datetime.datetime(moment.year, 12, 31)
+        else:
+            first_of_next_month = datetime.datetime(moment.year, last_month + 1, 1)
+            last_day = first_of_next_month - datetime.timedelta(days=1)
         unit_millis = ((last_day - first_day).days + 1) * _UNITS["DAY"]
     # Return a new object, because user code may hold the passed bound.
     return DateRangeBound(first_millis + unit_millis - 1 if up else first_millis, precision)

@@ -32,6 +32,7 @@ def _parse_wkt(text: str, expected_type: str) -> dict[str, Any]:
 
 
 def _check_type(geometry: Mapping[str, Any], expected_type: str, source: object) -> dict[str, Any]:
+    """Return a parsed geometry; ValueError, which shows `source`, if it has another type."""
     # Both formats name the geometry type. Without this check, a line could pass for a polygon's
     # only ring.
     if geometry.get("type") != expected_type:
@@ -40,6 +41,7 @@ def _check_type(geometry: Mapping[str, Any], expected_type: str, source: object)
 
 
 def _parse_geojson(source: str | Mapping[str, Any], expected_type: str) -> dict[str, Any]:
+    """Return the parsed geometry of a GeoJSON string or object; ValueError for other types."""
     if isinstance(source, str):
         # Import json only here: few applications need it.
         source = import_module("json").loads(source)
@@ -97,11 +99,10 @@ class Point:
         return hash((self.x, self.y))
 
     def __str__(self) -> str:
-        return (
-            "POINT EMPTY"
-            if math.isnan(self.x) or math.isnan(self.y)
-            else f"POINT ({self.x!r} {self.y!r})"
-        )
+        # In well-known binary, an empty point has NaN as its coordinates.
+        if math.isnan(self.x) or math.isnan(self.y):
+            return "POINT EMPTY"
+        return f"POINT ({self.x!r} {self.y!r})"
 
     def __repr__(self) -> str:
         return f"Point({self.x!r}, {self.y!r})"

@@ -130,6 +130,7 @@ def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
 
 
 def _nanos_of_number(nanoseconds: int) -> int:
+    """Return nanoseconds since midnight as an int; ValueError if a day has fewer."""
     if not 0 <= nanoseconds < _DAY_NANOS:
         raise ValueError(
             f"a time of day is 0 to {_DAY_NANOS - 1} nanoseconds since midnight, not {nanoseconds}"

@@ -35,9 +35,8 @@ def repack_sdist(sdist: Path, epoch: int) -> None:
             member.uname = member.gname = ""
             member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
             member.pax_headers = {}
-            new_archive.addfile(
-                member, old_archive.extractfile(member) if member.isfile() else None
-            )
+            content = old_archive.extractfile(member) if member.isfile() else None
+            new_archive.addfile(member, content)
     with sdist.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=epoch) as compressed:
         compressed.write(uncompressed.getvalue())
 
@@ -80,10 +79,8 @@ def write_wheel(
     record = "".join(f"{name},sha256={_digest(contents[name])},{len(contents[name])}\n"
                      for name in names)  # fmt: skip
     contents[f"{info_folder}/RECORD"] = f"{record}{info_folder}/RECORD,,\n".encode()
-    path = (
-        folder
-        / f"{info_folder.removesuffix('.dist-info')}-{python}-{abi}-{'.'.join(platforms)}.whl"
-    )
+    name_and_version = info_folder.removesuffix(".dist-info")
+    path = folder / f"{name_and_version}-{python}-{abi}-{'.'.join(platforms)}.whl"
     zip_time = time.gmtime(max(epoch, ZIP_BEGINS))[:6]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name in [*names, f"{info_folder}/RECORD"]:

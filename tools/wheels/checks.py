@@ -133,8 +133,10 @@ def check_elsewhere(wheel: Path, runner: Path) -> None:
 
 
 def _run(command: list[str], environment: dict[str, str], what: str) -> None:
-    done = subprocess.run(
+    """Run a command; ValueError, which names `what` and shows the output, if it fails."""
+    process = subprocess.run(
         command, env=environment, cwd="/", capture_output=True, text=True, timeout=300
     )
-    if done.returncode:
-        raise ValueError(f"{what}: {(done.stderr or done.stdout).strip()[-2000:]}")
+    if process.returncode:
+        output = (process.stderr or process.stdout).strip()
+        raise ValueError(f"{what}: {output[-2000:]}")

@@ -68,13 +68,12 @@ def compiled(
     :raises RuntimeError: if a module does not compile; the text has the compiler's message.
     """
     suffix = f".cpython-{interpreter.abi.removeprefix('cp')}-{target.suffix}.so"
-    compiler = (
-        [os.environ.get("CC", "gcc")]
-        if target.triple is None
-        else [str(tools), "-m", "ziglang", "cc", "-target", target.triple]
-    )
+    compiler = [os.environ.get("CC", "gcc")]
+    if target.triple is not None:  # cross-compile with zig
+        compiler = [str(tools), "-m", "ziglang", "cc", "-target", target.triple]
 
     def compile_one(source: Path, flags: list[str]) -> Path:
+        """Compile one C file, and return the module."""
         module = folder / (source.stem + suffix)
         result = subprocess.run(
             # Run the compiler in the root of the sources, with relative paths. The compiled file

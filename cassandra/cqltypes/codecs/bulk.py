@@ -53,13 +53,10 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
     :returns: None if the view's items are not numbers, or if one of them does not fit. The caller
         then encodes the elements one by one, and its error names the first that does not fit.
     """
-    item_format = view.format
     # A format is an optional byte order and a letter; without a byte order, it is "@".
-    order, item_code = (
-        (item_format[0], item_format[1:])
-        if item_format[:1] in "<>=!@" and item_format
-        else ("@", item_format)
-    )
+    order, item_code = "@", view.format
+    if item_code and item_code[0] in "<>=!@":
+        order, item_code = item_code[0], item_code[1:]
     if view.ndim != 1 or len(item_code) != 1 or item_code not in _INTEGERS | _FLOATS:
         return None
     if order in "@=":
@@ -188,11 +185,9 @@ def store(packed: bytes | bytearray, code: str, out: Buffer, name: str) -> int:
     width = struct.calcsize(">" + code)
     item_format = view.format
     # A format is an optional byte order and a letter; without a byte order, it is "@".
-    order, item_code = (
-        (item_format[0], item_format[1:])
-        if item_format[:1] in "<>=!@" and item_format
-        else ("@", item_format)
-    )
+    order, item_code = "@", item_format
+    if item_code and item_code[0] in "<>=!@":
+        order, item_code = item_code[0], item_code[1:]
     item_kind = "f" if item_code in ("f", "d") else "i"
     is_same_kind = (
         len(item_code) == 1
@@ -213,13 +208,11 @@ def store(packed: bytes | bytearray, code: str, out: Buffer, name: str) -> int:
     count = len(packed) // width
     if len(view) < count:
         raise ValueError(f"{name}: {count} elements do not fit a buffer of {len(view)}")
-    # The buffer's byte order may differ from this machine's.
-    is_other_order = order in "<>!" and (">" if order == "!" else order) != _NATIVE_ORDER
+    # "@" and "=" mean the byte order of this machine; "!" is big-endian, like `packed`.
+    if order in "@=":
+        order = _NATIVE_ORDER
     raw = bytes(packed)
-    # It is little-endian if it has the order of a little-endian machine, or the other order on a
-    # big-endian one. `packed` is big-endian.
-    is_little_endian = ("<" if not is_other_order else ">") == _NATIVE_ORDER
-    if is_little_endian:
+    if order == "<":
         raw = native_swapped(raw, code)
     view.cast("B")[: len(raw)] = raw
     return count

@@ -100,6 +100,7 @@ def _read_count(name: str, data: bytes, smallest: int) -> int:
 
 
 def _append(parts: list[bytes], encode: Callable[[Any], bytes], value: object) -> None:
+    """Append a value as [bytes]: its length, and its encoded bytes; None becomes null."""
     if value is None:
         parts.append(NULL)
     else:
@@ -322,10 +323,8 @@ class MapCodec(Codec):
         # The fast path: decode all keys at once, and all values.
         entry_bytes = _slice_elements(data, 2 * count) if self._leaves else None
         if entry_bytes:
-            all_keys, all_values = (
-                self._key._decode_many(entry_bytes[::2]),
-                self._value._decode_many(entry_bytes[1::2]),
-            )
+            all_keys = self._key._decode_many(entry_bytes[::2])
+            all_values = self._value._decode_many(entry_bytes[1::2])
             if all_keys is not None and all_values is not None:
                 return OrderedMapSerializedKey._of(all_keys, all_values, self._key.encode)
         # The slow path decodes the entries one by one, so that an error can name the bad one.
@@ -350,9 +349,9 @@ class MapCodec(Codec):
                     offset = start
                     append(read_element(codec, b"", size))
         except Exception as error:
-            locate(
-                error, f"{'key' if len(keys) == len(values) else 'value'} {len(values)} of {name}"
-            )
+            # If a key has no value yet, its value has failed.
+            side = "key" if len(keys) == len(values) else "value"
+            locate(error, f"{side} {len(values)} of {name}")
             raise
         if offset != len(data):
             malformed(name, f"{len(data) - offset} bytes left over after {count} pairs")
