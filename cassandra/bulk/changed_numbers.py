@@ -118,7 +118,7 @@ def inexact_decimal(value: Any) -> Decimal | None:
 
 
 def rounded_integer(value: Any, type_name: str) -> float | None:
-    """Return the number that a double or float column stores for an integer, if it is another one.
+    """Return the number that a double or float column stores for an integer, if the two differ.
 
     :param value: any value.
     :param type_name: "double" or "float".

@@ -95,7 +95,7 @@ class Checkpoint:
 
     :param path: the file; None saves nothing.
     :param subject: what the checkpoint belongs to, as JSON values.
-    :param restart: True ignores the state in the file. A file that is no checkpoint is still
+    :param restart: True ignores the state in the file. A file that is not a checkpoint is still
         refused.
     :param is_read_only: True never writes the file: a dry run does no work from which another run
         could resume.

@@ -463,6 +463,7 @@ def _copy(options: argparse.Namespace) -> Run:
     settings = connection_settings(options, "to-") if copies_to_other_cluster else None
 
     def run(session: Session) -> int:
+        """Copy the table with a session of the source cluster, and print the report."""
         # Without another cluster, read and write by the same session.
         if settings is None:
             _show(copy(session, options.table, session, options.other, **scan_options), options)

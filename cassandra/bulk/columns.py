@@ -39,7 +39,7 @@ class Selection(NamedTuple):
     :param is_closed: True if a field that has no column is an error, because its values would be
         lost silently.
     :param file_order: column names, in the order in which a CSV file without a header has its
-        fields. It includes the columns whose fields are ignored. None stands for `source_order`.
+        fields. It includes the columns whose fields are ignored. None means `source_order`.
     """
 
     mapping: Mapping[str, str]
@@ -318,7 +318,7 @@ class Columns:
         """
         names = [column.name for column in self.columns]
         key_names = {column.name for column in (*table.partition_key, *table.clustering_key)}
-        # Bind markers as [ttl] are no columns of the table.
+        # Bind markers such as [ttl] are not columns of the table.
         other_columns = [
             index
             for index, name in enumerate(names)

@@ -342,8 +342,8 @@ class _Copy:
         columns_by_using: dict[Row, list[int]] = {}
         for index in range(self._key_width, column_count):
             if row[index] is not None:
-                # After its columns, the row has the TTLs of all values, then all write times (or
-                # the only kind of these that is kept). Take those of this value.
+                # After its columns, the row has the TTLs of all values, then the write times of
+                # all values (or only one of the two). Take the TTL and write time of this value.
                 first = column_count + index - self._key_width
                 kept_values = [
                     # A TTL of 0 means "does not expire", whatever the table's default is.
@@ -420,6 +420,11 @@ def _user_types(metadata: Metadata, keyspace: str) -> Mapping[str, UserType]:
     return metadata_of_keyspace.user_types if metadata_of_keyspace is not None else {}
 
 
+def _types_by_field(user_type: UserType) -> dict[str, str]:
+    """Return the CQL types of a user-defined type's fields by name."""
+    return dict(zip(user_type.field_names, user_type.field_types, strict=True))
+
+
 def _check_fields(
     source: Mapping[str, UserType], target: Mapping[str, UserType], types: Iterable[str]
 ) -> None:
@@ -438,13 +443,8 @@ def _check_fields(
             if name not in source or name in seen:
                 continue
             seen.add(name)
-            # These dicts have the types of the fields by name, in the source and in the target.
-            source_fields, target_fields = (
-                dict(zip(types[name].field_names, types[name].field_types, strict=True))
-                if name in types
-                else {}
-                for types in (source, target)
-            )
+            source_fields = _types_by_field(source[name])
+            target_fields = _types_by_field(target[name]) if name in target else {}
             for field, cql_type in source_fields.items():
                 if target_fields.get(field) != cql_type:
                     raise ValueError(

@@ -650,8 +650,9 @@ def _next_rows(path: str, rows: _Rows) -> tuple[list[Any], list[int]]:
         step = max(1, len(rows_read) // 10)
         size += sum(map(_size_of, rows_read[::step])) * step
         # Rows may be large. So read only as many more as fit if they have the same average size.
-        rest = (chunks.CHUNK_BYTES - size) * max(len(chunk_rows), 1) // max(size, 1)
-        count = max(1, min(1000, rest, row_limit - len(chunk_rows)))
+        free_bytes = chunks.CHUNK_BYTES - size
+        rows_that_fit = free_bytes * max(len(chunk_rows), 1) // max(size, 1)
+        count = max(1, min(1000, rows_that_fit, row_limit - len(chunk_rows)))
     return chunk_rows, lines
 
 

@@ -259,8 +259,9 @@ class _JsonLines:
             raise TypeError("it is not a table")
         values: dict[str, Any] = {}
         for index, column in enumerate(columns):
+            field = self._mapping.get(column.name, column.name)
             # The table has a single row, so each column has a single value.
-            (values[self._mapping.get(column.name, column.name)],) = rows.values(index)
+            (values[field],) = rows.values(index)
         return self._as_json_fields(values)
 
     def _as_json_fields(
@@ -336,7 +337,7 @@ def rows_after(path: str | os.PathLike[str], size: int) -> set[RowKey]:
 
 
 def _notes_in(fields: Mapping[str, Any]) -> tuple[str | None, int] | None:
-    """Return the source and the number of a failed row; None if its last fields are no notes."""
+    """Return the source and number of a failed row; None if its last fields are not its notes."""
     last_names = list(fields)[-len(_NOTES) :]
     # The notes have underscores before their names, as many as were needed to be unique.
     prefix = last_names[0].removesuffix(_NOTES[0]) if last_names else ""

@@ -72,6 +72,9 @@ class _JsonLines:
                     return
 
     def _chunk(self, numbered_lines: list[tuple[int, str]], cut: int, first: int) -> Chunk:
+        """Parse the lines of a part, without its first `cut` rows; `first` is the number of the
+        part's first row in the file.
+        """
         raw = [line for _, line in numbered_lines[cut:]]
         lines = [number for number, _ in numbered_lines[cut:]]
         values = [self._row(line) for line in raw]
@@ -151,6 +154,7 @@ def _next_lines(
 
 
 def _parquet() -> ModuleType:
+    """Import pyarrow's module for Parquet; DependencyException if pyarrow is not installed."""
     try:
         from pyarrow import parquet
     except ImportError as error:
@@ -167,6 +171,9 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
     _refuse_pipe(path)
 
     def make_chunk(table: Any, cut: int, first: int) -> Chunk:
+        """Make the chunk of a part, without its first `cut` rows; `first` is the number of the
+        part's first row in the file.
+        """
         rows = _with_unset(select_columns(table.slice(cut), reading, path), reading)
         return Chunk(
             rows=rows,

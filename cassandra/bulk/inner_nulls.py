@@ -2,7 +2,7 @@
 
 A null may be a field of a tuple or a user-defined type, and an element of a frozen list. Cassandra
 5.0 refuses a null in any other list, set or map, also if that collection is inside another value.
-Loads that are no dry runs leave this to the server, whose error gets a note with the position.
+Loads that are not dry runs leave this to the server, whose error gets a note with the position.
 """
 
 from __future__ import annotations

@@ -64,6 +64,7 @@ class LostTimes:
                 return
 
     def _warn(self, name: str, data_type: str) -> None:
+        """Warn of a date column whose source has values of the class or type `data_type`."""
         self._warned.add(name)
         warn(
             f"column {name!r} is a date, and the source has timestamps with a time of day "

@@ -26,7 +26,7 @@ from cassandra.errors import DependencyException
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4")
 STANDARD_INPUT = "-"
 _STEP = 1 << 16  # bytes of a file to read at a time
-_LEAST_STEP = 512  # the same, where these bytes expand to very many
+_LEAST_STEP = 512  # used instead for files whose bytes expand to very many
 # The characters that the error handler `surrogateescape` makes of bytes that are not UTF-8.
 _BAD_BYTE = re.compile("[\udc80-\udcff]")
 
@@ -228,6 +228,7 @@ def text_of(file: Limited) -> Iterator[io.TextIOBase]:
 
 
 def _opened_lz4(path: str) -> _ByteFile:
+    """Open a file that is compressed by LZ4."""
     try:
         from lz4 import frame
     except ImportError as error:

@@ -58,7 +58,7 @@ class LoadOptions:
         errors. It can be corrected and loaded again. If the file exists, rows are appended; if it
         has anything else than failed rows, it is refused. A load that resumes does not write the
         failed rows since its last checkpoint twice. But if a load is killed before its first
-        checkpoint, the next run begins anew, and its failed rows are in the file twice.
+        checkpoint, the next run begins again, and its failed rows are in the file twice.
     :param checkpoint: a file that stores the progress. If a load is interrupted, another run with
         the same files, table and options resumes there. The load removes the file when all is done.
         Loads that must not write rows twice, such as counters, cannot have a checkpoint.
@@ -245,7 +245,7 @@ def load_options(keywords: Mapping[str, Any]) -> LoadOptions:
     """Make options from the keyword arguments of `Session.load`.
 
     :param keywords: the keyword arguments.
-    :raises TypeError: if a keyword is no option.
+    :raises TypeError: if a keyword is not an option.
     :raises ValueError: if an option has an invalid value.
     """
     names = [field.name for field in fields(LoadOptions)]
@@ -341,7 +341,10 @@ def _check_formats(name: str, value: object) -> None:
         if format in named_formats:
             continue
         if not isinstance(format, str) or "%" not in format:
-            listed = " or ".join(f"{known!r} for {what}" for known, what in named_formats.items())
+            listed = " or ".join(
+                f"{name_of_format!r} for {meaning}"
+                for name_of_format, meaning in named_formats.items()
+            )
             raise ValueError(
                 f"{name} is a format of datetime.strptime, but is {format!r}: write '%d/%m/%Y' "
                 f"for 31/12/2026, '%m/%d/%y' for 12/31/26, {listed}"

@@ -56,6 +56,7 @@ class Progress:
             self._write("\r")
 
     def _write(self, begin: str, end: str = "") -> None:
+        """Write the line of progress between `begin` and `end`, such as a carriage return."""
         seconds = max(monotonic() - self._start, 1e-9)
         title = f"{self._title}: " if self._title else ""
         rate = self._count / seconds

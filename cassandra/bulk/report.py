@@ -26,7 +26,7 @@ class RowFailure:
         """The message of the error, with its notes (`__notes__`). A note says, for example, that a
         collection has a null inside.
 
-        A row that could not be bound was bound alone at last, so its error begins with "row 0: ".
+        A row that cannot be bound is at last bound alone, so its error begins with "row 0: ".
         This misleading number is removed.
         """
         return " ".join([str(self.error).removeprefix("row 0: "), *_notes_of(self.error)])

@@ -99,7 +99,7 @@ def is_data_error(error: BaseException) -> bool:
     """Return True if a server reported an error because of a row's values, or because of the stored
     data that it had to read.
 
-    The code of such an error may be that of a temporary fault, but repeating the request does not
+    The code of such an error may also mean a temporary fault, but repeating the request does not
     help.
 
     :param error: the error of the last attempt.

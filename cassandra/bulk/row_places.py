@@ -52,14 +52,14 @@ def add_place(
         if not isinstance(error, DecodeError):
             return
         row = _first_bad_row(page)
-    places = [f"table {table}"]
+    locations = [f"table {table}"]
     if row is not None and (key := _key_of(page, row, key_names)):
-        places.append(f"the row with {key}")
+        locations.append(f"the row with {key}")
     # The range of all tokens would say nothing.
     if token_range is not None and token_range[:2] != (FIRST, LAST):
-        places.append(f"tokens after {token_range.start} up to {token_range.end}")
+        locations.append(f"tokens after {token_range.start} up to {token_range.end}")
     # Change the error in place, so that it keeps its class and its traceback.
-    error.args = (f"{', '.join(places)}: {message}", *error.args[1:])
+    error.args = (f"{', '.join(locations)}: {message}", *error.args[1:])
 
 
 def _row_of(message: str) -> int | None:
@@ -95,14 +95,14 @@ def _key_of(page: Page, row: int, key_names: Sequence[str]) -> str:
         values = _values_of_row(body, offset, len(names), row)
         columns = message.metadata.native.columns
         codecs = PlainRows().codecs(page)
-        shown: list[str] = []
+        conditions: list[str] = []
         for name in key_names:
             index = names.index(name) if name in names else -1
             # Errors must not show values of encrypted columns.
             if index >= 0 and not is_encrypted(columns[index].type):
                 value = codecs[index].decode_nullable(values[index])
-                shown.append(f"{name} = {short_repr(value)}")
-        return " and ".join(shown)
+                conditions.append(f"{name} = {short_repr(value)}")
+        return " and ".join(conditions)
     return ""
 
 

@@ -447,12 +447,14 @@ class Arrays:
         :raises ValueError: if its columns differ from those of the first page.
         """
         message = rows_message(result._message)
+        # The form says how columns become NumPy arrays. The first page decides it.
         if self._form is None:
             self._form = result._numpy_form()
         plan = self._form.column_plan_of(message.metadata)
         self._columnar.check_same(self._form.column_plan.layout, plan.layout)
-        # Convert the page to NumPy arrays now. `joined` concatenates the arrays of all pages.
-        self._pages.append(self._form.each(message.columns(plan)))
+        # Convert the page now. `joined` concatenates the arrays of all pages.
+        columns = message.columns(plan)
+        self._pages.append(self._form.each(columns))
 
     def joined(self) -> dict[str, Any]:
         """Return the arrays of all pages.
@@ -642,7 +644,8 @@ class Scan(_ScanBase):
         :raises TypeError: if the scan has a checkpoint.
         :raises ValueError: if two columns have the same name.
         """
-        # The method has no options: the error for one explains what to use instead.
+        # The method has no options. If one was passed, this raises an error that says what to use
+        # instead.
         check_numpy_options(_unknown)
         self._check_collecting("to_numpy")
         arrays = Arrays()
@@ -759,7 +762,8 @@ class AsyncScan(_ScanBase):
         :raises TypeError: if the scan has a checkpoint.
         :raises ValueError: if two columns have the same name.
         """
-        # The method has no options: the error for one explains what to use instead.
+        # The method has no options. If one was passed, this raises an error that says what to use
+        # instead.
         check_numpy_options(_unknown)
         self._check_collecting("to_numpy")
         arrays = Arrays()

@@ -165,7 +165,7 @@ def scan_options(options: Mapping[str, Any]) -> ScanOptions:
     """Return options of a scan, with the defaults of those that are not among them.
 
     :param options: the keyword arguments of `Session.scan`.
-    :raises TypeError: if one of them is no option.
+    :raises TypeError: if one of them is not an option.
     """
     for name in options:
         if name not in _DEFAULTS:

@@ -17,8 +17,8 @@ fails, the sender decides what happens to its rows:
   server's message shows that a value caused the error (`is_data_error`), the rows are sent alone at
   once, without these tries.
 * In all other cases the rows of the request have failed.
-* A closed session ends the load at once. So does an exception that is no DriverException, TypeError
-  or ValueError.
+* A closed session ends the load at once. So does an exception that is not a DriverException,
+  TypeError or ValueError.
 
 A round of a wave ends when each of its requests has an outcome. Then the requests to repeat are
 sent in the next round, after the longest of their delays.
@@ -145,10 +145,10 @@ class Sender:
         start_time = self._clock()
         failed: list[tuple[Group, BaseException]] = []
         sent_count = row_count = 0
-        # Outcomes come in the order in which the requests are sent.
         groups_in_order = iter(groups)
 
         def record_outcome(success: bool, result: Any) -> None:
+            """Called with the result or error of each request, in the order of sending."""
             nonlocal row_count
             group = next(groups_in_order)
             if not success:
@@ -159,6 +159,7 @@ class Sender:
             self._recorder.note_answer(wave, group, is_applied)
 
         def statements() -> Iterator[Any]:
+            """Yield the statement of each group; count those that were requested."""
             nonlocal sent_count
             for group in groups:
                 statement = self._statement(wave.prepared, group)

@@ -137,8 +137,11 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
             column, cql_type = types[name]
             # The rows of an array of two dimensions are vectors or other collections.
             item_type = type_of_items(values, cql_type)
+            if item_type is None:
+                continue
             # Leave other combinations as they are: binding refuses them, and names the column.
-            if item_type is None or (values.dtype.kind, item_type.codec().cql_name) not in _MOMENTS:
+            combination = (values.dtype.kind, item_type.codec().cql_name)
+            if combination not in _MOMENTS:
                 continue
             self._moment_types[name] = cql_type
             if lost_times is not None and is_date(item_type):
@@ -295,7 +298,7 @@ def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
     elif isinstance(source, (list, tuple)) and source and isinstance(source[0], (str, os.PathLike)):
         names = source
     else:
-        return None  # a list whose first item is no path has rows
+        return None  # a list whose first item is not a path has rows
     for name in names:
         if not isinstance(name, (str, os.PathLike)):
             raise TypeError(f"a list of files has a {type(name).__name__}: {name!r}")
@@ -418,8 +421,9 @@ def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
         iterator = map(snapshot, iterator)
 
     def make_chunk(chunk_rows: list[Any], cut: int, first: int) -> Chunk:
-        # Leave out the first `cut` rows of the part, which an earlier run has processed. `first` is
-        # the number of the part's first row.
+        """Make the chunk of a part, without its first `cut` rows, which an earlier run has
+        processed; `first` is the number of the part's first row.
+        """
         return Chunk(
             rows=chunk_rows[cut:],
             size=len(chunk_rows) - cut,
@@ -461,7 +465,8 @@ def _next_rows(iterator: Iterator[Any], limit: int) -> list[Any]:
         seconds = monotonic() - start
         # Look at the clock again after about half a second, as far as the pace so far tells, and
         # after 64 rows at most: the next ones may be slower.
-        count = min(int(len(rows) / max(seconds, 1e-3) / 2) + 1, 64, limit - len(rows))
+        rows_per_second = len(rows) / max(seconds, 1e-3)
+        count = min(int(rows_per_second / 2) + 1, 64, limit - len(rows))
         if not count or seconds >= chunks.OBJECT_SECONDS:
             break
     return rows
@@ -486,10 +491,13 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
     """Yield the rows of a data frame, array or Arrow table in parts."""
 
     def make_chunk(part: Any, cut: int, first: int) -> Chunk:
-        # Leave out the first `cut` rows of the part, which an earlier run has processed. `first` is
-        # the number of the part's first row. No part has more than CHUNK_ROWS rows, so the slice
-        # has all rows after the cut.
-        rows = select_columns(slice_of(part, cut, chunks.CHUNK_ROWS) if cut else part, reading)
+        """Make the chunk of a part, without its first `cut` rows, which an earlier run has
+        processed; `first` is the number of the part's first row.
+        """
+        if cut:
+            # No part has more than CHUNK_ROWS rows, so the slice has all rows after the cut.
+            part = slice_of(part, cut, chunks.CHUNK_ROWS)
+        rows = select_columns(part, reading)
         return Chunk(
             rows=rows,
             size=len(rows),

@@ -88,7 +88,7 @@ def table_of(
     :param keyspace: the session's keyspace, for a name without a keyspace.
     :param with_views: True also finds materialized views, which have the same attributes here.
     :raises ValueError: if there is no such table. The message suggests a similar name.
-    :raises TypeError: if `name` is no string.
+    :raises TypeError: if `name` is not a string.
     """
     if not isinstance(name, str):
         raise TypeError(
@@ -375,7 +375,7 @@ def order_of_statement(
                 f"ignore= has the field {mapping.get(name, name)!r}, which the statement binds: "
                 "prepare a statement without it"
             )
-    # Bind markers that are no columns have names in brackets: [ttl], [timestamp].
+    # Bind markers that are not columns have names in brackets: [ttl], [timestamp].
     missing = [name for name in names if name not in selected and not name.startswith("[")]
     if not selected or (missing and mapping):
         return names

@@ -166,13 +166,14 @@ def hiding(read: Reader, type_name: str) -> Reader:
     """
 
     def hidden(value: Any) -> object:
+        """Convert the value; replace an error, which may show it, by one that does not."""
         try:
             return read(value)
         except READING_ERRORS:
+            description = _DESCRIBED.get(type_name, f"of type {type_name}")
             raise ValueError(
-                f"this {type(value).__name__} is not "
-                f"{_DESCRIBED.get(type_name, f'of type {type_name}')} "
-                "(values of encrypted columns are not shown)"
+                f"this {type(value).__name__} is not {description} (values of encrypted columns "
+                "are not shown)"
             ) from None
 
     return hidden
@@ -343,7 +344,7 @@ def _real(value: Decimal) -> float:
 def _converted_scalar(type_name: str, read: Reader, value: object) -> object:
     """Convert a JSON scalar to a value of a CQL type.
 
-    The JSON type must fit exactly: a boolean is no number, and a fraction is no integer.
+    The JSON type must fit exactly: a boolean is not a number, and a fraction not an integer.
     """
     if isinstance(value, str):
         return read(value)
@@ -446,7 +447,7 @@ class _Pairs(list[Any]):
     """
 
     def items(self) -> list[Any]:
-        """Return the pairs."""
+        """Return the (key, value) pairs, as `dict.items` does."""
         return self
 
 
@@ -559,7 +560,7 @@ def _date(text: str) -> Date:
     if parts is not None:
         try:
             return _day(int(parts[1]), int(parts[2]), int(parts[3]))
-        except ValueError:  # there is no such day, as February 30
+        except ValueError:  # there is no such day, such as February 30
             pass
     raise ValueError(
         f"{short_repr(text)} is not a date, as 2026-11-23; for another form, write date_format, "

@@ -241,6 +241,7 @@ class _Writer:
         unseen = 0 if self._form.null else _EMPTY_TEXT_ROWS
 
         def write_rows(page: Page) -> int:
+            """Write a page in any form and encoding, row by row."""
             nonlocal unseen
             rows = self._plain_rows.tuples(page)
             with _counted(rows) as counted_rows:
@@ -259,6 +260,7 @@ class _Writer:
         is_begun = self._form.header
 
         def write(page: Page) -> int:
+            """Write a page in the default form, by the compiled function."""
             nonlocal is_begun, unseen
             message = rows_message(page._message)
             # Convert the bytes of the page to CSV without a Python object per value.
@@ -304,6 +306,7 @@ class _Writer:
         is_ascii = not self._form.encoding.startswith("utf")
 
         def write(page: Page) -> int:
+            """Write a page, one JSON object a line."""
             rows = self._plain_rows.tuples(page)
             lines = []
             with _counted(rows) as counted_rows:

@@ -348,6 +348,7 @@ class CodecRegistry:
 
 
 def _check_converter(converter: object, subject: str) -> None:
+    """Raise TypeError, which names `subject`, for an object that is not a `Converter`."""
     if not isinstance(converter, Converter):
         raise TypeError(
             f"the converter of {subject} must be a cassandra.codecs.Converter, but is "

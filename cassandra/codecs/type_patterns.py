@@ -219,7 +219,7 @@ def _scalar_or_user_type(name: str) -> TypePattern:
         pass
     else:
         return TypePattern(scalar_name)
-    # It is no built-in type, so it is a user-defined type.
+    # It is not a built-in type, so it is a user-defined type.
     parts = split_names(name)
     if len(parts) > 2:
         raise ValueError(f"{name} has more parts than a keyspace and a name")

@@ -245,7 +245,7 @@ class _OptionDescriptor:
                 return lambda *args, **kwargs: model.objects
             return getattr(model.objects, self.name)
 
-        def set_option(*args: Any, **kwargs: Any) -> Any:
+        def set_option(*args: Any, **kwargs: Any) -> Any:  # returns the instance, for chains
             changes = self.changes(instance, *args, **kwargs)
             values = values_of(instance)
             # The options apply to the writes of this instance only.

@@ -133,10 +133,10 @@ def _on_each_connection(
 def _create_simple(
     name: str, factor: int, durable: bool, connections: Connections, dry_run: bool
 ) -> Operation[list[str]]:
+    """Create a keyspace with SimpleStrategy on each connection; return the statements."""
     replication = {"class": "SimpleStrategy", "replication_factor": factor}
-    return _on_each_connection(
-        _create_keyspace_cql(name, replication, durable), connections, dry_run
-    )
+    text = _create_keyspace_cql(name, replication, durable)
+    return _on_each_connection(text, connections, dry_run)
 
 
 def _create_network(

@@ -513,7 +513,7 @@ class BaseModel(metaclass=ModelMetaClass):
         These are the timestamp and the conditions; they are dropped even if the write failed.
         """
         attributes = getattr(self, "__dict__", None)
-        if attributes:  # attributes that are no columns
+        if attributes:  # attributes that are not columns
             warn_of_misspelt(type(self), attributes, self.__mapping__.columns)
         try:
             return (yield from operation)

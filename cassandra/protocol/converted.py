@@ -88,6 +88,7 @@ def _make_subtype(parent: CqlType, build: _Build | None = None, **attributes: ob
             protocol_version: int = DEFAULT_PROTOCOL_VERSION,
             vectors: str = "list",
         ) -> Codec:
+            """Return the codec of a subclass. As a class method, this gets the class first."""
             return build(codecs, protocol_version, vectors)
 
         attributes["build_codec"] = classmethod(build_codec)
@@ -161,6 +162,7 @@ def _converted_type(plain_type: CqlType, converter: Converter[Any, Any]) -> CqlT
     to_cql, from_cql = converter.to_cql, converter.from_cql
 
     def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
+        """Make a codec that converts values before encoding, and after decoding."""
         plain_codec = plain_type.build_codec(codecs, version, vectors)
         cql_name = plain_codec.cql_name
         encode, decode = plain_codec.encode, plain_codec.decode
@@ -192,6 +194,7 @@ def _type_for_bound_classes(
     """
 
     def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
+        """Make a codec that chooses by the class of each bound value."""
         codec_of_others = cql_type.build_codec(codecs, version, vectors)
         plain_codec = plain_type.build_codec(codecs, version, vectors)
 

@@ -159,6 +159,7 @@ def _make_subtype(parent: type[_CassandraType], build: _Build, **attributes: obj
         protocol_version: int = DEFAULT_PROTOCOL_VERSION,
         vectors: str = "list",
     ) -> Codec:
+        """Return the codec of the subclass. As a class method, this gets the class first."""
         return build(codecs, protocol_version, vectors)
 
     metaclass: type[Any] = type(parent)
@@ -191,6 +192,7 @@ def _encrypted_type(
     """
 
     def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
+        """Make a codec that encrypts and decrypts, or fails if the server's type is not blob."""
         plain_codec = plain_type.build_codec(codecs, version, vectors)
         if not issubclass(server_type, BytesType):
             server_name = server_type.cql_parameterized_type()
@@ -249,6 +251,7 @@ def _guarded_type(
     """
 
     def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
+        """Make a codec that encodes in clear as long as the policy lacks the column."""
         plain_codec = server_type.build_codec(codecs, version, vectors)
 
         def encode(value: object) -> bytes:
@@ -354,11 +357,9 @@ def _bound_column(column: ColumnMetadata, policy: Encryption, is_complete: bool)
         if element_type is not None:
             list_type = list_of(column.type, element_type)
             return column._replace(type=list_type)
-    return (
-        column
-        if is_complete
-        else column._replace(type=_guarded_type(policy, description, column.type))
-    )
+    if is_complete:
+        return column
+    return column._replace(type=_guarded_type(policy, description, column.type))
 
 
 def list_of(server_type: type[_CassandraType], element_type: type[_CassandraType]) -> CqlType:

@@ -105,7 +105,7 @@ def _check_mapping(payload: object) -> None:
 
 
 def _encoded_key(key: object) -> bytes:
-    """Return the bytes of a payload's key; raises an error if it is no string or too long."""
+    """Return the bytes of a payload's key; raises an error if it is not a string or too long."""
     if not isinstance(key, (str, bytes)):
         raise TypeError(f"a custom payload's keys are str, not {type(key).__name__}: {key!r}")
     name = key if isinstance(key, bytes) else key.encode()

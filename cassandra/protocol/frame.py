@@ -410,6 +410,7 @@ class FrameReader:
         out.append((stream, opcode, flags, body, version))
 
     def _decompress(self, body: bytes) -> bytes:
+        """Return the decompressed body; ProtocolError if no compression was agreed on."""
         if self._compression is None:
             raise ProtocolError(
                 "a compressed body came over a connection that has agreed on no compression"

@@ -120,10 +120,8 @@ def _fetch(
     ):
         # The supervisor removes the directory even if this process is killed.
         supervisor.cleanup(work_directory)
-        pom_path, log_path = (
-            os.path.join(work_directory, "pom.xml"),
-            os.path.join(work_directory, "mvn.log"),
-        )
+        pom_path = os.path.join(work_directory, "pom.xml")
+        log_path = os.path.join(work_directory, "mvn.log")
         with open(pom_path, "w", encoding="utf-8") as stream:
             stream.write(_POM.format(version=version))
         download_directory = os.path.join(work_directory, "jars")

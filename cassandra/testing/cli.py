@@ -384,6 +384,7 @@ def _parser() -> _Parser:
         summary: str,
         takes_node: bool = False,
     ) -> argparse.ArgumentParser:
+        """Add a command with the options --name and, if `takes_node`, the number of a node."""
         command = commands.add_parser(
             command_name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
         )

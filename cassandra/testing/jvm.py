@@ -104,7 +104,7 @@ def check_heap(heap: object) -> str:
     """Return the maximum heap of a node, after checking it.
 
     :param heap: a size in Java's notation, such as "512M".
-    :raises ValueError: if it is no size, or less than the initial heap.
+    :raises ValueError: if it is not a size, or less than the initial heap.
     """
     match = re.fullmatch(r"([1-9]\d*)([kKmMgG])", heap) if isinstance(heap, str) else None
     if match is None:

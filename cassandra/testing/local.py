@@ -632,18 +632,16 @@ class LocalCluster:
     def _remember(self) -> None:
         """Write the state file, from which a later start in the same directory continues."""
         assert self._subnet is not None
+        nodes = []
+        for node in self._nodes.values():
+            # A later start starts all nodes, except those that have left the ring.
+            node_state = node.state if node.state == "decommissioned" else "stopped"
+            nodes.append((node.number, node.location, node_state))
         state = {
             "version": str(self._version),
             "places": self._locations,
             "subnet": self._subnet.number,
-            "nodes": [
-                (
-                    node.number,
-                    node.location,
-                    node.state if node.state == "decommissioned" else "stopped",
-                )
-                for node in self._nodes.values()
-            ],
+            "nodes": nodes,
         }
         with open(os.path.join(self._directory, _STATE_FILE), "w", encoding="utf-8") as stream:
             json.dump(state, stream)

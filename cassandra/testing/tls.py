@@ -245,8 +245,12 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now + valid_from)
             .not_valid_after(now + valid_until)
-            .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+            .add_extension(
+                x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True
+            )
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
         )
         if issuer is None:
             # Python's default contexts verify strictly since 3.13. They require a CA to declare its
@@ -262,12 +266,13 @@ class Authority:
                 encipher_only=False,
                 decipher_only=False,
             )
-            certificate = builder.add_extension(usage, True).sign(key, hashes.SHA256())
+            builder = builder.add_extension(usage, critical=True)
+            certificate = builder.sign(key, hashes.SHA256())
         else:
             issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer._key.public_key())
-            builder = builder.add_extension(issuer_id, False).add_extension(
-                x509.SubjectAlternativeName(list(map(_general_name, names))), False
-            )
+            alternative_names = x509.SubjectAlternativeName(list(map(_general_name, names)))
+            builder = builder.add_extension(issuer_id, critical=False)
+            builder = builder.add_extension(alternative_names, critical=False)
             certificate = builder.sign(issuer._key, hashes.SHA256())
         self._write(file_stem, key, certificate, None if issuer is None else [issuer._certificate])
 

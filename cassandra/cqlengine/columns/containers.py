@@ -117,6 +117,7 @@ class BaseCollectionColumn(Column[T]):
         raise NotImplementedError
 
     def set_column_name(self, name: str) -> None:
+        """Set the name of the attribute, for this column and those of its elements."""
         super().set_column_name(name)
         for column in self.types:
             # An element has no name of its own: errors about it name the column that contains it.
@@ -234,7 +235,8 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
         value = super().validate(value)
         if value is None:
             return None
-        # `_is_set` below also accepts the driver's own set classes.
+        # If `strict` is False, lists and tuples are converted to sets. `_is_set` also accepts the
+        # driver's own set classes.
         accepted_types: tuple[type, ...] = (set, frozenset)
         if not self.strict:
             accepted_types += (list, tuple)
@@ -504,6 +506,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
             return None
 
         def copy_elements(value: Any) -> object:
+            """Copy the elements that have a copier, and keep the others."""
             if value is None:
                 return None
             return tuple(

@@ -138,7 +138,7 @@ def execute_and_commit(
     :param is_insert: True if the write has all values, False if it has only the changed values.
     """
     options = values.options
-    # If the write is added to a batch and the batch fails, it restores this state.
+    # If the write is added to a batch, the batch restores this state when it fails.
     saved_state = None if options.batch is None else SavedState(values)
     yield from execute_write(
         type(instance),

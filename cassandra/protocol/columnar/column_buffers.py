@@ -168,7 +168,7 @@ def _split_cells(body: bytes, offset: int, row_count: int, column_count: int) ->
 
 def build(layout: Layout, cells: Cells) -> ColumnArray:
     """Decode `cells` into a column of `layout`."""
-    # Zero bytes are no value of most types. Make them nulls, since Arrow has nothing else for them.
+    # In most types, zero bytes are not a value. Make them nulls: Arrow has nothing else for them.
     if not layout.empty_is_value:
         cells = [cell or None for cell in cells]
     null_count = cells.count(None)

@@ -302,13 +302,10 @@ class FakeCluster:
         :param rack: its rack.
         :param token: its token; None for the smallest positive token that no node owns.
         """
-        used_tokens = {int(node.tokens[0]) for node in self.nodes}
-        new_token = (
-            token
-            if token is not None
-            else next(number for number in range(1, 1 << 20) if number not in used_tokens)
-        )
-        node = self._start_new(datacenter or self.nodes[0].datacenter, rack, new_token)
+        if token is None:
+            used_tokens = {int(node.tokens[0]) for node in self.nodes}
+            token = next(number for number in range(1, 1 << 20) if number not in used_tokens)
+        node = self._start_new(datacenter or self.nodes[0].datacenter, rack, token)
         self.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
         self.tell("STATUS_CHANGE", "UP", node)
         return node

@@ -79,6 +79,7 @@ class NodeThread:
         outcome: list[Any] = []
 
         def work() -> None:
+            """Call the function on the loop, and wake up the waiting thread."""
             try:
                 outcome.append((True, function(*args)))
             except BaseException as error:  # the caller's thread raises it instead

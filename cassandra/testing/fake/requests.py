@@ -143,6 +143,7 @@ def _query(request: Request, reader: BodyReader) -> None:
 
 
 def _prepare(request: Request, reader: BodyReader) -> None:
+    """Parse the body of a PREPARE."""
     request.query = reader.long_string()
     if request.version >= 5:
         request.query_flags = reader.int32()

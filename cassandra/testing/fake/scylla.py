@@ -28,7 +28,7 @@ class Arrivals:
 
     `by_shard` has the number of requests by shard. `right` counts those at a shard with the
     partition, `wrong_shard` those at another shard of a replica, and `wrong_node` those at a node
-    that is no replica. `payloads` counts the responses that informed the client about a tablet.
+    that is not a replica. `payloads` counts the responses that informed the client about a tablet.
     """
 
     def __init__(self) -> None:

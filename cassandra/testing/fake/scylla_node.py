@@ -114,7 +114,7 @@ class ScyllaNode(FakeNode):
     # -- the handshake -----------------------------------------------------------------------------
 
     def _on_options(self, request: Request) -> Message:
-        # Announce the extensions; see ScyllaDB's docs/dev/protocol-extensions.md.
+        """Answer OPTIONS with ScyllaDB's extensions; see its docs/dev/protocol-extensions.md."""
         scylla = self.scylla
         supported = {
             **self.supported,

@@ -156,4 +156,7 @@ class SegmentReader:
         if crc24(fields) != checksum:
             raise WireError(f"the CRC24 of a frame's header does not match: {header.hex()}")
         number = int.from_bytes(fields, "little")
-        return number & MAX_PAYLOAD, number >> 17 & MAX_PAYLOAD if self._compressed else 0
+        length = number & MAX_PAYLOAD  # 17 bits
+        # Only frames on a compressed connection have the second length.
+        uncompressed_length = number >> 17 & MAX_PAYLOAD if self._compressed else 0
+        return length, uncompressed_length

@@ -379,10 +379,11 @@ def encode_row(
 
 def _unencodable(index: int, column: Column, value: object, fault: Exception) -> Exception:
     """Return the error for a value that cannot be encoded: a TypeError if its type is wrong."""
-    name, kind = column
+    name, cql_type = column
+    type_name = cql_type.name if isinstance(cql_type, Udt) else cql_type
     text = (
-        f"row {index}, column {name} ({kind.name if isinstance(kind, Udt) else kind}): "
-        f"{value!r} ({type(value).__name__}) cannot be encoded"
+        f"row {index}, column {name} ({type_name}): {value!r} ({type(value).__name__}) cannot be "
+        "encoded"
     )
     # `struct.error` means a value of another type, or an int that is out of range.
     if isinstance(fault, (TypeError, AttributeError)) or (

@@ -407,6 +407,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _abandon_tasks(self) -> None:
         """Cancel the tasks that still run after the main coroutine."""
+        # The check for a livelock begins again, because the clean-up needs some turns.
         self._watch_from = (self._clock.now, self.turns)
         # Sort the tasks by their hash, which is their number, so that they are cancelled in the
         # same order in each run.

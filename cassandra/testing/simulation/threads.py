@@ -284,6 +284,7 @@ class SimulatedThreads:
         loop = future.get_loop()
 
         def set_outcome(result: Any, error: BaseException | None) -> None:
+            """Set the result or error on the future. Runs on the loop of the future."""
             if future.done():  # it was cancelled in the meantime
                 return
             if error is None:
@@ -292,6 +293,7 @@ class SimulatedThreads:
                 future.set_exception(error)
 
         def work() -> None:
+            """Call the function in the simulated thread."""
             result, error = None, None
             try:
                 result = function(*arguments)
