@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from cassandra import _build_stamp, _impl
-from tests import elsewhere
+from tests import elsewhere, time_limits
 
 # The implementations to test: "c" means both, and the compiled modules must exist; "python" means
 # only the Python implementation.
@@ -72,6 +72,20 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     Some tests only wait for a silent server, and use no CPU meanwhile.
     """
     return 1 + (yield)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool:
+    """Watch the time of a test without a thread of its own."""
+    time_limits.begin(item, settings)
+    return True
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_timeout_cancel_timer() -> bool:
+    """Stop to watch the time of the test."""
+    time_limits.end()
+    return True
 
 
 @pytest.hookimpl(wrapper=True)
