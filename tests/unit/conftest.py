@@ -21,6 +21,12 @@ __all__ = ["loops", "nothing_is_left_open", "pytest_asyncio_loop_factories", "si
 
 watch()
 
+# Let clusters of tests in real time wait long for answers to their own queries: a busy machine may
+# take more than the default of 2 s to connect. Tests in virtual time keep the default.
+_CONNECTING = vars(ClusterSettings)["control_connection_timeout"]
+_DEFAULT_WAIT = _CONNECTING._default
+_CONNECTING._default = WAIT
+
 # The driver warns once per process if it has no compiled modules. Let it do so in no test:
 # otherwise the first one that connects would find one more record in the log.
 implementation._has_warned = True
@@ -35,7 +41,13 @@ def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Lo
 
 
 @pytest.fixture
-def simulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulated]:
+def default_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let clusters wait for answers to their own queries as those of applications do."""
+    monkeypatch.setattr(_CONNECTING, "_default", _DEFAULT_WAIT)
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch, default_patience: None) -> Iterator[Simulated]:
     """A loop in virtual time, for tests that wait for timeouts, intervals or late answers.
 
     All fake nodes of the test run on it. If a coroutine or its module is marked ``simulated``, it
@@ -51,22 +63,6 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulated]:
     monkeypatch.setattr("tests.unit.simulated.current", simulation)
     yield simulation
     simulation.check()
-
-
-@pytest.fixture(autouse=True)
-def patient_clusters(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let clusters of tests in real time wait long for answers to their own queries.
-
-    A busy machine may take more than the default of 2 s to connect. Tests in virtual time keep the
-    default.
-    """
-    if "simulated" in request.fixturenames or _is_simulated(request.node):
-        yield
-        return
-    setting = vars(ClusterSettings)["control_connection_timeout"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(setting, "_default", WAIT)
-        yield
 
 
 def _is_simulated(item: Any) -> bool:

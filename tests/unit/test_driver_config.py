@@ -35,10 +35,8 @@ from cassandra.policies import (
 )
 from cassandra.testing.fake import FakeCluster, Opcode
 
-
-@pytest.fixture
-def patient_clusters() -> None:
-    """The report has the defaults of applications, so leave them as they are."""
+# The report has the defaults of applications.
+pytestmark = pytest.mark.usefixtures("default_patience")
 
 
 def report_of(**settings: Any) -> dict[str, Any]:

@@ -170,7 +170,7 @@ DEFAULTS: dict[str, Any] = {
     "protocol_version": 5,
     "executor_threads": 2,
     "max_schema_agreement_wait": 10,
-    "control_connection_timeout": WAIT,  # 2 s; the fixture `patient_clusters` makes it longer
+    "control_connection_timeout": WAIT,  # 2 s; tests/unit/conftest.py makes it longer
     "idle_heartbeat_interval": 30,
     "schema_event_refresh_window": 2,
     "topology_event_refresh_window": 10,
