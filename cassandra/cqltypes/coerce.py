@@ -21,6 +21,7 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from cassandra._later_warnings import warn_of_topic
 from cassandra._patterns import pattern
+from cassandra.cqltypes.absent_fields import report_absent
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.codecs.big_numbers import (
     WIDE_CONTEXT,
@@ -48,6 +49,8 @@ from cassandra.util.temporal import (
 )
 
 _Result = TypeVar("_Result")
+
+_ABSENT = object()
 
 # The number that encodes 1970-01-01 as a date (native_protocol_v5.spec, section 5.5).
 DATE_OFFSET = 1 << 31
@@ -672,4 +675,8 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
         what = f"a value of {name} (an object, mapping or sequence of {', '.join(fields)})"
         # Only an enum member can still be valid: convert its value. Anything else is an error.
         return member_or_refuse(udt_items, value, what, name, fields)
-    return [getattr(value, attribute, None) for attribute in attributes]
+    items = [getattr(value, attribute, _ABSENT) for attribute in attributes]
+    if any(item is _ABSENT for item in items):
+        report_absent(value, name, attributes)
+        return [None if item is _ABSENT else item for item in items]
+    return items

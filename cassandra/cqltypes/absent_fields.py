@@ -1,0 +1,64 @@
+"""Warns of objects that lack an attribute for a field of their user-defined type.
+
+Such a field is written as null, as in cassandra-driver. But the attribute may be misspelt.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from cassandra._later_warnings import warn
+
+log = logging.getLogger("cassandra.cqltypes")
+
+# The classes that were reported already, each with its type and the absent attributes.
+_reported: set[tuple[type, str, tuple[str, ...]]] = set()
+_MAX_REPORTED = 1000
+
+
+def report_absent(value: Any, name: str, attributes: Sequence[str]) -> None:
+    """Report the attributes that `value` lacks; each class and type once.
+
+    This is a warning if the object has an attribute of the same letters, such as ``strete`` or
+    ``zipCode`` for the fields ``street`` and ``zip_code``. Otherwise it is only logged: the
+    application may leave the field out deliberately.
+
+    :param value: an object that is written as a value of the type.
+    :param name: the CQL type.
+    :param attributes: the attributes for the fields of the type.
+    """
+    cls = type(value)
+    absent = tuple(attribute for attribute in attributes if not hasattr(value, attribute))
+    key = (cls, name, absent)
+    if key in _reported:
+        return
+    # Forget all when the set is full, so that it does not grow for ever.
+    if len(_reported) >= _MAX_REPORTED:
+        _reported.clear()
+    _reported.add(key)
+    others = {
+        _letters(other): other
+        for other in dir(value)
+        if not other.startswith("_") and other not in attributes
+    }
+    for attribute in absent:
+        similar_name = others.get(_letters(attribute))
+        if similar_name is not None:
+            warn(
+                f"{cls.__name__} has no attribute {attribute!r}, so this field of {name} is "
+                f"written as null; did you mean {attribute!r} by {similar_name!r}?"
+            )
+        else:
+            log.warning(
+                "%s has no attribute %r, so this field of %s is written as null",
+                cls.__name__,
+                attribute,
+                name,
+            )
+
+
+def _letters(attribute: str) -> str:
+    """Return what names that differ by typing or by their style have in common."""
+    return "".join(sorted(attribute.replace("_", "").lower()))
