@@ -88,6 +88,15 @@ class ResultFuture(happy_path.ResultFuture):
 
     if not TYPE_CHECKING:  # type checkers would otherwise allow these uses of the future
 
+        @property
+        def __dict__(self) -> NoReturn:
+            """Raise AttributeError, as futures of asyncio do.
+
+            Otherwise FastAPI sends ``{}`` to its client if a route returns an execution that was
+            not awaited: it takes the content of `vars` for the answer.
+            """
+            raise AttributeError(_NOT_AWAITED)
+
         def __getitem__(self, key: object) -> NoReturn:
             self._keep_quiet()
             raise TypeError(_NOT_AWAITED)

@@ -126,6 +126,19 @@ async def test_an_execution_that_is_not_awaited_has_one_message(
     assert reports == []
 
 
+async def test_an_execution_has_no_content_to_be_sent_as_json(session: aio.Session) -> None:
+    """FastAPI sends the content of `vars` if a route returns an object that it does not know. For
+    an execution that was not awaited, that must be an error and not ``{}``.
+    """
+    execution: Any = session.execute(READ)
+    execution.span = "a listener's own attribute"
+    with pytest.raises(TypeError, match="__dict__"):
+        vars(execution)
+    assert execution.span == "a listener's own attribute"
+    assert "done" in dir(execution)
+    await execution
+
+
 async def test_calls_that_are_not_awaited(session: aio.Session) -> None:
     """`prepare` and `count` are awaited first; the error of the next call says so."""
     call: Any = session.prepare(PREPARED)
