@@ -44,6 +44,7 @@ def add_connection_options(
         metavar="USER",
         help="user name; the password is asked for, unless it is given otherwise",
     )
+    add_option("password", action=_RefusedPassword, dest="_password", help=argparse.SUPPRESS)
     add_option("password-env", metavar="NAME", help="environment variable that has the password")
     add_option("password-file", type=Path, metavar="FILE", help="file that has the password")
     add_option("ssl", action="store_true", help="connect by TLS")
@@ -56,6 +57,18 @@ def add_connection_options(
         help="accept a certificate of another name, from a known CA",
     )
     add_option("cloud-bundle", type=Path, metavar="FILE", help="secure connect bundle, for hosts")
+
+
+class _RefusedPassword(argparse.Action):
+    """Ends the command with advice for ``--password``, which is not an option."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *details: object) -> None:
+        names = [name for name in self.option_strings if name.endswith("password")]
+        parser.error(
+            f"other users of the machine can read the arguments of a command: write "
+            f"{names[0]}-env NAME for a variable of the environment, or {names[0]}-file FILE; or "
+            "leave it out to be asked"
+        )
 
 
 def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[str, Any]:
@@ -145,8 +158,13 @@ _HIGHEST_PORT = 65535
 def _check_host(host: str, prefix: str) -> None:
     """Check that a host is a name or an address alone.
 
-    :raises ValueError: if it has a port, or is a URL.
+    :raises ValueError: if it has a port, is a URL, or has several hosts.
     """
+    if "," in host:
+        hosts = " ".join(part.strip() for part in host.split(",") if part.strip())
+        raise ValueError(
+            f"host {host!r} is a list: write {f'--{prefix}hosts ' if prefix else ''}{hosts}"
+        )
     address, has_scheme, rest = host.partition("://")
     if has_scheme:
         address = rest.partition("/")[0]

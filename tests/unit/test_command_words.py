@@ -115,6 +115,10 @@ def test_errors_of_the_testing_command_name_options(
     [
         ("10.0.0.1:9042", "host '10.0.0.1:9042' has a port: write 10.0.0.1 --port 9042"),
         ("[::1]:9042", "host '[::1]:9042' has a port: write ::1 --port 9042"),
+        ("n1,n2", "host 'n1,n2' is a list: write n1 n2\n"),
+        ("n1 --user u --password p", "arguments of a command: write --password-env NAME for"),
+        ("n1 --user u --password=p", "arguments of a command: write --password-env NAME for"),
+        ("n1 --user u --password", "argument --password: expected one argument"),
         ("http://n1:80/path", "host 'http://n1:80/path' is a URL: write n1 --port 80"),
         ("http://n1", "host 'http://n1' is a URL: write n1\n"),
         ("n1 --port 0", "--port must be a number from 1 to 65535, but is 0"),
