@@ -597,6 +597,9 @@ def _describe_timeout(endpoint: EndPoint, connection: Connection, timeout: float
         )
     if not connection.is_connected:
         return f"{endpoint} did not accept a connection"
+    if not connection.received_anything and connection.answered_before:
+        # The port and TLS were right for earlier connections, so they are not the cause.
+        return f"{endpoint} accepted the connection and did not answer: the process hangs"
     if not connection.received_anything and connection.tls is not None:
         return (
             f"{endpoint} completed the TLS handshake and then said nothing: does the process hang, "

@@ -259,6 +259,10 @@ ACCEPTED = "db.example:9042 accepted the connection"
             "without TLS where none is configured?",
         ),
         (
+            {"is_connected": True, "answered_before": True},
+            f"{ACCEPTED} and did not answer: the process hangs",
+        ),
+        (
             {"is_reached": True, "is_connected": True, "received_anything": True},
             f"{ACCEPTED}, but did not complete the handshake",
         ),
@@ -289,7 +293,11 @@ def test_silence_after_the_tls_handshake_is_not_put_down_to_missing_tls() -> Non
     TLS.
     """
     connection: Any = SimpleNamespace(
-        is_reached=True, is_connected=True, received_anything=False, tls=object()
+        is_reached=True,
+        is_connected=True,
+        received_anything=False,
+        answered_before=False,
+        tls=object(),
     )
     assert handshake._describe_timeout(ENDPOINT, connection, 5.0) == (
         "db.example:9042 completed the TLS handshake and then said nothing: does the process hang, "
