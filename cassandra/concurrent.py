@@ -50,6 +50,12 @@ _Number = TypeVar("_Number")
 
 log = logging.getLogger("cassandra.concurrent")
 
+_NOT_SENT = (
+    "a generator of execute_concurrent was not read to its end before its session was shut down: the "
+    "statements that were not sent yet are lost. Read all of its results, or leave "
+    "results_generator=True out"
+)
+
 
 class CallbackFuture(Protocol):
     """The methods of a `ResponseFuture` that this module uses. Sessions that applications use in
@@ -454,6 +460,7 @@ class _Run:
                 for _, outcome in self.outcomes():
                     # Stop when the session is closed: the iterable of statements may be endless.
                     if isinstance(outcome, ConnectionShutdown):
+                        log.warning(_NOT_SENT)
                         return
             except Exception:
                 log.exception("the statements of a generator that was dropped could not be read")

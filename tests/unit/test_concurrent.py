@@ -303,6 +303,26 @@ def test_dropping_a_results_generator_sends_its_remaining_statements(
     assert counting.requested == list(range(100))
 
 
+def test_statements_that_are_lost_with_the_session_are_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Statements after the first ones are sent as the results are read, or after the generator was
+    dropped. If the session is closed before, they cannot be sent any more.
+    """
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        insert = session.prepare("INSERT INTO t (a) VALUES (?)")
+        unread = execute_concurrent_with_args(
+            session, insert, [()] * 100, concurrency=2, results_generator=True
+        )
+    assert caplog.messages == []
+    del unread
+    for thread in background():
+        thread.join(WAIT)
+    (message,) = caplog.messages
+    assert "the statements that were not sent yet are lost. Read all of its results" in message
+
+
 def test_an_error_in_a_generator_stops_sending() -> None:
     sent_numbers: list[int] = []
 
