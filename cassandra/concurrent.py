@@ -51,8 +51,8 @@ _Number = TypeVar("_Number")
 log = logging.getLogger("cassandra.concurrent")
 
 _NOT_SENT = (
-    "a generator of execute_concurrent was not read to its end before its session was shut down: the "
-    "statements that were not sent yet are lost. Read all of its results, or leave "
+    "a generator of execute_concurrent was not read to its end before its session was shut down: "
+    "the statements that were not sent yet are lost. Read all of its results, or leave "
     "results_generator=True out"
 )
 
