@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import many_rows_advice
+from cassandra._imports import Deferred
 from cassandra._patterns import pattern
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqltypes.failures import without_compiled_frames
@@ -18,9 +19,13 @@ if TYPE_CHECKING:
     from cassandra import bases
     from cassandra.policies.retry import RetryPolicy
     from cassandra.protocol.bind import ValuesBlock
+    from cassandra.query import conversions
     from cassandra.query.prepared import PreparedStatement
 else:
     from cassandra._impl import bases
+
+    # Imported at the first error: most applications never need it.
+    conversions = Deferred("cassandra.query.conversions")
 
 
 class BoundStatement(Statement, bases.BoundBase):
@@ -237,6 +242,13 @@ _MATRIX_ERRORS = pattern(
 )
 
 
+# Errors for the bytes of an array in the place of a vector of floats. Other drivers return blobs as
+# such objects.
+_PACKED_VECTORS = pattern(
+    r"\((?:bytearray|memoryview)\) has (\d+) elements, vector<float, \d+> takes (\d+)"
+)
+
+
 def _advice_for(message: str, query: str) -> str:
     """Return advice for a common mistake that `message` does not explain; "" for any other.
 
@@ -258,7 +270,10 @@ def _advice_for(message: str, query: str) -> str:
         for class_name, replacement in _REPLACEMENTS_FOR_VECTORS.items():
             if f"({class_name}) is not" in message:
                 return f"; write {replacement}"
-    if "(str) is not a collection of elements for " in message:
+    packed = _PACKED_VECTORS.search(message)
+    if packed is not None and int(packed[1]) == 4 * int(packed[2]):
+        return f"; write {_REPLACEMENTS_FOR_VECTORS['bytes']}"
+    if "'[" not in message and "(str) is not a collection of elements for " in message:
         return "; a single text is written as a list, [value], or as a set, {value}"
     if "(timedelta) is not a cassandra.util.Duration" in message:
         return (
@@ -283,7 +298,7 @@ def _advice_for(message: str, query: str) -> str:
         )
     if "(dict) is not" in message:
         return "; a row of named values is passed as it is, not inside a list or tuple"
-    return ""
+    return conversions.advice_on_conversion(message)
 
 
 BoundStatement.__module__ = "cassandra.query"

@@ -212,10 +212,28 @@ def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
             f"this one has {array.ndim} and the type {array.dtype}"
         )
     if array.shape[1] != len(columns):
-        raise ValueError(f"an array of {array.shape[1]} columns for {len(columns)} bind markers")
+        raise ValueError(
+            f"an array of {array.shape[1]} columns for {len(columns)} bind markers"
+            f"{advice_on_matrix(array, columns)}"
+        )
     if array.shape[0] == 0:
         return ()
     return TableRows(columns, [array[:, index] for index in range(len(columns))], array_values)
+
+
+def advice_on_matrix(array: Array, columns: Columns) -> str:
+    """Return advice for an array of two dimensions whose rows are vectors of a column; "" for any
+    other array.
+
+    :param columns: the columns that are written.
+    """
+    for column in columns:
+        if getattr(column.type, "vector_size", None) == array.shape[1]:
+            return (
+                f": if its rows are the vectors of {column.name!r}, write a mapping of columns, "
+                f"{{'id': ids, {column.name!r}: array}}"
+            )
+    return ""
 
 
 # -- Arrow -----------------------------------------------------------------------------------------

@@ -408,6 +408,11 @@ class TestTables:
         assert self.bound(numpy.array([[1.0, NAN]]), k=Int32Type, v=Int32Type) == [[1, None]]
         with pytest.raises(ValueError, match="3 columns for 2 bind markers"):
             self.bound(numpy.zeros((2, 3)), k=Int32Type, x=DoubleType)
+        advice = r"4 columns for 2 .* of 'v', write a mapping of columns, {'id': ids, 'v': array}"
+        with pytest.raises(ValueError, match=advice):
+            self.bound(
+                numpy.zeros((2, 4)), k=Int32Type, v=lookup_casstype("VectorType(FloatType, 4)")
+            )
         with pytest.raises(ValueError, match="this one has 1"):
             self.bound(numpy.zeros(3))
 

@@ -218,6 +218,16 @@ def test_values_of_another_form_get_advice(cql_type: Any, value: Any, advice: st
         BoundStatement(statement_of(a=cql_type)).bind((value,))
 
 
+@pytest.mark.parametrize("packed_type", [bytearray, memoryview])
+def test_the_bytes_of_a_vector_get_advice(packed_type: Any) -> None:
+    """Other drivers return blobs as memoryviews. Of 8 bits each, they are elements of a vector."""
+    with pytest.raises(ValueError, match=r"write numpy\.frombuffer\(value, 'float32'\)"):
+        vector_statement().bind((packed_type(b"x" * 12),))
+    with pytest.raises(ValueError, match="has 4 elements") as refused:
+        vector_statement().bind((packed_type(b"x" * 4),))
+    assert "frombuffer" not in str(refused.value)
+
+
 def test_a_large_matrix_gets_the_same_advice_as_a_small_one() -> None:
     numpy = pytest.importorskip("numpy")
     for shape in ((1, 3), (2, 384)):

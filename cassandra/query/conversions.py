@@ -1,0 +1,71 @@
+"""Says for a value of a wrong class which expression converts it: advice for error messages.
+
+The errors of codecs are texts such as ``5 (int) is not text (str)``. They are made by compiled code
+too, so we find out the class from the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Each item is the pattern of an error, and the expression to write in place of the value. The
+# first pattern that matches is used.
+_EXPRESSIONS = (
+    # The markers of USING TTL and USING TIMESTAMP have these names.
+    (
+        r'column "\[timestamp\]".*\((?:datetime|Timestamp)\) is not an integer',
+        "int(value.timestamp() * 1_000_000) for microseconds, of a datetime with a time zone",
+    ),
+    (r'column "\[ttl\]".*\(float\d*\) is not an integer', "a whole number of seconds"),
+    (r"\((?:bytes|bytes_|bytearray)\) is not text ", "value.decode()"),
+    (r"\((?:datetime|date|time|Timestamp)\) is not text ", "value.isoformat()"),
+    (r"\((?:float|bool|Decimal|UUID|(?:u?int|float)\d*)\) is not text ", "str(value)"),
+    (r"'[+-]?\d+' \(str_?\) is not an integer", "int(value)"),
+    (r"'[+-]?[\d.]+(?:[eE][+-]?\d+)?' \(str_?\) is not a number", "float(value)"),
+    (
+        r"'(?:true|false|True|False|TRUE|FALSE)' \(str_?\) is not a boolean",
+        "value.lower() == 'true'",
+    ),
+    (r"\b[01]\.0\)? \((?:float|float64)\) is not a boolean", "bool(value)"),
+    (r"'0x[0-9a-fA-F.]*' \(str\) is not bytes", "bytes.fromhex(value[2:])"),
+    (r"\(str\) is not bytes", "value.encode()"),
+    (r"\(bytes\) is not a UUID", "uuid.UUID(bytes=value)"),
+    (r"\(complex\d*\) is not a (?:real )?number", "value.real, or store both parts"),
+    (r"\(float(?:16|32)\) is not a decimal", "Decimal(str(value))"),
+    (r"\(Period\) is not ", "value.to_timestamp()"),
+    (r"\(datetime64\) is not a datetime", "value.astype('datetime64[us]').item()"),
+    (r"\(datetime64\) is not a date", "value.astype('datetime64[D]').item()"),
+    (r"\(timedelta64\) is not a time ", "value.astype('timedelta64[ns]').astype('int64')"),
+    (
+        r"\(timedelta64\) is not a cassandra.util.Duration",
+        "Duration(0, 0, int(value.astype('timedelta64[ns]').astype('int64')))",
+    ),
+    (
+        r"\(Timedelta\) is not a cassandra.util.Duration",
+        "Duration(0, value.days, value.seconds * 10**9 + value.microseconds * 1000 + "
+        "value.nanoseconds)",
+    ),
+    (r"\(timedelta\) is not a time ", "(datetime.datetime.min + value).time()"),
+    (r"\(Timedelta\) is not a time ", "value.value for nanoseconds"),
+    (r"\((?:datetime|Timestamp)\) is not a time ", "value.time()"),
+    # The JSON of a collection or a user-defined type, or the beginning of a longer one.
+    (r"'\{.*\(str\) is not a (?:mapping|value of)", "json.loads(value)"),
+    (r"'\[.*\(str\) is not a collection of elements ", "json.loads(value)"),
+)
+
+
+def advice_on_conversion(message: str) -> str:
+    """Return advice for a value of a wrong class, such as ``; write str(value)``; "" for others.
+
+    :param message: the message of a codec's error.
+    """
+    # In Python, a NaN is a number; in the rows of a frame, it stands for a value that is missing.
+    if re.search(r"\bnan\)? \(float\d*\) is not (?!a number|a real number)", message):
+        return (
+            "; the rows of a pandas frame have NaN for values that are missing: write "
+            "session.load(table, frame), or None in place of NaN"
+        )
+    for error, expression in _EXPRESSIONS:
+        if re.search(error, message):
+            return f"; write {expression}"
+    return ""

@@ -1,0 +1,108 @@
+"""Values of a wrong class get an error with the expression that converts them."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra.cqltypes import (
+    BooleanType,
+    BytesType,
+    DecimalType,
+    DoubleType,
+    DurationType,
+    Int32Type,
+    ListType,
+    MapType,
+    SimpleDateType,
+    TimestampType,
+    TimeType,
+    UserType,
+    UTF8Type,
+    UUIDType,
+)
+from cassandra.query import BoundStatement
+from tests.unit.query.test_bound import statement_of
+
+
+def test_values_of_a_wrong_class_get_the_expression_that_converts_them() -> None:
+    numpy = pytest.importorskip("numpy")
+    pandas = pytest.importorskip("pandas")
+    address = UserType.make_udt_class("ks", "address", ("street",), (UTF8Type,))
+    ints, counts = ListType.apply_parameters([Int32Type]), MapType.apply_parameters([UTF8Type] * 2)
+    moment = numpy.datetime64("2026-01-02T03:04:05")
+    delay = numpy.timedelta64(5, "ns")
+    an_hour = datetime.timedelta(hours=1)
+    for cql_type, value, expression in (
+        (UTF8Type, 5, "str(value)"),
+        (UTF8Type, numpy.int64(5), "str(value)"),
+        (UTF8Type, uuid.UUID(int=5), "str(value)"),
+        (UTF8Type, b"x", "value.decode()"),
+        (UTF8Type, datetime.date(2026, 1, 2), "value.isoformat()"),
+        (ListType.apply_parameters([UTF8Type]), [5], "str(value)"),
+        (Int32Type, "-5", "int(value)"),
+        (DoubleType, "1.5e3", "float(value)"),
+        (BooleanType, "True", "value.lower() == 'true'"),
+        (BooleanType, 1.0, "bool(value)"),
+        (BytesType, "0x00ff", "bytes.fromhex(value[2:])"),
+        (BytesType, "x", "value.encode()"),
+        (UUIDType, b"x" * 16, "uuid.UUID(bytes=value)"),
+        (DoubleType, 1j, "value.real, or store both parts"),
+        (DoubleType, numpy.complex64(1j), "value.real, or store both parts"),
+        (DecimalType, numpy.float32(0.5), "Decimal(str(value))"),
+        (TimestampType, moment, "value.astype('datetime64[us]').item()"),
+        (SimpleDateType, moment, "value.astype('datetime64[D]').item()"),
+        (SimpleDateType, pandas.Period("2026-01"), "value.to_timestamp()"),
+        (TimeType, delay, "value.astype('timedelta64[ns]').astype('int64')"),
+        (TimeType, an_hour, "(datetime.datetime.min + value).time()"),
+        (TimeType, pandas.Timedelta(an_hour), "value.value for nanoseconds"),
+        (TimeType, datetime.datetime(2026, 1, 2, 3), "value.time()"),
+        (
+            DurationType,
+            delay,
+            "Duration(0, 0, int(value.astype('timedelta64[ns]').astype('int64')))",
+        ),
+        (counts, '{"a": "b"}', "json.loads(value)"),
+        (counts, '{"a": "' + "b" * 500 + '"}', "json.loads(value)"),
+        (address, '{"street": "x"}', "json.loads(value)"),
+        (ints, "[1, 2]", "json.loads(value)"),
+    ):
+        with pytest.raises((TypeError, ValueError)) as refused:
+            BoundStatement(statement_of(a=cql_type)).bind((value,))
+        assert str(refused.value).endswith(f"; write {expression}")
+    # These expressions give a value that the column takes.
+    for cql_type, value in (
+        (TimestampType, moment.astype("datetime64[us]").item()),
+        (TimestampType, numpy.datetime64("NaT").astype("datetime64[us]").item()),
+        (SimpleDateType, moment.astype("datetime64[D]").item()),
+        (TimeType, delay.astype("timedelta64[ns]").astype("int64")),
+        (TimeType, (datetime.datetime.min + an_hour).time()),
+        (TimeType, pandas.Timedelta(an_hour).value),
+        (DecimalType, decimal.Decimal(str(numpy.float32(0.5)))),
+    ):
+        BoundStatement(statement_of(a=cql_type)).bind((value,))
+
+
+def test_times_to_live_and_write_times_of_a_wrong_class_get_advice() -> None:
+    moment = datetime.datetime(2026, 1, 2)
+    for name, value, advice in (
+        ("[timestamp]", moment, r"write int\(value\.timestamp\(\) \* 1_000_000\) for micro"),
+        ("[ttl]", 1.5, "write a whole number of seconds"),
+        ("[ttl]", datetime.timedelta(1), r"write int\(value\.total_seconds\(\)\)"),
+    ):
+        with pytest.raises(TypeError, match=advice):
+            BoundStatement(statement_of(**{name: Int32Type})).bind((value,))
+
+
+@pytest.mark.parametrize("cql_type", [UTF8Type, Int32Type, BooleanType, UUIDType])
+def test_nan_in_the_place_of_a_missing_value_gets_advice(cql_type: Any) -> None:
+    numpy = pytest.importorskip("numpy")
+    for nan in (float("nan"), numpy.float64("nan")):
+        with pytest.raises(
+            TypeError, match=r"NaN for values that are missing: write session\.load"
+        ):
+            BoundStatement(statement_of(a=cql_type)).bind((nan,))
