@@ -34,7 +34,7 @@ from cassandra.bulk.units import RowUnits
 from cassandra.protocol.records import is_record
 from cassandra.query.batch import bind_rows
 from cassandra.query.prepared import PreparedStatement
-from cassandra.query.tables.rows import is_array, rows_of
+from cassandra.query.tables.rows import advice_on_matrix, is_array, rows_of
 
 if TYPE_CHECKING:
     from cassandra.bulk import grouping
@@ -234,6 +234,7 @@ class Binder:
                 raise ValueError(
                     f"an array of {source.shape[1]} columns, and {self._width} columns are "
                     f"written: {', '.join(self._names_in_order())}"
+                    f"{advice_on_matrix(source, self._columns)}"
                 )
             source = source[:, list(self._order)]
         if chunk.source is None:
@@ -343,9 +344,12 @@ class Binder:
         if len(row) == self._width:
             return row if self._is_in_order else [row[index] for index in self._order]
         if self.is_closed or not self._is_in_order:
+            instead = "columns=[...] names others"
+            if row and all(type(value) is str for value in row):
+                instead = f"{instead}; {_ADVICE_ON_STRINGS}"
             raise ValueError(
                 f"it has {len(row)} values, and {self._width} columns are written: "
-                f"{', '.join(self._names_in_order())}; columns=[...] names others"
+                f"{', '.join(self._names_in_order())}; {instead}"
             )
         return row
 
@@ -694,11 +698,13 @@ def _advise_for_strings(error: Exception, row: Any) -> bool:
     )
     if not has_only_strings or not isinstance(error, TypeError):
         return False
-    return _add_advice(
-        error,
-        "all values of this row are strings. A load converts the strings of files alone: pass "
-        "the name of the file, or convert the values",
-    )
+    return _add_advice(error, _ADVICE_ON_STRINGS)
+
+
+_ADVICE_ON_STRINGS = (
+    "all values of this row are strings. A load converts the strings of files alone: pass the name "
+    "of the file, or convert the values"
+)
 
 
 def _add_advice(error: Exception, advice: str) -> bool:

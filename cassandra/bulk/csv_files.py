@@ -104,6 +104,13 @@ def _line_of_quote(text: str, line: int, delimiter: str, quote: str) -> int:
     return _first_lines([[text[:offset]]], line - 1)[1] - 1
 
 
+def _advice_on_quotes(text: str) -> str:
+    """Return advice for a row that the csv module rejects; "" without advice."""
+    if '\\"' in text:
+        return ': a quote inside a field is written twice, "", and not as \\"'
+    return ""
+
+
 class _Rows:
     """Rows of strings, read by the csv module.
 
@@ -191,7 +198,7 @@ class _Rows:
             # The lines after the last good row are those of the row that the csv module rejected.
             text = "".join(self._lines[first_lines[-1] - previous_line - 1 :])
             if not str(csv_error).startswith(_UNCLOSED):
-                rows.append(_UnreadableRow(str(csv_error), text))
+                rows.append(_UnreadableRow(f"{csv_error}{_advice_on_quotes(text)}", text))
                 return rows, first_lines
             # The rows before the unclosed quote are good. Return them; the next call raises the
             # error.

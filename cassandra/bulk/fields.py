@@ -104,6 +104,10 @@ def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
             " (if the columns of the frame have several levels, write frame.columns = "
             "['_'.join(names) for names in frame.columns])"
         )
+    if names[0].startswith("sep="):
+        return " (the first line, sep=, is for Excel alone: delete it)"
+    if names[0].lstrip().startswith("#"):
+        return " (a load does not skip comments: delete the lines before the names)"
     for delimiter in (";", "\t", "|"):
         # A name with such a character is probably a whole line that was not split.
         if name.count(delimiter):

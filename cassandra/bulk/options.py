@@ -265,6 +265,7 @@ _INSTEAD = {
         ("usecols", "include_columns", "fields"),
         "write columns=['id', 'name'], or columns={'field': 'column'}",
     ),
+    **dict.fromkeys(("mapping", "rename", "column_mapping"), "write columns={'field': 'column'}"),
     **dict.fromkeys(("names", "column_names"), "write header=['id', 'name']"),
     **dict.fromkeys(
         ("chunksize", "chunk_size", "low_memory"),

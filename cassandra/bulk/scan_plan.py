@@ -223,6 +223,7 @@ _QUOTED = re.compile(
 )
 _PERCENT_MARKER = re.compile(r"%s|%\(\w+\)s")
 _LIMIT = re.compile(r"(\bper\s+partition\s+)?\blimit\b", re.IGNORECASE)
+_SEARCH = re.compile(r"\border\s+by\b.*\bann\s+of\b", re.IGNORECASE | re.DOTALL)
 _GROUPS = re.compile(r"\bgroup\s+by\b", re.IGNORECASE)
 _CALLS = re.compile(r"([\w.]+)\s*\(")
 _AGGREGATES = frozenset({"count", "min", "max", "avg", "sum"})
@@ -236,9 +237,14 @@ def _is_condition(selectors: str) -> bool:
 
 
 def _refuse_limit(where: str) -> None:
-    """Raise ValueError for a LIMIT: a scan has a SELECT for each token range, and the LIMIT would
-    apply to each of them.
+    """Raise ValueError for a LIMIT, or for a search by a vector, which needs a LIMIT: a scan has a
+    SELECT for each token range, and the LIMIT would apply to each of them.
     """
+    if _SEARCH.search(_QUOTED.sub("''", where)) is not None:
+        raise ValueError(
+            "where searches by a vector, which a scan cannot do: write session.execute('SELECT ... "
+            f"ORDER BY column ANN OF ? LIMIT n', (vector,)); where is {where!r}"
+        )
     # PER PARTITION LIMIT is right: a partition lies in one range.
     if any(not per_partition for per_partition in _LIMIT.findall(_QUOTED.sub("''", where))):
         raise ValueError(

@@ -479,6 +479,15 @@ def _check_row(row: Any) -> None:
             f"an item of the source is a {type(row).__name__}, and not a row: write "
             "for frame in frames: session.load(table, frame)"
         )
+    if type(row) in (int, float, bool):
+        raise TypeError(
+            f"a row is {row!r}: write [row] for one row, and [(value,), ...] for rows of one value"
+        )
+    if type(row) is tuple and len(row) == 2 and is_frame(row[1]):
+        raise TypeError(
+            "a row is a pair of a label and a frame, as of frame.groupby(): write "
+            "session.load(table, frame), or for _, part in groups: session.load(table, part)"
+        )
     # A pandas Series has the names of the columns in its index.
     if type(row) is tuple and len(row) == 2 and hasattr(row[1], "iloc"):
         raise TypeError(

@@ -122,10 +122,12 @@ def table_of(
     if table is None and with_views:
         table = keyspace_metadata.views.get(name)
     if table is None:
-        raise ValueError(
-            f"keyspace {keyspace!r} has no table {name!r}"
-            f"{_similar_name_hint(name, keyspace_metadata.tables)}"
-        )
+        hint = _similar_name_hint(name, keyspace_metadata.tables)
+        # CQL makes names without quotes lower case, and so do we.
+        quoted = next((each for each in keyspace_metadata.tables if each.lower() == name), None)
+        if quoted is not None:
+            hint = f" (a name with capitals is written in double quotes, '\"{quoted}\"')"
+        raise ValueError(f"keyspace {keyspace!r} has no table {name!r}{hint}")
     return table
 
 

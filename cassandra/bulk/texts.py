@@ -294,21 +294,38 @@ def _parsed(text: str) -> object:
     try:
         return parsed_json(text)
     except ValueError as error:
-        # NumPy writes arrays without commas, and str() of a list of texts has single quotes.
-        if _NUMBERS_OF_NUMPY.fullmatch(text):
-            advice = "; these are numbers as NumPy prints them: write json.dumps(array.tolist())"
-        elif "'" in text:
-            advice = "; this is how Python prints a value: write json.dumps(value)"
-        else:
-            advice = ""
         raise ValueError(
             f"{short_repr(text)} is not JSON, as collections, tuples, user-defined types and "
-            f"vectors are written: {error}{advice}"
+            f"vectors are written: {error}{_advice_on_json(text)}"
         ) from None
 
 
+def _advice_on_json(text: str) -> str:
+    """Return what to write in place of a text that is not JSON; "" without advice."""
+    if _OMITTED_NUMBERS.search(text) is not None:
+        return "; numbers were left out where NumPy printed ...: write json.dumps(array.tolist())"
+    if _NUMBERS_OF_NUMPY.fullmatch(text) is not None:
+        return "; these are numbers as NumPy prints them: write json.dumps(array.tolist())"
+    if text.lstrip().startswith(("tensor(", "array(")):
+        return "; this is how arrays are printed: write json.dumps(array.tolist())"
+    if _NUMBERS_WITHOUT_BRACKETS.fullmatch(text) is not None:
+        return "; a list of JSON is written in brackets, [1, 2]"
+    if _SET_OF_PYTHON.fullmatch(text) is not None:
+        return "; this is how Python prints a set: write json.dumps(list(value))"
+    # str() of a list of texts has single quotes.
+    if _WORDS_OF_PYTHON.search(text) is not None:
+        return "; this is how Python prints a value: write json.dumps(value)"
+    return ""
+
+
 # Numbers in brackets with blanks between them.
-_NUMBERS_OF_NUMPY = re.compile(r"\s*\[\s*[-+.\deE]+(?:\s+[-+.\deE]+)*\s*\]\s*")
+_NUMBERS_OF_NUMPY = re.compile(r"\s*\[\s*[-+.\deE]+(?:\s+[-+.\deE]+)+\s*\]\s*")
+_OMITTED_NUMBERS = re.compile(r"\d\.?\s+\.\.\.\s+[-+]?\d")
+_NUMBERS_WITHOUT_BRACKETS = re.compile(
+    r"\s*[-+]?[.\d][-+.\deE]*(?:\s*,\s*[-+]?[.\d][-+.\deE]*)+\s*"
+)
+_SET_OF_PYTHON = re.compile(r"\s*(?:set\(\)|\{[^:]+\})\s*", re.DOTALL)
+_WORDS_OF_PYTHON = re.compile(r"'|\b(?:None|True|False|nan|inf)\b")
 
 
 def _scalar_reader(type_name: str, read: Reader) -> Reader:

@@ -434,6 +434,9 @@ def test_rows_of_strings_get_advice(binder: Binder) -> None:
         ({"p": "a", "c": "1"}, True),
         (("a", "1", None, 2), False),
         (["a", "1", "s", "2"], True),
+        # The names of `csv.reader`, or a row of it, with fewer values than the table has columns.
+        (["p", "c", "r"], True),
+        (["a", 1, "r"], False),
         ((), False),
     ):
         ((_, error),) = bound(binder, row).failures

@@ -502,6 +502,13 @@ def test_a_null_between_blanks_is_no_null_if_the_column_is_encrypted_text(files:
     assert rows == [(1, " NULL"), (2, None)]
 
 
+def test_quotes_with_backslashes_get_advice(files: Files) -> None:
+    rows = files.read('id,name\n1,"a\\"b"\n2,"a""b"\n3,"a"b\n')
+    assert str(rows[0]).endswith('a quote inside a field is written twice, "", and not as \\"')
+    assert rows[1] == (2, 'a"b')
+    assert "written twice" not in str(rows[2])
+
+
 def test_a_row_that_was_not_split_suggests_the_delimiter(files: Files) -> None:
     """If a row has one field, and another delimiter would split it into the right number, the error
     says so.

@@ -195,6 +195,8 @@ def test_integers_and_booleans_are_refused_as_dates() -> None:
         (" id", r"columns=\{' id': 'id'\}"),
         ("nmae", "did you mean 'name'"),
         ("", r"if each line ends with a delimiter, write ignore=\[''\]"),
+        ("sep=;", "the first line, sep=, is for Excel alone: delete it"),
+        ("# people", "a load does not skip comments: delete the lines"),
         ("('id', 'x')", "several levels, write frame.columns = "),
         ("17", r"if these are the values of a row, write header=False"),
         ("2026-11-23 12:30", "write header=False"),

@@ -40,6 +40,7 @@ def test_load_settings_have_the_fields_of_load_options() -> None:
         ({"consistency_level": True}, ValueError, "there is no consistency level True"),
         ({"consistency_level": "SERIAL"}, ValueError, "for reads and conditions, and not for wri"),
         ({"sep": ";"}, TypeError, "load has no option 'sep'; write delimiter=';'"),
+        ({"mapping": {"a": "b"}}, TypeError, "write columns={'field': 'column'}"),
         ({"batch_size": 5}, TypeError, "requests are sized by themselves: batch= says"),
         ({"on_bad_lines": "skip"}, TypeError, "write max_errors=None and failed_rows="),
         ({"restart": True}, ValueError, "restart is for loads with a checkpoint"),

@@ -158,6 +158,13 @@ def test_a_limit_of_each_range_is_refused(session: Session, where: str) -> None:
         plan(session, None, where, *parameters)
 
 
+def test_a_search_by_a_vector_is_refused(session: Session) -> None:
+    """A server would ask for a LIMIT, which a scan refuses."""
+    for where in ("c0 > 1 ORDER BY v ANN OF ?", "c0 > 1\norder by v ann\nof [1, 2] LIMIT 5"):
+        with pytest.raises(ValueError, match=r"a scan cannot do: write session\.execute\('SELECT"):
+            plan(session, None, where, *[[1, 2]] * where.count("?"))
+
+
 def test_what_applies_to_partitions_and_quoted_words_is_accepted(session: Session) -> None:
     """A partition is in one token range, so its limits and aggregates are right.
 

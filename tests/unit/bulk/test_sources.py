@@ -390,6 +390,17 @@ def test_frames_among_rows_are_refused() -> None:
         read(iter([frame, frame]))
     with pytest.raises(TypeError, match=r"iterrows\(\): write session\.load\(table, frame\)"):
         read(frame.iterrows())
+    with pytest.raises(TypeError, match=r"groupby\(\): write .* part in groups: session\.load"):
+        read(frame.groupby("id"))
+
+
+def test_numbers_among_rows_are_refused() -> None:
+    """The values of one row, or of one column, are not rows."""
+    for source in ((1, "a", 2.5), [2.5, 1], iter([True])):
+        with pytest.raises(
+            TypeError, match=r"write \[row\] for one row, and \[\(value,\), \.\.\.\]"
+        ):
+            read(source)
 
 
 def test_files_that_pandas_reads() -> None:

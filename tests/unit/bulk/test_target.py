@@ -250,6 +250,10 @@ def test_a_table_is_named_by_a_string_that_is_no_statement() -> None:
             table_of(metadata, query, "ks")
     with pytest.raises(ValueError, match=r"has no table 'ordrs'; did you mean 'orders'\?"):
         table_of(metadata, "ordrs", "ks")
+    keyspace.tables["Paid"] = ORDERS
+    for name in ("Paid", "ks.Paid"):
+        with pytest.raises(ValueError, match=r"no table 'paid' .* in double quotes, '\"Paid\"'"):
+            table_of(metadata, name, "ks")
     with pytest.raises(ValueError, match="has no table 'by_day'"):
         table_of(metadata, "by_day", "ks")
     assert table_of(metadata, "by_day", "ks", with_views=True) is view
