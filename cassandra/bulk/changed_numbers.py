@@ -21,7 +21,7 @@ from cassandra._later_warnings import warn
 from cassandra.bulk.lost_times import value_in_row
 from cassandra.query.tables.rows import is_array
 
-# How many values of a chunk to look at: numbers such as 0.5 are exact, and tell nothing.
+# How many values of a chunk to look at: numbers such as 0.5 are exact, and show nothing.
 ROWS = 100
 
 # The CQL types whose columns are checked.

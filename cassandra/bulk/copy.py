@@ -260,14 +260,15 @@ class _Copy:
     def _query(self, target: TableMetadata, names: Sequence[str]) -> str:
         """Return the INSERT of these columns, with TTL and write time if they are kept."""
         table = f"{protect_name(target.keyspace_name)}.{protect_name(target.name)}"
-        using = " AND ".join(
-            f"{'TIMESTAMP' if function == 'WRITETIME' else function} ?"
+        columns = ", ".join(map(protect_name, names))
+        markers = ", ".join("?" * len(names))
+        query = f"INSERT INTO {table} ({columns}) VALUES ({markers})"
+        # A SELECT reads the write time by the function WRITETIME, and USING sets it as TIMESTAMP.
+        using = [
+            "TIMESTAMP ?" if function == "WRITETIME" else f"{function} ?"
             for function in self._kept_functions
-        )
-        return (
-            f"INSERT INTO {table} ({', '.join(map(protect_name, names))}) "
-            f"VALUES ({', '.join('?' * len(names))})" + (f" USING {using}" if using else "")
-        )
+        ]
+        return f"{query} USING {' AND '.join(using)}" if using else query
 
     def rows_by_statement(self, page: Page, age: float) -> list[tuple[Any, list[Row]]]:
         """Return [(prepared statement, rows)] that write the rows of a page.

@@ -140,5 +140,6 @@ def _array_has_time_of_day(values: Any) -> bool:
         return any(map(is_with_time, values.ravel().tolist()))
     if values.dtype.kind != "M":
         return False
-    # NaT does not equal anything, not even itself.
-    return bool(((values.astype("datetime64[D]") != values) & (values == values)).any())
+    has_time = values.astype("datetime64[D]") != values
+    is_not_missing = values == values  # NaT does not equal anything, not even itself
+    return bool((has_time & is_not_missing).any())

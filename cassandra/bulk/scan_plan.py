@@ -154,8 +154,8 @@ def plan_steps(
     weights = weigh(ranges, estimates)
     if splits is None:
         total = sum(weights) if any(estimate.bytes for estimate in estimates) else 0
-        # Make at least four ranges for each page in flight, so that no few large ranges are left at
-        # the end of the scan.
+        # Make at least four ranges for each page in flight, so that not a single large range is
+        # left at the end of the scan.
         splits = max(int(total / BYTES_OF_A_RANGE), concurrency * 4)
     splits = rounded_to_tablets(metadata, keyspace, splits)
     scan_ranges = split_ranges(ranges, weights, splits)

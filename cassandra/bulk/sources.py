@@ -169,7 +169,7 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[row] for row in range(*index.indices(self._count))]
-        if not 0 <= index < self._count:
+        if not 0 <= index < self._count:  # negative indexes are not supported
             raise IndexError(index)
         return {name: values[index] for name, values in self._columns.items()}
 

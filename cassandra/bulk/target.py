@@ -38,7 +38,7 @@ class Plan(NamedTuple):
 
 
 class Traits(NamedTuple):
-    """What the rows of a prepared statement allow.
+    """What a load may do with the requests of a prepared statement.
 
     :param is_idempotent: True if a request may be executed twice.
     :param is_counter: True if the statement changes counters.

@@ -601,9 +601,8 @@ def _date_text(value: Date) -> str:
     """Return a date in ISO 8601; years beyond 9999 and before 0 have a sign."""
     # Python's dates have the years 1 to 9999 only. The calendar repeats every 400 years, so format
     # the year within its era, and add the eras.
-    eras, day_in_era = divmod(
-        value.days_from_epoch + datetime.date(1970, 1, 1).toordinal() - 1, _ERA_DAYS
-    )
+    days_since_year_1 = value.days_from_epoch + datetime.date(1970, 1, 1).toordinal() - 1
+    eras, day_in_era = divmod(days_since_year_1, _ERA_DAYS)
     day = datetime.date.fromordinal(day_in_era + 1)
     year = day.year + eras * _ERA_YEARS
     sign = "-" if year < 0 else "+" if year > 9999 else ""
@@ -697,7 +696,7 @@ def _by_first_format(
     """Convert `text` by the first of the formats that fits; raise ValueError if none does.
 
     :param option: the name of the option that has the formats.
-    :param named_formats: the readers of formats that have a name, as "iso".
+    :param named_formats: the readers of formats that have a name, such as "iso".
     """
     stripped = text.strip(_BLANKS)
     problem = ""

@@ -22,7 +22,7 @@ def unknown_option(
 ) -> TypeError:
     """Return the error for an option that a call does not have.
 
-    :param call: the begin of the message, such as "a scan does not have the option".
+    :param call: the beginning of the message, such as "a scan does not have the option".
     :param name: the unknown option.
     :param names: the options that the call has.
     :param instead: what to write instead of options of other APIs, by name.

@@ -217,7 +217,7 @@ class ModelMetaClass(ABCMeta):
     ) -> ModelMetaClass:
         warn_of_settings(name, attrs)
         if mcs is ModelMetaClass:
-            # The metaclasses of other packages may read `Meta`, as that of django-cassandra-engine.
+            # Metaclasses of other packages, such as django-cassandra-engine, may read `Meta`.
             warn_of_meta(name, attrs, bases)
         # Collect the columns, and check them.
         abstract = attrs.setdefault("__abstract__", False)

@@ -230,8 +230,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         if previous is None:
             return True
         return any(
-            # Replacing None by an empty collection, or the reverse, is no change: both are stored
-            # as null.
+            # Replacing None by an empty collection, or the reverse, is not a change: both are
+            # stored as null.
             value != previous[name]
             and not (column.is_null(value) and column.is_null(previous[name]))
             for (name, column), value in zip(

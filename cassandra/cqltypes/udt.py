@@ -121,7 +121,7 @@ class UserType(TupleType):
             raise ValueError("a user-defined type has a keyspace and a name")
         keyspace = _text(subtypes[0])
         udt_name = _unhex(_text(subtypes[1]))
-        # The first two names are None: the keyspace and the type's name are no fields.
+        # The first two names are None: the keyspace and the type's name are not fields.
         field_names = tuple(_unhex(name) for name in tuple(names or ())[2:])
         return cls.make_udt_class(keyspace, udt_name, field_names, subtypes[2:])
 

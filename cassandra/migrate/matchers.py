@@ -400,7 +400,7 @@ class NoticedAs(Matcher):
     unless: Callable[[Program], bool] | None = None
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the code in short."""
+        """Return the application's code in short; "" for no match."""
         if not isinstance(fact, Noticed) or fact.kind != self.kind:
             return ""
         return "" if self.unless is not None and self.unless(program) else fact.code

@@ -515,6 +515,8 @@ class Scopes(ast.NodeVisitor):
         bindings, owner_scope = self._user_bindings(base, name)
         if owner_scope is not None:
             return self._common_value(bindings, owner_scope, f"self.{name}")
+        # The attribute belongs to the driver's class. HELD has those that are objects of a class of
+        # the driver, such as `session.cluster`. Any other attribute counts as a method.
         owner = HELD.get((base.owner, name))
         return Instance(owner) if owner is not None else Method(base.owner, name)
 

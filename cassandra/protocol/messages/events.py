@@ -55,7 +55,7 @@ def _read_address_change(cursor: Cursor) -> dict[str, Any]:
 
 
 def _read_client_routes_change(cursor: Cursor) -> dict[str, Any]:
-    # An event of ScyllaDB's protocol extensions.
+    """Read CLIENT_ROUTES_CHANGE, an event of ScyllaDB's protocol extensions."""
     return {
         "change_type": cursor.string(),
         "connection_ids": cursor.string_list(),

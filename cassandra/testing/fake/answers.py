@@ -105,7 +105,7 @@ def as_answer(answer: Answerable) -> Answer:
 
 
 def _instead_of(value: object) -> str:
-    """Return the end of a message: what to write instead of a value that is no answer."""
+    """Return the end of a message: what to write instead of a value that is not an answer."""
     if isinstance(value, BaseException):
         return ": write error(ErrorCode.OVERLOADED, message), with a code of the protocol"
     if value is None:

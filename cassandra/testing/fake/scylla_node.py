@@ -224,7 +224,9 @@ class ScyllaNode(FakeNode):
             # low half is that digit. If the digit differs from ours, the client does not know the
             # present version.
             block = request.tablet_version_block or 0
-            return 2 if tablet.version >> (block >> 4) * 4 & 0xF != block & 0xF else 0
+            digit_index, digit_of_client = block >> 4, block & 0xF
+            digit = tablet.version >> 4 * digit_index & 0xF
+            return 2 if digit != digit_of_client else 0
         return 1 if _V1 in request.connection.options and not is_right else 0
 
 

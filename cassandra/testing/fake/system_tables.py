@@ -24,8 +24,8 @@ _SELECT = re.compile(
     r"\s*(?:where\s+(?P<where>.+?))?\s*(?:using\s+timeout\s+\w+)?\s*;?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
-# Matches a table in one of the server's own keyspaces. It lists their names, because an application
-# may have a keyspace such as "system_data".
+# Matches a table in one of the server's own keyspaces. The pattern has all their names, because
+# an application may have a keyspace such as "system_data".
 _SYSTEM_TABLE = re.compile(
     r"\bsystem(_(auth|distributed(_everywhere)?|schema(_mcs)?|traces|views|virtual_schema))?\"?\.\w",
     re.IGNORECASE,

@@ -344,7 +344,7 @@ def encode_row(
     :param types: the parsed types of `columns`.
     :param row: the values, as a sequence in column order or a mapping by column name.
     :param index: the position of the row in the result, for errors.
-    :raises TypeError: if `row` is no row, or a value has another type than its column.
+    :raises TypeError: if `row` is not a row, or a value has another type than its column.
     :raises ValueError: if a mapping has a key that is not a column, or a column cannot hold a
         value of this type.
     """
