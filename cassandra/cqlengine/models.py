@@ -87,6 +87,10 @@ log = logging.getLogger(__name__)
 
 DEFAULT_KEYSPACE: str | None
 
+# The annotations of models cannot name `dict`: in the namespace of `Model`, which
+# `typing.get_type_hints` evaluates them in, this name gives advice.
+_TableOptions = dict[str, Any]
+
 
 class UndefinedKeyspaceWarning(Warning):
     """A model has no keyspace, and no default keyspace is set."""
@@ -373,7 +377,7 @@ class BaseModel(metaclass=ModelMetaClass):
     __table_name_case_sensitive__: ClassVar[bool] = False
     __keyspace__: ClassVar[str | None] = None
     __connection__: ClassVar[str | None] = None
-    __options__: ClassVar[dict[str, Any] | None] = None
+    __options__: ClassVar[_TableOptions | None] = None
     __default_ttl__: ClassVar[int | None] = None
     __discriminator_value__: ClassVar[Any] = None
     __compute_routing_key__: ClassVar[bool] = True
@@ -760,7 +764,7 @@ class Model(BaseModel):
     __connection__: ClassVar[str | None] = None
     """The name of the connection; by default the default connection."""
 
-    __options__: ClassVar[dict[str, Any] | None] = None
+    __options__: ClassVar[_TableOptions | None] = None
     """*Optional.* Options of the table, for `sync_table`."""
 
     __default_ttl__: ClassVar[int | None] = None

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from cassandra import _imports, aio, cluster, cqltypes, policies
+from cassandra import _imports, aio, cluster, cqltypes, policies, query
 from cassandra.bulk import scan
 from cassandra.column_encryption import policies as encryption_policies
+from cassandra.cqlengine import columns, models, usertype
 
 CLASSES = [
     *(cluster.ResultSet, aio.ResultSet, scan.Scan, scan.AsyncScan),
@@ -61,3 +62,51 @@ def test_the_hints_can_be_resolved_without_the_packages(
         assert typing.get_type_hints(method)["return"] is _imports.NotInstalled
     hint = typing.get_type_hints(cls.to_numpy)["return"]
     assert typing.get_args(hint) == (str, _imports.NotInstalled)
+
+
+def test_the_hints_of_models_and_user_types_can_be_resolved() -> None:
+    """Tools that read the annotations of an application's classes resolve those of the bases."""
+
+    class Address(usertype.UserType):
+        street = columns.Text()
+
+    class Person(models.Model):
+        id = columns.Integer(primary_key=True)
+
+    assert "__options__" in typing.get_type_hints(Person)
+    assert "__type_name__" in typing.get_type_hints(Address)
+    for cls in (Person, Address):
+        assert typing.get_type_hints(cls.__init__)["values"] is Any
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [cluster.Cluster, cluster.Session, aio.Cluster, aio.Session, query.PreparedStatement],
+    ids=lambda cls: f"{cls.__module__}.{cls.__name__}",
+)
+def test_applications_may_annotate_their_dependencies(cls: Any) -> None:
+    """FastAPI's `Depends` and pydantic's `validate_call` accept the driver's classes."""
+    fastapi = pytest.importorskip("fastapi")
+    pydantic = pytest.importorskip("pydantic")
+    application = fastapi.FastAPI()
+
+    def dependency() -> cls:
+        return None  # not called
+
+    @application.get("/")  # type: ignore[untyped-decorator]
+    def endpoint(value: Any, size: int) -> int:
+        return size
+
+    endpoint.__annotations__["value"] = typing.Annotated[cls, fastapi.Depends(dependency)]
+    application.get("/annotated")(endpoint)
+    assert application.openapi()["paths"].keys() == {"/", "/annotated"}
+    config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+
+    def count(value: Any, size: int) -> int:
+        return size
+
+    count.__annotations__ = {"value": cls, "size": int, "return": int}
+    checked_count = pydantic.validate_call(config=config)(count)
+    assert checked_count(object.__new__(cls), "5") == 5
+    with pytest.raises(pydantic.ValidationError, match=f"instance of {cls.__name__}"):
+        checked_count(None, 5)
