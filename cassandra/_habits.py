@@ -892,6 +892,44 @@ METADATA: dict[str, str] = {
     **_same("write metadata.all_hosts()", "hosts nodes peers"),
 }
 
+TABLE: dict[str, str] = {
+    **_same("write table.primary_key, a list of columns", "primary_keys pk keys key_columns"),
+    **_same(
+        "write table.export_as_string(), or table.as_cql_query() for the table alone",
+        "cql ddl create_statement to_cql as_string definition",
+    ),
+    **_same("write table.keyspace_name", "keyspace ks"),
+    **_same("write list(table.columns)", "column_names names"),
+}
+
+COLUMN: dict[str, str] = {
+    **_same("write column.cql_type", "type data_type type_name dtype datatype"),
+    **_same("write column.name", "column_name"),
+}
+
+KEYSPACE: dict[str, str] = {
+    **_same(
+        "write keyspace.replication_strategy", "replication replication_factor strategy options"
+    ),
+    **_same("write keyspace.user_types", "types udts"),
+    **_same("write keyspace.export_as_string(), or keyspace.as_cql_query()", "cql ddl to_cql"),
+    **_same("write list(keyspace.tables)", "table_names get_tables"),
+}
+
+MAPPER_BATCH: dict[str, str] = {
+    **_same(
+        "write Model.batch(batch).create(...), or instance.batch(batch).save()",
+        "add append insert create save add_all bulk_create",
+    ),
+    **_same("write batch.execute()", "commit flush run"),
+}
+
+LOAD_REPORT: dict[str, str] = {
+    **_same("write report.written", "rows count total num_rows rows_written inserted loaded"),
+    **_same("write report.failures", "errors exceptions failed_rows"),
+    **_same("write report.seconds", "duration elapsed time"),
+}
+
 HOST: dict[str, str] = {
     **_same("write host.address", "ip ip_address hostname name host addr"),
     **_same("write host.is_up", "up is_alive alive status is_down"),

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from cassandra._misspelt import nearest
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _EXECUTE = (
     "parameters",
@@ -111,27 +113,41 @@ def advise_options(cls: type) -> None:
 
 
 def advise_missing(cls: type, example: str) -> None:
-    """Make the constructor of a column raise TypeError with an example if arguments are missing.
+    """Make the constructor of a class raise TypeError with an example if arguments are missing.
 
     :param cls: the class.
-    :param example: what to write, without the module of the columns.
+    :param example: what to write.
     """
     init: Callable[..., None] = cls.__init__  # type: ignore[misc]
-    code = init.__code__
-    # Leave out `self`, which is always passed, and parameters with defaults.
-    required = code.co_varnames[1 : code.co_argcount - len(init.__defaults__ or ())]
-
-    @functools.wraps(init)
-    def construct(self: Any, *args: Any, **options: Any) -> None:
-        missing = [name for name in required[len(args) :] if name not in options]
-        if missing:
-            raise TypeError(
-                f"{type(self).__name__}() needs {' and '.join(missing)}: write columns.{example}"
-            )
-        init(self, *args, **options)
-
     # Set by setattr, so that type checkers keep the constructor's parameters.
-    setattr(cls, "__init__", construct)  # noqa: B010
+    setattr(cls, "__init__", with_example(example)(init))  # noqa: B010
+
+
+def with_example(example: str) -> Callable[[_Function], _Function]:
+    """Return a decorator for a function, method or constructor, which then raises TypeError with an
+    example if arguments are missing.
+
+    :param example: what to write.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        code = function.__code__
+        # Leave out parameters with defaults.
+        required = code.co_varnames[: code.co_argcount - len(function.__defaults__ or ())]
+
+        @functools.wraps(function)
+        def call(*args: Any, **options: Any) -> Any:
+            missing = [name for name in required[len(args) :] if name not in options]
+            if missing and missing != ["self"]:
+                is_constructor = function.__name__ == "__init__"
+                name = type(args[0]).__name__ if is_constructor else function.__name__
+                raise TypeError(f"{name}() needs {' and '.join(missing)}: write {example}")
+            return function(*args, **options)
+
+        decorated: Any = call
+        return decorated  # type: ignore[no-any-return]
+
+    return decorate
 
 
 def _advice(call: str, name: str) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
 from itertools import repeat
@@ -330,6 +330,11 @@ class _Pairs:
                 f"iterating over a {type(parameters).__name__} yields its columns, and not its "
                 "rows: write session.load(table, frame), which writes its rows, or pass "
                 "frame.itertuples(index=False, name=None)"
+            )
+        if isinstance(parameters, Mapping):
+            raise TypeError(
+                "the parameters are a sequence of rows, and not a mapping, whose keys would be "
+                "taken for rows: write [mapping] for one row"
             )
         self._statement = statement
         self.parameters = parameters

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from cassandra._clocks import monotonic, wall_time_ns
+from cassandra._unknown_options import with_example
 from cassandra.bulk.checkpoint import describe_cluster
 from cassandra.bulk.load import aload, load
 from cassandra.bulk.options import LoadOptions, check_count
@@ -68,6 +69,7 @@ class CopyReport:
         )
 
 
+@with_example("copy(session, 'table', other_session, 'other_table')")
 def copy(
     session: Session,
     table: str,

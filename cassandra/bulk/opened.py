@@ -484,9 +484,10 @@ class Limited(io.BufferedIOBase):
 def no_column(path: str, name: str, names: Iterable[str]) -> str:
     """Return the message for a column that a file lacks."""
     fields = list(names)
-    # The file has no fields if its header is empty.
-    field = fields[0] if fields else "field"
+    if not fields:
+        return f"{path} has no column {name!r}, and no other columns"
+    example = f"columns={{{fields[0]!r}: {name!r}, ...}}"
     return (
         f"{path} has no column {name!r}, but {', '.join(fields)}: if one of them has its values, "
-        f"name both, the one of the source first, for example columns={{{field!r}: {name!r}, ...}}"
+        f"name both, the one of the source first, for example {example}"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from cassandra._habits import LOAD_REPORT, add_habits
 from cassandra.errors import DriverException, NoHostAvailable
 
 MOST_FAILURES = 100  # failed rows that a report describes
@@ -156,3 +157,6 @@ class LoadError(DriverException):
     def __init__(self, message: str, report: LoadReport) -> None:
         super().__init__(message)
         self.report = report
+
+
+add_habits(LoadReport, LOAD_REPORT)

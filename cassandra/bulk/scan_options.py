@@ -169,9 +169,16 @@ def scan_options(options: Mapping[str, Any]) -> ScanOptions:
     """
     for name in options:
         if name not in _DEFAULTS:
-            raise unknown_option(
+            error = unknown_option(
                 "a scan does not have the option", name, sorted(_DEFAULTS), _INSTEAD
             )
+            if "; there are " in error.args[0]:
+                # It may be meant as a condition on a column.
+                error.args = (
+                    f"{error.args[0]}. A condition is written where='{name} = ?', "
+                    "parameters=[value]",
+                )
+            raise error
     return {**_DEFAULTS, **options}  # type: ignore[typeddict-item]
 
 

@@ -7,9 +7,12 @@ from collections.abc import Collection, Mapping
 from cassandra._misspelt import nearest
 
 # For option names of other APIs: what to write instead, in all calls or for text files.
-IN_ALL_CALLS = dict.fromkeys(
-    ("workers", "threads", "parallelism", "max_workers"), "write concurrency=n"
-)
+IN_ALL_CALLS = {
+    **dict.fromkeys(("workers", "threads", "parallelism", "max_workers"), "write concurrency=n"),
+    **dict.fromkeys(
+        ("keyspace", "ks", "schema_name", "database"), "write the table as 'keyspace.table'"
+    ),
+}
 FOR_READING = dict.fromkeys(("max_rows", "nrows"), "write limit=n")
 FOR_TEXT_FILES = {
     **dict.fromkeys(("sep", "separator", "delim"), "write delimiter=';'"),

@@ -117,6 +117,8 @@ class _Writer:
     ) -> None:
         if format not in FORMATS:
             instead = ": JSON is written as lines, 'jsonl'" if format in ("json", "ndjson") else ""
+            if format in ("tsv", "txt"):
+                instead = ": write format='csv', delimiter='\\t'"
             raise ValueError(f"format is one of {', '.join(FORMATS)}, not {format!r}{instead}")
         if format != "parquet" and compression not in (None, "gzip"):
             raise ValueError(f"compression of {format} is None or 'gzip', not {compression!r}")
@@ -489,7 +491,8 @@ def _check_parquet(compression: str | None, number_options: dict[str, Any]) -> N
     except (ValueError, TypeError):
         is_available = False
     if not is_available:
-        raise ValueError(f"pyarrow has no compression {compression!r} here")
+        advice = ": write 'gzip'" if compression in ("gz", "zip", "GZ") else ""
+        raise ValueError(f"pyarrow has no compression {compression!r} here{advice}")
 
 
 async def _in_thread(call: Callable[..., T], *arguments: Any) -> T:

@@ -71,7 +71,10 @@ class UserTypes:
                 advice = f": there is no keyspace {keyspace!r}"
             else:
                 suggestion = nearest(name, schema.user_types)
-                advice = f"; did you mean {suggestion!r}?" if suggestion else ""
+                if suggestion:
+                    advice = f"; did you mean {suggestion!r}?"
+                else:
+                    advice = f": the keyspace has {', '.join(schema.user_types) or 'none'}"
             raise UserTypeDoesNotExist(
                 f"there is no user-defined type {keyspace}.{name}{advice}"
             ) from None

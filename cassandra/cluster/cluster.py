@@ -15,7 +15,7 @@ from cassandra._forks import renew_in_child
 from cassandra._habits import CLUSTER, CLUSTER_SETTINGS, IN_ASYNC, add_habits
 from cassandra._imports import Deferred, at_first_cluster
 from cassandra._threads import get_ident, new_lock
-from cassandra._unknown_options import unknown_option
+from cassandra._unknown_options import unknown_option, with_example
 from cassandra.client.checks import check_cluster, check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.contact_points import resolved
@@ -369,6 +369,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         if self._core is not None:
             self._run(_call_on_loop(self._core.sessions.resize_pools))
 
+    @with_example("cluster.register_user_type('keyspace', 'type', SomeClass)")
     def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
         """Map a user-defined type to a class: decode its values as instances of the class, and
         accept instances as parameters.

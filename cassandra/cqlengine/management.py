@@ -13,6 +13,8 @@ import warnings
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
+from cassandra._habits import stack_level
+from cassandra._unknown_options import with_example
 from cassandra.cqlengine import schema_changes
 from cassandra.cqlengine.columns.containers import resolve_udts
 from cassandra.cqlengine.connection import (
@@ -75,9 +77,8 @@ def _check_environment() -> None:
             "this variable to enable management functions."
         )
         # Only warn, as cassandra-driver does, so that applications without the variable keep
-        # working. With stacklevel 4, the warning names the line that called the public function,
-        # such as `sync_table`.
-        warnings.warn(message, stacklevel=4)
+        # working.
+        warnings.warn(message, stacklevel=stack_level())
         log.warning(message)
 
 
@@ -158,6 +159,7 @@ def _drop(name: str, connections: Connections) -> Operation[list[str]]:
     return _on_each_connection(text, connections)
 
 
+@with_example("create_keyspace_simple('name', replication_factor=3)")
 def create_keyspace_simple(
     name: str,
     replication_factor: int,
@@ -199,6 +201,7 @@ async def acreate_keyspace_simple(
     )
 
 
+@with_example("create_keyspace_network_topology('name', {'dc1': 3})")
 def create_keyspace_network_topology(
     name: str,
     dc_replication_map: Mapping[str, int],
@@ -480,7 +483,13 @@ def _check_model(model: object, function: str) -> None:
     """Raise CQLEngineException unless `model` is a model class."""
     _check_class(model, BaseModel, function)
     if not isinstance(model, type) or not issubclass(model, BaseModel):
-        raise CQLEngineException(f"Models must be derived from base Model, not {model!r}.")
+        if isinstance(model, (list, tuple, set)):
+            advice = f" Call {function} for each of them."
+        elif isinstance(model, str):
+            advice = " Write the class, without quotes."
+        else:
+            advice = ""
+        raise CQLEngineException(f"Models must be derived from base Model, not {model!r}.{advice}")
 
 
 def _sync_operation(

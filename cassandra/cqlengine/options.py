@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from cassandra.query.settings import NOT_SET
@@ -87,6 +88,16 @@ class Options:
         applied.
         """
         return self.if_exists or self.if_not_exists or bool(self.conditionals)
+
+
+def seconds_advice(value: object) -> str:
+    """Return what to write instead of a value that is not a number of seconds; "" if unknown.
+
+    :param value: the value.
+    """
+    if isinstance(value, timedelta):
+        return ": write int(value.total_seconds())"
+    return f": write {value}" if isinstance(value, str) and value.isdigit() else ""
 
 
 # All threads share this object, because options are never changed.

@@ -392,7 +392,8 @@ def checked_row_factory(name: str, factory: _Value) -> _Value:
     if not callable(factory):
         raise TypeError(
             f"{name} must be a function of column names and rows, but is {factory!r} "
-            f"of type {type(factory).__name__}"
+            f"of type {type(factory).__name__}: write dict_factory, tuple_factory or "
+            "named_tuple_factory of cassandra.query"
         )
     return factory
 

@@ -56,6 +56,9 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
      "write CREATE KEYSPACE k WITH replication = {'class': 'NetworkTopologyStrategy', "
      "'replication_factor': 3}"),
     (r"\bJOIN\b", "CQL has no joins: read both tables, or keep a table for this query"),
+    (r"=\s*(?!true\b|false\b|null\b|nan\b|infinity\b)[a-z_]\w*\s+ALLOW\s+FILTERING\b|"
+     r"\bVALUES\s*\((?:(?:[^()']|'[^']*')*,)?\s*(?!true\b|false\b|null\b|nan\b|infinity\b)[a-z_]\w*\s*[,)]",
+     "strings have single quotes in CQL; better, pass values as parameters"),
     (r"\bOFFSET\b", "CQL has no OFFSET: pass result.paging_state of the page before"),
     (r"\bOR\b", "CQL has no OR: use IN, or several statements (execute_concurrent)"),
     (r"\bIS\s+NULL\b", "CQL cannot look for nulls: read the rows and test for None"),
@@ -188,6 +191,10 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
      "names are lower case unless they have double quotes; is the keyspace the right one "
      "(session.keyspace)?"),
     (r"No keyspace has been specified", "write keyspace.table, or cluster.connect('keyspace')"),
+    (r"Keyspace '\w+\.\w+' does not exist",
+     "a keyspace's name has no dot: connect to the keyspace alone, without the table"),
+    (r"Invalid unset value for column",
+     "a column of the key got no value: bind one value for each marker"),
     (r"Keyspace '?\S+'? does not exist",
      "CREATE KEYSPACE makes one; names are lower case unless they have double quotes"),
     (r"Undefined (?:column )?name", "cluster.metadata.keyspaces[...].tables[...].columns has the "

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from cassandra._habits import class_advice
 from cassandra._imports import at_first_cluster
-from cassandra._unknown_options import advise_options
+from cassandra._unknown_options import advise_missing, advise_options
 
 if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
@@ -649,3 +649,6 @@ def attach_policy(policy: object, engine: Engine) -> None:
     attach = getattr(policy, "attach", None)
     if attach is not None:
         attach(engine)
+
+
+advise_missing(WhiteListRoundRobinPolicy, "WhiteListRoundRobinPolicy(['10.0.0.1'])")

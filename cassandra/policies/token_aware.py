@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._imports import at_first_cluster
 from cassandra._lazy import LazyAttribute
+from cassandra._unknown_options import advise_missing
 from cassandra.consistency import SERIAL_LEVELS
 from cassandra.policies.balancing import (
     DCAwareRoundRobinPolicy,
@@ -323,3 +324,6 @@ def _ranks_of_remote_dcs(policy: LoadBalancingPolicy) -> dict[str | None, int]:
     while (child := getattr(policy, "_child_policy", None)) is not None:
         policy = child
     return {name: rank for rank, name in enumerate(getattr(policy, "preferred_remote_dcs", ()))}
+
+
+advise_missing(TokenAwarePolicy, "TokenAwarePolicy(DCAwareRoundRobinPolicy('dc1'))")

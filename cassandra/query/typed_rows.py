@@ -432,9 +432,18 @@ def _class_kind(cls: object) -> Kind:
     elif _is_row_class(type(cls)):
         name = type(cls).__name__
         raise TypeError(f"row_type must be a class, but is {cls!r}: write row_type={name}")
+    advice = ""
+    if cls in (dict, "dict"):
+        advice = ": for dicts, write session.row_factory = dict_factory (of cassandra.query)"
+    elif cls in (tuple, list, "tuple", "list"):
+        advice = ": for tuples, write session.row_factory = tuple_factory (of cassandra.query)"
+    elif typing.get_origin(cls) is list and typing.get_args(cls):
+        row_class = typing.get_args(cls)[0]
+        name = getattr(row_class, "__name__", row_class)
+        advice = f": write the class of one row, row_type={name}"
     raise TypeError(
         "row_type must be a dataclass, NamedTuple, TypedDict, attrs class, msgspec struct or "
-        f"pydantic model, but is {cls!r}"
+        f"pydantic model, but is {cls!r}{advice}"
     )
 
 

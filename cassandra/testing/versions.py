@@ -40,7 +40,7 @@ def parse_version(text: str) -> CassandraVersion:
     match = _VERSION.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
         raise ValueError(
-            f"not a version of Cassandra: {text!r} (expected something like '5.0.9' or '4.1')"
+            f"not a version of Cassandra: {text!r} (expected a string such as '5.0.9' or '4.1')"
         )
     line = (int(match[1]), int(match[2]))
     if line not in _NEWEST:

@@ -667,3 +667,10 @@ def test_results_are_read_as_those_of_execute(reader: str, factory: Any, answer:
         for result in execute_concurrent_with_args(session, select, [(1,)] * 2):
             assert result.success
             assert read(result.result_or_exc) == expected
+
+
+def test_a_mapping_in_place_of_rows() -> None:
+    """Iterating over a mapping would take its keys for rows."""
+    session: Any = Session.__new__(Session)
+    with pytest.raises(TypeError, match=r"write \[mapping\] for one row"):
+        execute_concurrent_with_args(session, "SELECT ?", {"k": 1})

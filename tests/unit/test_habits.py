@@ -20,6 +20,7 @@ from cassandra import ConsistencyLevel, _habits, aio
 from cassandra._misspelt import class_attribute
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.bulk.options import load_options
+from cassandra.bulk.report import LoadReport
 from cassandra.bulk.scan import AsyncScan, Scan
 from cassandra.client.settings.names import instead_of
 from cassandra.cluster import (
@@ -34,10 +35,10 @@ from cassandra.concurrent import execute_concurrent, execute_concurrent_with_arg
 from cassandra.connection import ConnectionShutdown
 from cassandra.cqlengine import columns
 from cassandra.cqlengine.models import Model, ModelDefinitionException
-from cassandra.cqlengine.query import ModelQuerySet
+from cassandra.cqlengine.query import BatchQuery, ModelQuerySet
 from cassandra.cqltypes import EncodeValueError
 from cassandra.encoder import Encoder
-from cassandra.metadata import Metadata
+from cassandra.metadata import ColumnMetadata, KeyspaceMetadata, Metadata, TableMetadata
 from cassandra.metadata.schema.snapshot import LazyMapping
 from cassandra.observability.logger import RequestLogger
 from cassandra.policies import (
@@ -74,6 +75,11 @@ TABLES: list[tuple[type, dict[str, str]]] = [
     (Scan, _habits.SCAN),
     (AsyncScan, _habits.SCAN),
     (Metadata, _habits.METADATA),
+    (KeyspaceMetadata, _habits.KEYSPACE),
+    (TableMetadata, _habits.TABLE),
+    (ColumnMetadata, _habits.COLUMN),
+    (BatchQuery, _habits.MAPPER_BATCH),
+    (LoadReport, _habits.LOAD_REPORT),
     (Host, _habits.HOST),
     (Model, _habits.MODEL),
     (ModelQuerySet, _habits.QUERYSET),

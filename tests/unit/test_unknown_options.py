@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from cassandra import aio
 from cassandra._unknown_options import unknown_option
+from cassandra.bulk.copy import copy
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
+from cassandra.cqlengine import connection, management
+from cassandra.policies import TokenAwarePolicy, WhiteListRoundRobinPolicy
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode
 
@@ -132,3 +136,61 @@ def test_unknown_options_of_bind() -> None:
     """`bind` takes only values, so the error says how to pass them, or where a setting belongs."""
     assert "bound.fetch_size = " in str(unknown_option("PreparedStatement.bind", ["fetch_size"]))
     assert "bind({'name': value})" in str(unknown_option("PreparedStatement.bind", ["k"]))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: untyped.TokenAwarePolicy(),
+            "TokenAwarePolicy() needs child_policy: write "
+            "TokenAwarePolicy(DCAwareRoundRobinPolicy('dc1'))",
+        ),
+        (
+            lambda: untyped.WhiteListRoundRobinPolicy(),
+            "WhiteListRoundRobinPolicy() needs hosts: write "
+            "WhiteListRoundRobinPolicy(['10.0.0.1'])",
+        ),
+        (
+            lambda: untyped.setup(["127.0.0.1"]),
+            "setup() needs default_keyspace: write connection.setup(['127.0.0.1'], 'keyspace')",
+        ),
+        (
+            lambda: untyped.create_keyspace_simple("ks"),
+            "create_keyspace_simple() needs replication_factor: write "
+            "create_keyspace_simple('name', replication_factor=3)",
+        ),
+        (
+            lambda: untyped.create_keyspace_network_topology("ks"),
+            "create_keyspace_network_topology() needs dc_replication_map: write "
+            "create_keyspace_network_topology('name', {'dc1': 3})",
+        ),
+        (
+            lambda: untyped.copy("ks.t", "ks.u"),
+            "copy() needs other and other_table: write "
+            "copy(session, 'table', other_session, 'other_table')",
+        ),
+        (
+            lambda: untyped.Cluster().register_user_type("type", object),
+            "register_user_type() needs klass: write "
+            "cluster.register_user_type('keyspace', 'type', SomeClass)",
+        ),
+    ],
+)
+def test_calls_that_lack_arguments(call: Callable[[], object], message: str) -> None:
+    """The error shows an example of the call."""
+    with pytest.raises(TypeError) as refused:
+        call()
+    assert str(refused.value) == message
+
+
+# Type checkers refuse calls that lack arguments.
+untyped: Any = SimpleNamespace(
+    Cluster=Cluster,
+    TokenAwarePolicy=TokenAwarePolicy,
+    WhiteListRoundRobinPolicy=WhiteListRoundRobinPolicy,
+    copy=copy,
+    create_keyspace_network_topology=management.create_keyspace_network_topology,
+    create_keyspace_simple=management.create_keyspace_simple,
+    setup=connection.setup,
+)

@@ -708,8 +708,8 @@ def resolve_udts(col_def: Column[Any], out_list: list[type[UserType]]) -> None:
         out_list.append(col_def.user_type)
 
 
-advise_missing(List, "List(columns.Text)")
-advise_missing(Set, "Set(columns.Text)")
-advise_missing(Map, "Map(columns.Text, columns.Integer)")
-advise_missing(Vector, "Vector(columns.Float, 768)")
-advise_missing(UserDefinedType, "UserDefinedType(Address)")
+advise_missing(List, "columns.List(columns.Text)")
+advise_missing(Set, "columns.Set(columns.Text)")
+advise_missing(Map, "columns.Map(columns.Text, columns.Integer)")
+advise_missing(Vector, "columns.Vector(columns.Float, 768)")
+advise_missing(UserDefinedType, "columns.UserDefinedType(Address)")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from cassandra._habits import stack_level
+from cassandra._habits import MAPPER_BATCH, add_habits, stack_level
 from cassandra.cqlengine.connection import DEFAULT_CONNECTION, format_log_context
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.options import NOT_SET
@@ -380,3 +380,6 @@ def _snapshot(value: Any) -> object:
 for _class in (BatchQuery, BatchType):
     _class.__module__ = "cassandra.cqlengine.query"
 del _class
+
+
+add_habits(BatchQuery, MAPPER_BATCH)

@@ -28,7 +28,7 @@ from cassandra.cqlengine.operators import (
     InOperator,
     LikeOperator,
 )
-from cassandra.cqlengine.options import DEFAULTS
+from cassandra.cqlengine.options import DEFAULTS, seconds_advice
 from cassandra.cqlengine.query.bulk import creations
 from cassandra.cqlengine.query.columnar import ColumnarReads
 from cassandra.cqlengine.query.dml import (
@@ -43,7 +43,7 @@ from cassandra.cqlengine.query.errors import (
     IfNotExistsWithCounterColumn,
     QueryException,
 )
-from cassandra.cqlengine.query.expressions import filter_value
+from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator, filter_value
 from cassandra.cqlengine.query.queryset import AbstractQuerySet, is_fixed, is_lookup
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.statements import Timestamp, UpdateStatement, check_timestamp
@@ -235,6 +235,13 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def _advice_on_filter(self, value: object) -> str:
         if isinstance(value, Mapping):
             return "write two asterisks before the mapping, filter(**values)"
+        if isinstance(value, bool):
+            return (
+                "Python has compared the values itself; write filter(column=value), or "
+                "Model.column == value"
+            )
+        if isinstance(value, ColumnQueryEvaluator):
+            return "write a comparison, Model.column == value, or column=value"
         key = next(iter(self.model.__mapping__.primary_keys), "column")
         return f"name the column of each value, as in {self.model.__name__}.get({key}={value!r})"
 
@@ -462,7 +469,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :param ttl: seconds; None for the table's default.
         """
         if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, int) or ttl < 0):
-            raise ValueError(f"a ttl is a number of seconds, not {ttl!r}")
+            raise ValueError(f"a ttl is a number of seconds, not {ttl!r}{seconds_advice(ttl)}")
         return self._with_options(ttl=ttl)
 
     def timestamp(self, timestamp: Timestamp) -> Self:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._habits import COLUMN, add_habits
 from cassandra._imports import import_module
 from cassandra.util.cql_text import (
     cql_map,
@@ -488,3 +489,6 @@ for _class in (
 ):
     _class.__module__ = "cassandra.metadata"
 del _class
+
+
+add_habits(ColumnMetadata, COLUMN)

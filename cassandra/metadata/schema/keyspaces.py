@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cassandra._habits import KEYSPACE, add_habits
 from cassandra.cqltypes.parse import cql_types_from_string
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.schema.elements import Aggregate, Function, IndexMetadata, UserType
@@ -170,3 +171,6 @@ def _without_comments(text: str) -> str:
 
 
 KeyspaceMetadata.__module__ = "cassandra.metadata"
+
+
+add_habits(KeyspaceMetadata, KEYSPACE)

@@ -78,6 +78,8 @@ def _with_names_note(
         f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
     )
     hint = f"did you mean {similar_name!r}? " if similar_name else ""
+    if isinstance(name, int):
+        hint = f"the keys are names, not positions: write list(mapping.values())[{name}]; "
     # Tracebacks show these notes since Python 3.11.
     vars(error).setdefault("__notes__", []).append(
         f"({hint}there are {', '.join(map(repr, listed_names))}{more_note})"
@@ -85,6 +87,15 @@ def _with_names_note(
         else f"({if_empty})"
     )
     return error
+
+
+def _no_attribute(mapping: object, name: str, is_key: bool) -> AttributeError:
+    """Return the error for an attribute that a mapping does not have.
+
+    :param is_key: True if the mapping has a key of this name.
+    """
+    advice = f": write mapping[{name!r}]" if is_key else ""
+    return AttributeError(f"{type(mapping).__name__!r} object has no attribute {name!r}{advice}")
 
 
 class NamedColumns(dict[str, V]):
@@ -97,6 +108,11 @@ class NamedColumns(dict[str, V]):
 
     def __missing__(self, name: object) -> NoReturn:
         raise _with_names_note(KeyError(name), name, self)
+
+    if not TYPE_CHECKING:  # type checkers would otherwise allow every name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise _no_attribute(self, name, name in self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
@@ -135,6 +151,13 @@ class LazyMapping(dict[str, V]):
         :param names: the source of each value, by name.
         """
         self._names = names
+
+    if not TYPE_CHECKING:  # type checkers would otherwise allow every name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            # `_names` is missing while an object is being created.
+            is_key = not name.startswith("_") and name in self._names
+            raise _no_attribute(self, name, is_key)
 
     def __getitem__(self, name: str) -> V:
         try:

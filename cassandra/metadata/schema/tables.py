@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cassandra._habits import TABLE, add_habits
 from cassandra.metadata.schema.elements import ColumnMetadata, TriggerMetadata
 from cassandra.metadata.schema.extensions import after_table_cql
 from cassandra.metadata.schema.faults import Faulty, incomplete
@@ -375,3 +376,6 @@ class MaterializedViewMetadata(_Columnar):
 for _class in (TableMetadata, TableMetadataV3, MaterializedViewMetadata):
     _class.__module__ = "cassandra.metadata"
 del _class
+
+
+add_habits(TableMetadata, TABLE)

@@ -335,6 +335,7 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_message_for_a_missing_column() -> None:
     """The message names the file, the missing column, and the columns that the file has."""
+    assert no_column("a.csv", "id", []) == "a.csv has no column 'id', and no other columns"
     assert no_column("a.csv", "id", ["x", "y"]) == (
         "a.csv has no column 'id', but x, y: if one of them has its values, name both, the one of "
         "the source first, for example columns={'x': 'id', ...}"

@@ -47,6 +47,8 @@ def test_unloads_have_the_options_of_their_type(function: Any) -> None:
         ("order_by", r"sort what scan\.to_pandas\(\) returns"),
         ("sort", r"sort what scan\.to_pandas\(\) returns"),
         ("orderby", r"sort what scan\.to_pandas\(\) returns"),
+        ("id", r"A condition is written where='id = \?', parameters=\[value\]"),
+        ("keyspace", r"write the table as 'keyspace\.table'"),
         ("usecols", r"write columns=\['id', 'name'\]"),
         ("zzzzz", "there are checkpoint, concurrency"),
     ],

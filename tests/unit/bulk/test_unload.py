@@ -212,6 +212,8 @@ async def test_decimals_of_a_frame_are_numbers_on_asyncio(nodes: FakeCluster) ->
     ("options", "message"),
     [
         ({"compression": "rar"}, "pyarrow has no compression 'rar'"),
+        ({"compression": "gz"}, "pyarrow has no compression 'gz' here: write 'gzip'"),
+        ({"format": "tsv"}, "not 'tsv': write format='csv', delimiter="),
         ({"decimals": (99, 1)}, "precision of 1 to 76"),
         ({"varints": "int8"}, "varints is 'text' or 'int64'"),
         ({"decimals": (9, 1), "format": "csv"}, "decimals is an option of Parquet: csv has"),

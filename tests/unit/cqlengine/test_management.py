@@ -527,3 +527,15 @@ def test_an_instance_instead_of_a_class_is_refused(monkeypatch: pytest.MonkeyPat
         with pytest.raises(CQLEngineException) as refused:
             function(argument)
         assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("models", "advice"),
+    [([], r"Call sync_table for each of them\.$"), ("pets", r"Write the class, without quotes\.$")],
+)
+def test_arguments_that_are_no_models(
+    models: Any, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CQLENG_ALLOW_SCHEMA_MANAGEMENT", "1")
+    with pytest.raises(CQLEngineException, match=advice):
+        management.sync_table(models)

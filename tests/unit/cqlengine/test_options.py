@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
+from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options, seconds_advice
 
 
 def values(options: Options) -> dict[str, Any]:
@@ -55,3 +56,9 @@ def test_for_later_drops_the_options_of_a_single_write() -> None:
 def test_lightweight_transactions(changes: dict[str, Any], expected: bool) -> None:
     """With an option that is a condition, an operation is a lightweight transaction."""
     assert DEFAULTS.with_changes(**changes).is_conditional is expected
+
+
+def test_advice_on_seconds() -> None:
+    assert seconds_advice(timedelta(hours=1)) == ": write int(value.total_seconds())"
+    assert seconds_advice("60") == ": write 60"
+    assert seconds_advice("long") == seconds_advice(None) == ""

@@ -7,6 +7,7 @@ import decimal
 import enum
 import gc
 import ipaddress
+import re
 import struct
 import uuid
 import weakref
@@ -569,3 +570,18 @@ def test_an_instance_in_the_place_of_its_class() -> None:
     instance: Any = Order(1)
     with pytest.raises(TypeError, match=r"row_type must be a class.*write row_type=Order$"):
         typed_rows(instance)
+
+
+@pytest.mark.parametrize(
+    ("row_type", "advice"),
+    [
+        (dict, "for dicts, write session.row_factory = dict_factory"),
+        ("dict", "for dicts, write session.row_factory = dict_factory"),
+        (tuple, "for tuples, write session.row_factory = tuple_factory"),
+        (list[int], "write the class of one row, row_type=int"),
+    ],
+    ids=str,
+)
+def test_a_row_type_that_stands_for_rows_as_containers(row_type: Any, advice: str) -> None:
+    with pytest.raises(TypeError, match=f"row_type must be .*: {re.escape(advice)}"):
+        typed_rows(row_type)

@@ -428,3 +428,16 @@ def test_values_without_their_columns() -> None:
     """The error for values by position names the columns."""
     with pytest.raises(TypeError, match=r"write Car\(maker=\.\.\., line=\.\.\.\)"):
         Car("a", 1)  # type: ignore[arg-type]
+
+
+def test_arguments_that_are_no_filters_or_seconds() -> None:
+    """The errors say what to write for the values that applications pass by mistake."""
+    cars: Any = Car.objects
+    with pytest.raises(QueryException, match=r"write a comparison, Model\.column == value"):
+        cars.filter(Car.maker, "a")
+    with pytest.raises(QueryException, match="Python has compared the values itself"):
+        cars.filter(True)
+    with pytest.raises(ValueError, match=r"not '60': write 60$"):
+        cars.ttl("60")
+    with pytest.raises(ValueError, match=r"write int\(value\.total_seconds\(\)\)$"):
+        cars.ttl(datetime.timedelta(hours=1))

@@ -309,3 +309,20 @@ def test_a_missing_column_s_error_suggests_a_name() -> None:
     for copied in (copy.copy(columns), copy.deepcopy(columns), pickle.loads(pickle.dumps(columns))):
         assert type(copied) is dict
         assert copied == columns
+
+
+def test_names_as_attributes_and_positions() -> None:
+    """The error for ``keyspaces.shop`` and for ``columns[0]`` says what to write."""
+    mappings: list[Any] = [LazyMapping({"shop": 1}, str), NamedColumns({"shop": 1})]
+    for mapping in mappings:
+        with pytest.raises(AttributeError, match=r"no attribute 'shop': write mapping\['shop'\]$"):
+            mapping.shop  # noqa: B018
+        with pytest.raises(AttributeError, match=r"no attribute 'other'$"):
+            mapping.other  # noqa: B018
+        assert not hasattr(mapping, "_names_")
+        with pytest.raises(KeyError) as missing:
+            mapping[0]
+        (note,) = vars(missing.value)["__notes__"]
+        assert note.startswith(
+            "(the keys are names, not positions: write list(mapping.values())[0]"
+        )
