@@ -21,7 +21,7 @@ from cassandra.client.lwt import APPLIED, applied
 from cassandra.client.result_habits import warn_of_truth
 from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.messages.results import ResultMessage
-from cassandra.query.row_factories import tuple_factory
+from cassandra.query.row_factories import rows_of_page, tuple_factory
 from cassandra.query.trace import QueryTrace
 
 if TYPE_CHECKING:
@@ -103,8 +103,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                     return self._page
             message = self._message
             page = message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
-            # A row factory that returns None has used the rows itself, so no rows are left.
-            self._page = page if page is not None else []
+            self._page = rows_of_page(page)
         return self._page
 
     def all_tuples(self) -> list[tuple[Any, ...]]:

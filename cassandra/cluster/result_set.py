@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
@@ -21,7 +21,7 @@ from cassandra.client.result_habits import (
 )
 from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
-from cassandra.query.row_factories import tuple_factory
+from cassandra.query.row_factories import rows_of_page, tuple_factory
 
 if TYPE_CHECKING:
     from cassandra.engine import happy_path
@@ -159,7 +159,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             if self._cached_columns is None and self._message is not None:
                 self._cached_columns = (self.column_names, self.column_types)
             self._message = None
-            self._page = response if response is not None else []
+            self._page = rows_of_page(response)
 
     # Applications use these private names, which cassandra-driver has, to replace the current page.
     @property
@@ -171,7 +171,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._set_current_rows(rows)
 
     def _set_current_rows(self, rows: Any) -> None:
-        self._set_page([rows] if isinstance(rows, Mapping) else rows)
+        self._set_page(rows)
 
     @property
     def column_names(self) -> list[str] | None:
@@ -217,9 +217,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             assert message is not None
             page = []
             if message.kind == RESULT_KIND_ROWS:
-                page = message.decode(self._get_row_factory())
-            # A row factory that returns None has used the rows itself, so no rows are left.
-            self._page = page if page is not None else []
+                page = rows_of_page(message.decode(self._get_row_factory()))
+            self._page = page
         return self._page
 
     @property

@@ -8,7 +8,7 @@ rows that the caller sees. The decoder knows the four factories of this module b
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex, TypeVar
 
 import cassandra._impl as implementations
@@ -30,6 +30,22 @@ def _decoded_by(method: str) -> Callable[[_Factory], _Factory]:
         return factory
 
     return mark
+
+
+def rows_of_page(page: Any) -> Any:
+    """Return what a row factory has returned for a page, as rows.
+
+    :param page: usually a list. A mapping, such as rows by key, is a single row, as in
+        cassandra-driver: iterating over it would lose its values. A factory that returns None has
+        used the rows itself, so no rows are left.
+    """
+    if type(page) is list:
+        return page
+    if page is None:
+        return []
+    if isinstance(page, Mapping):
+        return [page] if page else []
+    return page
 
 
 @_decoded_by("tuples")

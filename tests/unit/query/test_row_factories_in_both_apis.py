@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, ResultSet
 from cassandra.protocol.rowclass import row_class
 from cassandra.query import SimpleStatement, dict_factory
 from cassandra.testing.fake import FakeNode, paged
@@ -68,3 +68,32 @@ async def test_dicts_in_both_apis(node: FakeNode) -> None:
     read_rows = read_with_blocking_api(node, **settings) + await read_with_asyncio(node, **settings)
     assert read_rows == [dict(zip(NAMES, row, strict=True)) for row in ROWS] * 8
     assert {type(row) for row in read_rows} == {dict}
+
+
+async def test_a_mapping_is_a_row_in_both_apis(node: FakeNode) -> None:
+    """A row factory may return the rows of a page by key. As in cassandra-driver, that mapping is
+    the only row of its page, and an empty one is no row.
+    """
+
+    def by_number(names: list[str], page: list[tuple[int, str]]) -> dict[int, str]:
+        return {number: text for number, text in page if number != 4}
+
+    profile = ExecutionProfile(row_factory=by_number)
+    settings = {"execution_profiles": {EXEC_PROFILE_DEFAULT: profile}}
+    read_rows = read_with_blocking_api(node, **settings) + await read_with_asyncio(node, **settings)
+    in_pages_of_two = [{0: "text 0", 1: "text 1"}, {2: "text 2", 3: "text 3"}]
+    whole = [{number: f"text {number}" for number in range(4)}]
+    blocking = [*in_pages_of_two, *whole, *in_pages_of_two]
+    assert read_rows == [*blocking, *blocking, *in_pages_of_two, *whole]
+    with Cluster([node.address], port=node.port, **settings) as cluster:
+        result = cluster.connect().execute(READ)
+        assert result.one() == result[0] == whole[0]
+        assert result.all() == result.current_rows == whole
+        # Also of a result that the application makes itself, and of a page that it replaces.
+        assert ResultSet(result.response_future, whole[0]).all() == whole
+        result._current_rows = whole[0]
+        assert result.current_rows == whole
+    async with aio.Cluster([node.address], port=node.port, **settings) as aio_cluster:
+        page = await (await aio_cluster.connect()).execute(READ)
+        assert page.one() == whole[0]
+        assert page.all() == page.current_rows == whole
