@@ -728,7 +728,13 @@ MODEL: dict[str, str] = {
         "a row without the key's other columns is replaced: write Model.create(...)",
         "get_or_create update_or_create upsert",
     ),
-    **_same("write dict(instance)", "dict to_dict asdict model_dump as_dict"),
+    **_same("write dict(instance)", "dict to_dict asdict model_dump as_dict _as_dict"),
+    **_same(
+        "this is private in cassandra-driver; write Model().keys() for the names of the columns, "
+        "and Model.name.column for a column, with primary_key, partition_key and db_field_name",
+        "_columns _defined_columns _get_column _db_map _primary_keys _partition_keys "
+        "_clustering_keys",
+    ),
     **_same(
         "write json.dumps(dict(instance), default=str)", "json to_json model_dump_json as_json"
     ),
