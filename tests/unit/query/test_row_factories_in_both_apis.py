@@ -79,7 +79,7 @@ async def test_a_mapping_is_a_row_in_both_apis(node: FakeNode) -> None:
         return {number: text for number, text in page if number != 4}
 
     profile = ExecutionProfile(row_factory=by_number)
-    settings = {"execution_profiles": {EXEC_PROFILE_DEFAULT: profile}}
+    settings: dict[str, Any] = {"execution_profiles": {EXEC_PROFILE_DEFAULT: profile}}
     read_rows = read_with_blocking_api(node, **settings) + await read_with_asyncio(node, **settings)
     in_pages_of_two = [{0: "text 0", 1: "text 1"}, {2: "text 2", 3: "text 3"}]
     whole = [{number: f"text {number}" for number in range(4)}]
