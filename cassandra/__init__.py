@@ -124,7 +124,10 @@ def __getattr__(name: str) -> object:
         __import__(f"{__name__}._impl")
         return getattr(sys.modules[f"{__name__}._impl"], name)
     if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name.startswith("_") or name[0].islower():  # a submodule that is not imported, perhaps
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        __import__(f"{__name__}._wrong_imports")
+        raise sys.modules[f"{__name__}._wrong_imports"].missing_name(__name__, name)
     # Return the module from `sys.modules`. The import usually also sets the attribute of the
     # package, but not yet if a tracing library's import hook accesses it during the import.
     __import__(f"{__name__}.{name}")

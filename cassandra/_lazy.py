@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from cassandra._imports import Deferred, call_at_first_cluster, import_module
 
 if TYPE_CHECKING:
+    from cassandra import _wrong_imports
     from cassandra._compat import reexports
 else:
+    _wrong_imports = Deferred("cassandra._wrong_imports")
     reexports = Deferred("cassandra._compat.reexports")
 
 _NO_HOMES: Mapping[str, str] = {}
@@ -41,7 +43,9 @@ def lazy_names(
         if home is None and not name.startswith("__") and not _is_submodule(module, name):
             home = _reexported(module).get(name)
         if home is None:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            if name.startswith("__") or _is_submodule(module, name):
+                raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            raise _wrong_imports.missing_name(module, name)
         value = getattr(import_module(home), renamed.get(name, name))
         # Store the object in the module: Python then does not call `__getattr__` for this name
         # again.

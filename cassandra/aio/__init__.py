@@ -6,9 +6,13 @@ from cassandra._foreign import check_files
 
 check_files()
 
+from cassandra._lazy import lazy_names
 from cassandra.aio.cluster import Cluster
 from cassandra.aio.concurrent import ExecutionResult, PlacedResult
 from cassandra.aio.result import ResultSet
 from cassandra.aio.session import Session
+
+# Type checkers must not see it: they would allow every name.
+globals()["__getattr__"] = lazy_names(__name__)
 
 __all__ = ["Cluster", "ExecutionResult", "PlacedResult", "ResultSet", "Session"]

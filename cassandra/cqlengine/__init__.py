@@ -3,6 +3,10 @@
 ``from cassandra.cqlengine import columns, connection`` and so on; see the guide on the mapper.
 """
 
+from cassandra._lazy import lazy_names
 from cassandra.cqlengine.errors import CQLEngineException, UnicodeMixin, ValidationError
+
+# Type checkers must not see it: they would allow every name.
+globals()["__getattr__"] = lazy_names(__name__)
 
 __all__ = ["CQLEngineException", "UnicodeMixin", "ValidationError"]

@@ -28,6 +28,7 @@ LAYERS: list[set[str]] = [
         "_truth_tests",
         "_write_times",
         "_unknown_options",
+        "_wrong_imports",
         "_observer",
         "_steps",
         "_patterns",

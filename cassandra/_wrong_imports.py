@@ -1,0 +1,63 @@
+"""Errors for names that users import from the wrong module, or misspell in an import."""
+
+from __future__ import annotations
+
+import sys
+
+from cassandra._misspelt import nearest
+
+# Classes and functions that users look for in other modules, by the module that has them.
+_HOMES = {
+    "cassandra": "ConsistencyLevel OperationTimedOut ReadTimeout WriteTimeout Unavailable",
+    "cassandra.aio": "AsyncCluster AioCluster AsyncioCluster",
+    "cassandra.auth": "PlainTextAuthProvider AuthProvider",
+    "cassandra.bulk": "LoadReport LoadOptions",
+    "cassandra.cluster": (
+        "Cluster Session ExecutionProfile EXEC_PROFILE_DEFAULT NoHostAvailable ResultSet"
+    ),
+    "cassandra.concurrent": "execute_concurrent execute_concurrent_with_args",
+    "cassandra.cqlengine.models": "Model",
+    "cassandra.cqlengine.management": "sync_table sync_type drop_table",
+    "cassandra.cqlengine.query": "BatchQuery",
+    "cassandra.cqlengine.usertype": "UserType",
+    "cassandra.policies": (
+        "DCAwareRoundRobinPolicy RoundRobinPolicy TokenAwarePolicy RetryPolicy HostDistance "
+        "WhiteListRoundRobinPolicy ConstantReconnectionPolicy ExponentialReconnectionPolicy"
+    ),
+    "cassandra.query": (
+        "SimpleStatement BatchStatement BatchType PreparedStatement BoundStatement dict_factory "
+        "named_tuple_factory tuple_factory"
+    ),
+    "cassandra.testing": "LocalCluster",
+}
+# Names that do not exist anywhere, and those that are meant.
+_MEANT = dict.fromkeys(("AsyncCluster", "AioCluster", "AsyncioCluster"), "Cluster")
+
+# The function of Python's import system that looks for names of packages.
+_IMPORTING = "_handle_fromlist"
+
+
+def missing_name(module: str, name: str) -> Exception:
+    """Return the error for a name that a module does not have.
+
+    :param module: the name of the module. Its ``__getattr__``, which was called for `name`, calls
+        this function directly or through a function of its own.
+    :param name: the name.
+    :returns: an AttributeError; if ``from module import name`` looks for a name that exists
+        elsewhere, an ImportError, because Python drops the message of an AttributeError.
+    """
+    advice = "" if name.startswith("_") else _advice(module, name)
+    callers = {sys._getframe(depth).f_code.co_name for depth in (2, 3)}
+    if advice and _IMPORTING in callers:
+        return ImportError(f"cannot import name {name!r} from {module!r}{advice}", name=name)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{advice}")
+
+
+def _advice(module: str, name: str) -> str:
+    """Return what to write instead; "" if unknown."""
+    for home, names in _HOMES.items():
+        if name in names.split():
+            return f": write from {home} import {_MEANT.get(name, name)}"
+    public_names = [each for each in dir(sys.modules[module]) if not each.startswith("_")]
+    similar_name = nearest(name, public_names, alike=0.8)
+    return f": did you mean {similar_name!r}?" if similar_name else ""

@@ -1,0 +1,40 @@
+"""Imports from the wrong module, and misspelt ones, say what to import."""
+
+from __future__ import annotations
+
+import pytest
+
+import cassandra
+from cassandra import aio
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("from cassandra import Cluster", "write from cassandra.cluster import Cluster"),
+        ("from cassandra import SimpleStatement", "write from cassandra.query import Simple"),
+        ("from cassandra.aio import AsyncCluster", "write from cassandra.aio import Cluster"),
+        ("from cassandra.cqlengine import Model", "write from cassandra.cqlengine.models import"),
+        ("from cassandra.policies import Session", "write from cassandra.cluster import Session"),
+        ("from cassandra.query import SimpleStatment", "did you mean 'SimpleStatement'?"),
+        ("from cassandra.policies import RoundRobinPolcy", "did you mean 'RoundRobinPolicy'?"),
+    ],
+)
+def test_the_error_names_the_module_or_the_name(statement: str, message: str) -> None:
+    with pytest.raises(ImportError) as refused:
+        exec(statement)
+    assert str(refused.value).startswith("cannot import name ")
+    assert message in str(refused.value)
+
+
+def test_other_names() -> None:
+    """Attributes are missing as usual, so that `hasattr` works, and modules can be imported."""
+    with pytest.raises(AttributeError, match=r"write from cassandra\.cluster import Cluster$"):
+        cassandra.Cluster  # noqa: B018
+    assert not hasattr(cassandra, "Cluster")
+    assert not hasattr(aio, "AsyncCluster")
+    with pytest.raises(ImportError, match=r"cannot import name 'Nothing' from 'cassandra\.query'"):
+        exec("from cassandra.query import Nothing")
+    exec("from cassandra.query import binding")
+    exec("from cassandra.aio import concurrent")
+    exec("from cassandra.cqlengine import named")
