@@ -12,7 +12,7 @@ from cassandra._habits import ASYNC_CLUSTER, CLUSTER, CLUSTER_SETTINGS, add_habi
 from cassandra._unknown_options import unknown_option
 from cassandra.aio.calls import returns_connecting
 from cassandra.aio.session import Session
-from cassandra.client.checks import check_cluster, check_keyspace, no_keyspace
+from cassandra.client.checks import check_cluster, check_keyspace, check_user_type, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.client.settings.docstrings import WithFields
@@ -239,6 +239,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             attributes; or dict.
         :raises UserTypeDoesNotExist: if the cluster is connected and does not have the type.
         """
+        check_user_type(keyspace, user_type)
         if self._core is not None or self.is_shutdown:
             fields = await self._connected_core().user_type_fields(keyspace, user_type)
             self._user_types.take_fields(keyspace, user_type, fields)

@@ -152,6 +152,17 @@ def check_keyspace(keyspace: object) -> None:
         raise ValueError("a keyspace's name must not be empty")
 
 
+def check_user_type(keyspace: object, user_type: object) -> None:
+    """Raise TypeError unless the first two arguments of `Cluster.register_user_type` are names."""
+    for name in (keyspace, user_type):
+        if not isinstance(name, str):
+            raise TypeError(
+                f"the keyspace and the type are names, but one is {name!r} of type "
+                f"{type(name).__name__}: write cluster.register_user_type('keyspace', 'type', "
+                "SomeClass)"
+            )
+
+
 def no_keyspace(keyspace: str, refusal: Exception) -> NoHostAvailable:
     """Return the error for `connect` if the server has rejected the USE of its keyspace."""
     message = f"Unable to connect to any servers using keyspace {keyspace!r}"

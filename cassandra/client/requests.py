@@ -157,6 +157,8 @@ def _advice_for(query: object) -> str:
         return "; write `await session.prepare(...)`"
     if isinstance(query, (list, tuple)):
         return "; execute one statement at a time, several together as a BatchStatement"
+    if isinstance(getattr(query, "__self__", None), PreparedStatement):
+        return "; call the method: prepared.bind(values)"
     return "; decode it first" if isinstance(query, bytes) else ""
 
 

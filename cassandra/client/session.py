@@ -325,6 +325,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
         :param name: the profile's name, or a profile.
         :raises ValueError: if there is no profile with this name.
+        :raises TypeError: if `name` is the class of profiles.
         """
         if isinstance(name, ExecutionProfile):
             self.cluster._adopt_profile(name)
@@ -335,6 +336,12 @@ class SessionBase(RequestMaker, ObservedBySession):
         try:
             return self.cluster.profile_manager.profiles[name]
         except KeyError:
+            key: Any = name
+            if key is ExecutionProfile:
+                raise TypeError(
+                    "a profile must be an instance or a name, but is the class ExecutionProfile: "
+                    "write ExecutionProfile(...)"
+                ) from None
             names = ", ".join(map(repr, self.cluster.profile_manager.profiles))
             raise ValueError(
                 f"there is no execution profile {name!r}; there are {names}: write "

@@ -16,7 +16,7 @@ from cassandra._habits import CLUSTER, CLUSTER_SETTINGS, IN_ASYNC, add_habits
 from cassandra._imports import Deferred, at_first_cluster
 from cassandra._threads import get_ident, new_lock
 from cassandra._unknown_options import unknown_option, with_example
-from cassandra.client.checks import check_cluster, check_keyspace, no_keyspace
+from cassandra.client.checks import check_cluster, check_keyspace, check_user_type, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.contact_points import resolved
 from cassandra.client.schema_calls import SchemaCalls
@@ -383,6 +383,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             attributes; or dict.
         :raises UserTypeDoesNotExist: if the cluster is connected and does not have the type.
         """
+        check_user_type(keyspace, user_type)
         core = self._core
         if core is not None:
             fields = self._run(core.user_type_fields(keyspace, user_type))

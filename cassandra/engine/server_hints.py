@@ -195,6 +195,8 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
      "a keyspace's name has no dot: connect to the keyspace alone, without the table"),
     (r"Invalid unset value for column",
      "a column of the key got no value: bind one value for each marker"),
+    (r"Keyspace '?\"\w+\"'? does not exist",
+     "pass the keyspace's name without quotes: the driver writes them where CQL needs them"),
     (r"Keyspace '?\S+'? does not exist",
      "CREATE KEYSPACE makes one; names are lower case unless they have double quotes"),
     (r"Undefined (?:column )?name", "cluster.metadata.keyspaces[...].tables[...].columns has the "

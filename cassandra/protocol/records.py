@@ -274,6 +274,8 @@ def _misspelt_note(name: str, supplied: Iterable[Any], names: Sequence[str]) -> 
 
 
 def _refuse(row: object, why: str = "") -> NoReturn:
+    if hasattr(row, "prepared_statement"):
+        why = ": a bound statement has its values already, write session.execute(bound)"
     raise TypeError(
         f"values are {row!r} ({type(row).__name__}); they have to be a sequence, "
         f"one for each bind marker, (value,) for a single one, a mapping or an object{why}"

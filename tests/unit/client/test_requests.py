@@ -94,6 +94,19 @@ def test_other_objects_are_no_queries(session: Session, query: Any) -> None:
         session.execute(query)
 
 
+def test_a_method_of_a_prepared_statement_is_no_query(session: Session) -> None:
+    prepared: Any = session.prepare("SELECT k FROM t WHERE k = ?")
+    with pytest.raises(TypeError, match=r"not method: .*; call the method: prepared\.bind\(values"):
+        session.execute(prepared.bind)
+
+
+def test_a_bound_statement_is_no_list_of_values(session: Session) -> None:
+    prepared = session.prepare("SELECT k FROM t WHERE k = ?")
+    bound: Any = prepared.bind((1,))
+    with pytest.raises(TypeError, match=r"has its values already, write session\.execute\(bound\)"):
+        session.execute(prepared, bound)
+
+
 class TupleSubclass(tuple[Any, ...]):
     """Parameters of an application's own sequence type."""
 

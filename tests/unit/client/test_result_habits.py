@@ -322,6 +322,19 @@ class Address:
     street: str
 
 
+@pytest.mark.parametrize("arguments", [(dict, "shop", "address"), ("shop", dict, "address")])
+async def test_registering_a_class_in_place_of_a_name_is_an_error(
+    node: FakeNode, session: Session, arguments: Any
+) -> None:
+    """The class was written into the query that reads the type."""
+    message = r"one is <class 'dict'> .*: write cluster\.register_user_type\('keyspace', 'type', S"
+    with pytest.raises(TypeError, match=message):
+        session.cluster.register_user_type(*arguments)
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        with pytest.raises(TypeError, match=message):
+            await cluster.register_user_type(*arguments)
+
+
 def test_registering_an_instance_in_place_of_a_class_is_an_error() -> None:
     cluster = Cluster(["127.0.0.1"])
     instance: Any = Address("a")

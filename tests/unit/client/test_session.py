@@ -279,6 +279,8 @@ async def test_profiles_are_found_by_name_and_copied_with_changes(cluster_class:
         assert (clone.request_timeout, profile.request_timeout) == (5.0, 3.0)
         with pytest.raises(ValueError, match=r"no execution profile 'x'; there are .*'own'"):
             session.get_execution_profile("x")
+        with pytest.raises(TypeError, match=r"is the class ExecutionProfile: write Execution.*\("):
+            session.get_execution_profile(ExecutionProfile)
 
 
 @both_apis

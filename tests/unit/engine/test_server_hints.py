@@ -179,6 +179,7 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
         ("No keyspace has been specified.", "keyspace.table"),
         ("Keyspace 'shop' does not exist", "CREATE KEYSPACE"),
         ("Keyspace 'shop.t' does not exist", "without the table"),
+        ("Keyspace '\"shop\"' does not exist", "pass the keyspace's name without quotes"),
         ("Invalid unset value for column c", "one value for each marker"),
         ("Undefined column name vv in table ks.t", "single quotes"),
         ("Some partition key parts are missing: k", "all columns of the key"),
