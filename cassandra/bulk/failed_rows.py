@@ -29,6 +29,9 @@ from cassandra.sentinels import UNSET_VALUE
 
 # The last fields of each line; their names begin with underscores.
 _NOTES = ("source", "row", "line", "error")
+
+# How many rows of a table to convert at a time: one row takes as long.
+_ROWS_AT_A_TIME = 64
 RowKey = tuple[str | None, int]  # the absolute path of the source's file, and the row's number
 
 
@@ -140,6 +143,11 @@ class _JsonLines:
                 columns, types or [column.type for column in columns], strict=True
             )
         }
+        # The rows that were read last: those of `_read_table` from `_read_first` on; None if they
+        # can only be read one by one.
+        self._read_table: Any = None
+        self._read_first = 0
+        self._read_rows: list[dict[str, Any]] | None = None
         self._unwritten: dict[str, Any] = {}  # values of the present row that JSON cannot represent
         self._fields = fields
         self._mapping = mapping
@@ -197,8 +205,8 @@ class _JsonLines:
         row: Any = None
         try:
             if not isinstance(chunk.rows, list):
-                row = slice_of(chunk.rows, index, 1)
-                fields = self._fields_of_table(row)
+                row = chunk.rows
+                fields = self._fields_of_table(row, index)
             else:
                 row = chunk.rows[index]
                 # A row of a file has its values in the order of the columns, and no converters.
@@ -248,8 +256,21 @@ class _JsonLines:
         """Return the fields of a row that was read from a file."""
         return self._as_json_fields(dict(zip(self._columns, row, strict=True)))
 
-    def _fields_of_table(self, table: Any) -> dict[str, Any]:
-        """Return the fields of a table's only row."""
+    def _fields_of_table(self, table: Any, index: int) -> dict[str, Any]:
+        """Return the fields of a row of a table."""
+        first = index - index % _ROWS_AT_A_TIME
+        if self._read_table is not table or self._read_first != first:
+            self._read_table, self._read_first = table, first
+            try:
+                self._read_rows = self._rows_of_table(slice_of(table, first, _ROWS_AT_A_TIME))
+            except Exception:  # a value of another row cannot be converted
+                self._read_rows = None
+        if self._read_rows is None:
+            return self._as_json_fields(self._rows_of_table(slice_of(table, index, 1))[0])
+        return self._as_json_fields(self._read_rows[index - first])
+
+    def _rows_of_table(self, table: Any) -> list[dict[str, Any]]:
+        """Return the rows of a table, as dicts of values by field name."""
         columns: Sequence[Column] = list(self._columns.values())
         # An array without named fields has its columns in the order of `_fields`.
         if is_array(table) and table.dtype.names is None:
@@ -257,12 +278,8 @@ class _JsonLines:
         rows = rows_of(table, columns)
         if not isinstance(rows, TableRows):
             raise TypeError("it is not a table")
-        values: dict[str, Any] = {}
-        for index, column in enumerate(columns):
-            field = self._mapping.get(column.name, column.name)
-            # The table has a single row, so each column has a single value.
-            (values[field],) = rows.values(index)
-        return self._as_json_fields(values)
+        fields = [self._mapping.get(column.name, column.name) for column in columns]
+        return [dict(zip(fields, values, strict=True)) for values in rows]
 
     def _as_json_fields(
         self, values: Mapping[str, Any], types: Mapping[str, Any] | None = None

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from cassandra.bulk import failed_rows
 from cassandra.bulk.chunks import Chunk, Column, Position, RowLocation
 from cassandra.bulk.failed_rows import FailedRows, check_failed_rows, rows_after, size_of
 from cassandra.cqltypes import DateType, DoubleType, Int32Type, SimpleDateType, UTF8Type
+from cassandra.query.tables.rows import rows_of
 from cassandra.sentinels import UNSET_VALUE
 
 COLUMNS = (Column("id", Int32Type, is_key=True), Column("name", UTF8Type))
@@ -153,6 +155,53 @@ def test_fields_have_the_names_of_the_source(tmp_path: Path) -> None:
     array = numpy.array([["x", 1]], dtype=object)
     _, fields = failed_row(tmp_path / "i", row=array, is_table=True, fields=["name", "id"])
     assert fields == {"id": 1, "name": "x", **NOTES}
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow", "numpy"])
+def test_many_rows_of_a_table_are_kept(
+    tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are converted a few at a time, in whatever order they fail. If one of them cannot be
+    converted, the others are kept all the same.
+    """
+    module = pytest.importorskip(library)
+    monkeypatch.setattr(failed_rows, "_ROWS_AT_A_TIME", 4)
+    size = 11
+    bad_id = 106
+    row_counts = []
+
+    def counting_rows_of(table: Any, columns: Any) -> Any:
+        rows = rows_of(table, columns)
+        row_counts.append(len(list(rows)))
+        if any(row[0] == bad_id for row in rows):
+            raise OverflowError("a value of this row cannot be converted")
+        return rows
+
+    monkeypatch.setattr(failed_rows, "rows_of", counting_rows_of)
+
+    def table_from(first_id: int) -> Any:
+        pairs = [(number, f"name {number}") for number in range(first_id, first_id + size)]
+        if library == "numpy":
+            return module.array(pairs, dtype=[("id", "i4"), ("name", "U9")])
+        names = {"id": [number for number, _ in pairs], "name": [name for _, name in pairs]}
+        return module.DataFrame(names) if library == "pandas" else module.table(names)
+
+    file = FailedRows(tmp_path / "f", COLUMNS, ["id", "name"], mapping={}, nulls=())
+    position = Position(0, size)
+    expected = []
+    for first_id in (0, 100):
+        table = table_from(first_id)
+        chunk = Chunk(table, size, source=None, first=0, lines=None, position=position, raw=None)
+        for index in (0, 3, 4, 1, 5, 7, 10, 9):
+            file.keep(chunk, index, RowLocation("a", index, None), "is wrong")
+            expected.append(first_id + index)
+    file.close()
+    lines = [json.loads(line) for line in (tmp_path / "f").read_text().splitlines()]
+    assert [(line["id"], line["name"]) for line in lines] == [
+        (number, f"name {number}") for number in expected
+    ]
+    # The second table's part from row 4 on has the bad row, so its rows are converted one by one.
+    assert row_counts == [4, 4, 4, 4, 3, 4, 4, 1, 4, 4, 1, 1, 3]
 
 
 def test_missing_and_unset_values_are_left_out_or_null(tmp_path: Path) -> None:
