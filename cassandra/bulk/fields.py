@@ -175,9 +175,20 @@ def unknown_field(
             return ValueError(
                 f"it has a field {name!r}, which is not a column that is written: "
                 f"{', '.join(sorted(fields))} (columns= maps fields to columns, ignore= leaves "
-                "fields out)"
+                f"fields out){_hint_for_field(str(name), fields)}"
             )
     return None
+
+
+def _hint_for_field(name: str, fields: Set[str]) -> str:
+    """Return what the user probably meant by a field without a column; "" if we have no idea."""
+    if name == "Index":  # the first field of the rows of `itertuples`
+        return (
+            "; if this is the index of a frame, write session.load(table, frame), or "
+            "frame.itertuples(index=False)"
+        )
+    meant = nearest(name.strip().lower(), fields, alike=0.7)
+    return f"; did you mean {meant!r}?" if meant else ""
 
 
 def unmapped_fields(

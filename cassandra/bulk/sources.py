@@ -382,7 +382,10 @@ def _instead_of_file(path: str) -> str:
     return ""
 
 
-_TABLE_NAME = re.compile(r"\w+\.(?!csv|tsv|txt|json|jsonl|parquet|gz|xz|bz2|zst)\w+", re.IGNORECASE)
+_TABLE_NAME = re.compile(
+    r"\w+\.(?!csv|tsv|txt|json|jsonl|parquet|gz|xz|bz2|zst|xlsx?|arrow|feather|orc|avro|zip|xml)\w+",
+    re.IGNORECASE,
+)
 
 
 # -- the application's rows and tables -------------------------------------------------------------
@@ -411,6 +414,9 @@ def _chunks(
         raise ValueError(f"the checkpoint says that {skip} rows were read, and there are {row}")
 
 
+_COLUMNS_TO_CHECK = 10  # how many rows at the beginning of a source may be columns
+
+
 def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
     """Yield the application's rows in parts."""
     iterator = iter(rows)
@@ -436,8 +442,13 @@ def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
 
     has_rows = False
     while chunk_rows := _next_rows(iterator, min(chunks.OBJECT_ROWS, chunks.CHUNK_ROWS)):
-        has_rows = True
         _check_row(chunk_rows[0])
+        # A tuple of columns looks like a tuple of rows. The first column may be a list of ids.
+        if not has_rows:
+            for row in chunk_rows[1:_COLUMNS_TO_CHECK]:
+                if is_array(row):
+                    _check_row(row)
+        has_rows = True
         yield Part(len(chunk_rows), partial(make_chunk, chunk_rows))
     # A generator that has ended is refused (`Load`), so an empty one has not been read before.
     if not has_rows and isinstance(rows, Iterator) and not isinstance(rows, Generator):
@@ -487,6 +498,11 @@ def _check_row(row: Any) -> None:
         raise TypeError(
             "a row is a pair of a label and a frame, as of frame.groupby(): write "
             "session.load(table, frame), or for _, part in groups: session.load(table, part)"
+        )
+    if is_array(row) and row.ndim > 1:
+        raise TypeError(
+            f"a row is an array of {row.ndim} dimensions: write a mapping of columns, such as "
+            "{'id': ids, 'embedding': array}"
         )
     # A pandas Series has the names of the columns in its index.
     if type(row) is tuple and len(row) == 2 and hasattr(row[1], "iloc"):

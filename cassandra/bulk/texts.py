@@ -381,6 +381,11 @@ def _converted_scalar(type_name: str, read: Reader, value: object) -> object:
         if type_name in _REALS:
             return _finite(float(value), value)
         if type_name == "timestamp":
+            if value == value.to_integral_value():
+                raise ValueError(
+                    f"{value} is not a timestamp: write the milliseconds since 1970 without a "
+                    "fraction and an exponent"
+                )
             raise ValueError(
                 f"{value} is not a timestamp: milliseconds since 1970 have no fraction. Are these "
                 "seconds?"

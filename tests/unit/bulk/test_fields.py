@@ -77,6 +77,14 @@ def test_names_of_rows() -> None:
     # "_error" is a note of a load on a failed row, but "_id" is not.
     assert unknown_field(["id", "_error"], {"id"}) is None
     assert "it has a field '_id'" in str(unknown_field(["id", "_id"], {"id"}))
+    for name, hint in (
+        ("ID", "; did you mean 'id'?"),
+        (" name ", "; did you mean 'name'?"),
+        ("nmae", "; did you mean 'name'?"),
+        ("Index", "; if this is the index of a frame, write session.load(table, frame), or fr"),
+        ("other", "ignore= leaves fields out)"),
+    ):
+        assert hint in str(unknown_field([name], {"id", "name"}))
 
 
 def test_two_fields_of_a_row_with_the_same_name_are_refused() -> None:

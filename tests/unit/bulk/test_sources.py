@@ -394,6 +394,23 @@ def test_frames_among_rows_are_refused() -> None:
         read(frame.groupby("id"))
 
 
+def test_a_tuple_of_columns_is_refused() -> None:
+    """The matrix of the vectors is no row."""
+    numpy = pytest.importorskip("numpy")
+    matrix = numpy.zeros((2, 3), "f4")
+    for source in (([1, 2], matrix), (numpy.arange(2), ["a", "b"], matrix), [matrix]):
+        with pytest.raises(TypeError, match=r"write a mapping of columns, such as {'id': ids, 'em"):
+            read(source)
+    assert read([(1, numpy.zeros(3)), (2, numpy.ones(3))])
+
+
+def test_names_of_files_that_a_load_does_not_read_are_no_tables() -> None:
+    for name in ("a.xlsx", "a.feather", "a.zip"):
+        with pytest.raises(FileNotFoundError) as refused:
+            read(name)
+        assert "the table comes first" not in str(refused.value)
+
+
 def test_numbers_among_rows_are_refused() -> None:
     """The values of one row, or of one column, are not rows."""
     for source in ((1, "a", 2.5), [2.5, 1], iter([True])):

@@ -287,6 +287,7 @@ def test_json_values_are_read_as_cql_values(
         ("BooleanType", 2, "2 (int) is not true or false"),
         ("TimestampType", False, "False (bool) is not a timestamp"),
         ("TimestampType", Decimal("1700000000.5"), "have no fraction. Are these seconds?"),
+        ("TimestampType", Decimal("1.7E+12"), "without a fraction and an exponent"),
         ("SimpleDateType", 0, "0 (int) is not a date"),
         ("TimeType", 0, "0 (int) is not a time of day"),
         ("UUIDType", 5, "5 (int) is not a UUID"),
