@@ -21,6 +21,14 @@ else:
 _NO_HOMES: Mapping[str, str] = {}
 
 
+def homes_of(names: Mapping[str, str]) -> dict[str, str]:
+    """Return the home of each name, for `lazy_names`.
+
+    :param names: for each module, the names that it defines, separated by white space.
+    """
+    return {name: module for module, text in names.items() for name in text.split()}
+
+
 def lazy_names(
     module: str, homes: Mapping[str, str] = _NO_HOMES, renamed: Mapping[str, str] = _NO_HOMES
 ) -> Callable[[str], Any]:

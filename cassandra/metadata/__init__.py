@@ -6,7 +6,7 @@ from cassandra._foreign import check_files
 
 check_files()
 
-from cassandra._lazy import lazy_names
+from cassandra._lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata, ReplicaShard
@@ -104,92 +104,40 @@ __all__ = [
 ]
 
 # A name is imported when it is first used: many applications never look at the metadata.
-_HOME = {
-    **dict.fromkeys(("Metadata", "ReplicaShard"), "cassandra.metadata.cluster_metadata"),
-    **dict.fromkeys(
-        (
-            "REPLICATION_STRATEGY_CLASS_PREFIX",
-            "EverywhereStrategy",
-            "LocalStrategy",
-            "NetworkTopologyStrategy",
-            "ReplicationFactor",
-            "ReplicationStrategy",
-            "SimpleStrategy",
-        ),
-        "cassandra.metadata.placement.replication",
-    ),
-    "TokenMap": "cassandra.metadata.placement.routing",
-    **dict.fromkeys(
-        (
-            "MAX_LONG",
-            "MIN_LONG",
-            "BytesToken",
-            "HashToken",
-            "MD5Token",
-            "Murmur3Token",
-            "NoMurmur3",
-            "Token",
-        ),
-        "cassandra.metadata.placement.tokens",
-    ),
-    **dict.fromkeys(
-        (
-            "Aggregate",
-            "ColumnMask",
-            "ColumnMetadata",
-            "DroppedColumn",
-            "Function",
-            "IndexMetadata",
-            "TriggerMetadata",
-            "UserType",
-        ),
-        "cassandra.metadata.schema.elements",
-    ),
-    "KeyspaceMetadata": "cassandra.metadata.schema.keyspaces",
-    **dict.fromkeys(
-        ("MaterializedViewMetadata", "TableMetadata", "TableMetadataV3"),
-        "cassandra.metadata.schema.tables",
-    ),
-    **dict.fromkeys(
-        (
-            "cql_keywords",
-            "cql_keywords_reserved",
-            "cql_keywords_unreserved",
-            "escape_name",
-            "is_valid_name",
-            "maybe_escape_name",
-            "protect_name",
-            "protect_names",
-            "protect_value",
-        ),
-        "cassandra.util.cql_text",
-    ),
-    **dict.fromkeys(
-        ("RLACTableExtension", "RegisteredTableExtension", "TableExtensionInterface"),
-        "cassandra.metadata.schema.extensions",
-    ),
-    **dict.fromkeys(
-        (
-            "EdgeMetadata",
-            "ReplicationStrategyTypeType",
-            "SchemaParserDSE60",
-            "SchemaParserDSE67",
-            "SchemaParserDSE68",
-            "SchemaParserV3",
-            "SchemaParserV4",
-            "SchemaParserV22",
-            "TableMetadataDSE68",
-            "VertexMetadata",
-            "get_column_from_system_local",
-            "get_schema_parser",
-            "trim_if_startswith",
-        ),
-        "cassandra._compat.schema",
-    ),
-    **dict.fromkeys(
-        ("NO_VALID_REPLICA", "group_keys_by_replica"), "cassandra.metadata.placement.key_groups"
-    ),
-}
+_HOME = homes_of(
+    {
+        "cassandra.metadata.cluster_metadata": "Metadata ReplicaShard",
+        "cassandra.metadata.placement.replication": """
+        REPLICATION_STRATEGY_CLASS_PREFIX EverywhereStrategy LocalStrategy NetworkTopologyStrategy
+        ReplicationFactor ReplicationStrategy SimpleStrategy
+        """,
+        "cassandra.metadata.placement.routing": "TokenMap",
+        "cassandra.metadata.placement.tokens": """
+        MAX_LONG MIN_LONG BytesToken HashToken MD5Token Murmur3Token NoMurmur3 Token
+        """,
+        "cassandra.metadata.schema.elements": """
+        Aggregate ColumnMask ColumnMetadata DroppedColumn Function IndexMetadata TriggerMetadata
+        UserType
+        """,
+        "cassandra.metadata.schema.keyspaces": "KeyspaceMetadata",
+        "cassandra.metadata.schema.tables": """
+        MaterializedViewMetadata TableMetadata TableMetadataV3
+        """,
+        "cassandra.util.cql_text": """
+        cql_keywords cql_keywords_reserved cql_keywords_unreserved escape_name is_valid_name
+        maybe_escape_name protect_name protect_names protect_value
+        """,
+        "cassandra.metadata.schema.extensions": """
+        RLACTableExtension RegisteredTableExtension TableExtensionInterface
+        """,
+        "cassandra._compat.schema": """
+        EdgeMetadata ReplicationStrategyTypeType SchemaParserDSE60 SchemaParserDSE67
+        SchemaParserDSE68 SchemaParserV3 SchemaParserV4 SchemaParserV22 TableMetadataDSE68
+        VertexMetadata get_column_from_system_local get_schema_parser trim_if_startswith
+        """,
+        "cassandra.metadata.placement.key_groups": "NO_VALID_REPLICA group_keys_by_replica",
+    }
+)
 
 
 __getattr__ = lazy_names(__name__, _HOME)

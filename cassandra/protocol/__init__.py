@@ -16,7 +16,7 @@ from cassandra._foreign import check_files
 
 check_files()
 
-from cassandra._lazy import lazy_names
+from cassandra._lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
     from cassandra.errors import (
@@ -64,11 +64,11 @@ if TYPE_CHECKING:
         LazyProtocolHandler as LazyProtocolHandler,
         NumpyProtocolHandler as NumpyProtocolHandler,
         ProtocolHandler as ProtocolHandler,
-        ProtocolHandlerBase as _ProtocolHandler,
+        ProtocolHandlerBase,
         cython_protocol_handler as cython_protocol_handler,
     )
     from cassandra.protocol.messages.base import (
-        MessageType as _MessageType,
+        MessageType,
         get_registered_classes as get_registered_classes,
         message_types_by_opcode as message_types_by_opcode,
         register_class as register_class,
@@ -160,264 +160,69 @@ if TYPE_CHECKING:
         v3_header_pack as v3_header_pack,
     )
 
+    _MessageType = MessageType
+    _ProtocolHandler = ProtocolHandlerBase
+
 # Maps each module to the public names that it defines. Type checkers get them from the imports
 # above.
-_HOMES = {
-    "cassandra.errors": ["ProtocolError"],
-    "cassandra.protocol.column_specs": ["ColumnMetadata", "ResultMetadata"],
-    "cassandra.protocol.fileio": [
-        "read_binary_longstring",
-        "read_binary_string",
-        "read_byte",
-        "read_bytesmap",
-        "read_consistency_level",
-        "read_error_code_map",
-        "read_inet",
-        "read_inet_addr_only",
-        "read_int",
-        "read_longstring",
-        "read_short",
-        "read_string",
-        "read_stringlist",
-        "read_stringmap",
-        "read_stringmultimap",
-        "read_uint_le",
-        "read_value",
-        "write_byte",
-        "write_bytesmap",
-        "write_consistency_level",
-        "write_inet",
-        "write_int",
-        "write_long",
-        "write_longstring",
-        "write_short",
-        "write_string",
-        "write_stringlist",
-        "write_stringmap",
-        "write_stringmultimap",
-        "write_uint",
-        "write_uint_le",
-        "write_value",
-    ],
-    "cassandra.protocol.handler": [
-        "LazyProtocolHandler",
-        "NumpyProtocolHandler",
-        "ProtocolHandler",
-        "_ProtocolHandler",
-        "cython_protocol_handler",
-    ],
-    "cassandra.protocol.messages.base": [
-        "_MessageType",
-        "get_registered_classes",
-        "message_types_by_opcode",
-        "register_class",
-    ],
-    "cassandra.protocol.messages.control": [
-        "AuthChallengeMessage",
-        "AuthenticateMessage",
-        "AuthResponseMessage",
-        "AuthSuccessMessage",
-        "CredentialsMessage",
-        "OptionsMessage",
-        "ReadyMessage",
-        "RegisterMessage",
-        "StartupMessage",
-        "SupportedMessage",
-    ],
-    "cassandra.protocol.messages.errors": [
-        "AlreadyExistsException",
-        "BadCredentials",
-        "CASWriteUnknownMessage",
-        "CDCWriteException",
-        "ClientWriteError",
-        "ConfigurationException",
-        "ErrorMessage",
-        "ErrorMessageSub",
-        "ErrorMessageSubclass",
-        "FunctionFailureMessage",
-        "InternalError",
-        "InvalidRequestException",
-        "IsBootstrappingErrorMessage",
-        "NotSupportedError",
-        "OverloadedErrorMessage",
-        "PreparedQueryNotFound",
-        "InvalidPagingState",
-        "ProtocolException",
-        "RateLimitReachedException",
-        "ReadFailureMessage",
-        "ReadTimeoutErrorMessage",
-        "RequestExecutionException",
-        "RequestValidationException",
-        "ServerError",
-        "SyntaxException",
-        "TruncateError",
-        "UnauthorizedErrorMessage",
-        "UnavailableErrorMessage",
-        "WriteFailureMessage",
-        "WriteTimeoutErrorMessage",
-        "error_classes",
-    ],
-    "cassandra.protocol.messages.events": ["EventMessage", "known_event_types"],
-    "cassandra.protocol.messages.requests": [
-        "BatchMessage",
-        "ExecuteMessage",
-        "PrepareMessage",
-        "QueryMessage",
-        "ReviseRequestMessage",
-        "_QueryMessage",
-    ],
-    "cassandra.protocol.messages.results": ["ResultMessage"],
-    "cassandra.protocol.opcodes": [
-        "COMPRESSED_FLAG",
-        "CUSTOM_PAYLOAD_FLAG",
-        "CUSTOM_TYPE",
-        "HEADER_DIRECTION_MASK",
-        "HEADER_DIRECTION_TO_CLIENT",
-        "RESULT_KIND_PREPARED",
-        "RESULT_KIND_ROWS",
-        "RESULT_KIND_SCHEMA_CHANGE",
-        "RESULT_KIND_SET_KEYSPACE",
-        "RESULT_KIND_VOID",
-        "TRACING_FLAG",
-        "USE_BETA_FLAG",
-        "USE_BETA_MASK",
-        "WARNING_FLAG",
-    ],
-    "cassandra.protocol.primitives": [
-        "header_pack",
-        "int32_pack",
-        "uint8_pack",
-        "uint16_pack",
-        "uint32_le_pack",
-        "uint32_pack",
-        "uint64_pack",
-        "v3_header_pack",
-    ],
-}
+_HOME = homes_of(
+    {
+        "cassandra.errors": "ProtocolError",
+        "cassandra.protocol.column_specs": "ColumnMetadata ResultMetadata",
+        "cassandra.protocol.fileio": """
+        read_binary_longstring read_binary_string read_byte read_bytesmap read_consistency_level
+        read_error_code_map read_inet read_inet_addr_only read_int read_longstring read_short
+        read_string read_stringlist read_stringmap read_stringmultimap read_uint_le read_value
+        write_byte write_bytesmap write_consistency_level write_inet write_int write_long
+        write_longstring write_short write_string write_stringlist write_stringmap
+        write_stringmultimap write_uint write_uint_le write_value
+        """,
+        "cassandra.protocol.handler": """
+        LazyProtocolHandler NumpyProtocolHandler ProtocolHandler _ProtocolHandler
+        cython_protocol_handler
+        """,
+        "cassandra.protocol.messages.base": """
+        _MessageType get_registered_classes message_types_by_opcode register_class
+        """,
+        "cassandra.protocol.messages.control": """
+        AuthChallengeMessage AuthenticateMessage AuthResponseMessage AuthSuccessMessage
+        CredentialsMessage OptionsMessage ReadyMessage RegisterMessage StartupMessage
+        SupportedMessage
+        """,
+        "cassandra.protocol.messages.errors": """
+        AlreadyExistsException BadCredentials CASWriteUnknownMessage CDCWriteException
+        ClientWriteError ConfigurationException ErrorMessage ErrorMessageSub ErrorMessageSubclass
+        FunctionFailureMessage InternalError InvalidRequestException IsBootstrappingErrorMessage
+        NotSupportedError OverloadedErrorMessage PreparedQueryNotFound InvalidPagingState
+        ProtocolException RateLimitReachedException ReadFailureMessage ReadTimeoutErrorMessage
+        RequestExecutionException RequestValidationException ServerError SyntaxException
+        TruncateError UnauthorizedErrorMessage UnavailableErrorMessage WriteFailureMessage
+        WriteTimeoutErrorMessage error_classes
+        """,
+        "cassandra.protocol.messages.events": "EventMessage known_event_types",
+        "cassandra.protocol.messages.requests": """
+        BatchMessage ExecuteMessage PrepareMessage QueryMessage ReviseRequestMessage _QueryMessage
+        """,
+        "cassandra.protocol.messages.results": "ResultMessage",
+        "cassandra.protocol.opcodes": """
+        COMPRESSED_FLAG CUSTOM_PAYLOAD_FLAG CUSTOM_TYPE HEADER_DIRECTION_MASK
+        HEADER_DIRECTION_TO_CLIENT RESULT_KIND_PREPARED RESULT_KIND_ROWS RESULT_KIND_SCHEMA_CHANGE
+        RESULT_KIND_SET_KEYSPACE RESULT_KIND_VOID TRACING_FLAG USE_BETA_FLAG USE_BETA_MASK
+        WARNING_FLAG
+        """,
+        "cassandra.protocol.primitives": """
+        header_pack int32_pack uint8_pack uint16_pack uint32_le_pack uint32_pack uint64_pack
+        v3_header_pack
+        """,
+    }
+)
 _RENAMED = {"_MessageType": "MessageType", "_ProtocolHandler": "ProtocolHandlerBase"}
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [
-    "COMPRESSED_FLAG",
-    "CUSTOM_PAYLOAD_FLAG",
-    "CUSTOM_TYPE",
-    "HEADER_DIRECTION_MASK",
-    "HEADER_DIRECTION_TO_CLIENT",
-    "RESULT_KIND_PREPARED",
-    "RESULT_KIND_ROWS",
-    "RESULT_KIND_SCHEMA_CHANGE",
-    "RESULT_KIND_SET_KEYSPACE",
-    "RESULT_KIND_VOID",
-    "TRACING_FLAG",
-    "USE_BETA_FLAG",
-    "USE_BETA_MASK",
-    "WARNING_FLAG",
-    "AlreadyExistsException",
-    "AuthChallengeMessage",
-    "AuthResponseMessage",
-    "AuthSuccessMessage",
-    "AuthenticateMessage",
-    "BadCredentials",
-    "BatchMessage",
-    "CASWriteUnknownMessage",
-    "CDCWriteException",
-    "ClientWriteError",
-    "ColumnMetadata",
-    "ConfigurationException",
-    "CredentialsMessage",
-    "ErrorMessage",
-    "ErrorMessageSub",
-    "ErrorMessageSubclass",
-    "EventMessage",
-    "ExecuteMessage",
-    "FunctionFailureMessage",
-    "InternalError",
-    "InvalidRequestException",
-    "IsBootstrappingErrorMessage",
-    "LazyProtocolHandler",
-    "NotSupportedError",
-    "NumpyProtocolHandler",
-    "OptionsMessage",
-    "OverloadedErrorMessage",
-    "PrepareMessage",
-    "PreparedQueryNotFound",
-    "ProtocolError",
-    "ProtocolException",
-    "ProtocolHandler",
-    "QueryMessage",
-    "RateLimitReachedException",
-    "ReadFailureMessage",
-    "ReadTimeoutErrorMessage",
-    "ReadyMessage",
-    "RegisterMessage",
-    "RequestExecutionException",
-    "RequestValidationException",
-    "ResultMessage",
-    "ResultMetadata",
-    "ReviseRequestMessage",
-    "ServerError",
-    "StartupMessage",
-    "SupportedMessage",
-    "SyntaxException",
-    "TruncateError",
-    "UnauthorizedErrorMessage",
-    "UnavailableErrorMessage",
-    "WriteFailureMessage",
-    "WriteTimeoutErrorMessage",
-    "_MessageType",
-    "_ProtocolHandler",
-    "_QueryMessage",
-    "cython_protocol_handler",
-    "error_classes",
-    "get_registered_classes",
-    "header_pack",
-    "int32_pack",
-    "known_event_types",
-    "message_types_by_opcode",
-    "read_binary_longstring",
-    "read_binary_string",
-    "read_byte",
-    "read_bytesmap",
-    "read_consistency_level",
-    "read_error_code_map",
-    "read_inet",
-    "read_inet_addr_only",
-    "read_int",
-    "read_longstring",
-    "read_short",
-    "read_string",
-    "read_stringlist",
-    "read_stringmap",
-    "read_stringmultimap",
-    "read_uint_le",
-    "read_value",
-    "register_class",
-    "uint8_pack",
-    "uint16_pack",
-    "uint32_le_pack",
-    "uint32_pack",
-    "uint64_pack",
-    "v3_header_pack",
-    "write_byte",
-    "write_bytesmap",
-    "write_consistency_level",
-    "write_inet",
-    "write_int",
-    "write_long",
-    "write_longstring",
-    "write_short",
-    "write_string",
-    "write_stringlist",
-    "write_stringmap",
-    "write_stringmultimap",
-    "write_uint",
-    "write_uint_le",
-    "write_value",
-]
-
+# Type checkers must not see this: they export the names that are imported above "as" themselves.
+globals()["__all__"] = [*_HOME]
 
 __getattr__ = lazy_names(__name__, _HOME, _RENAMED)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME})
