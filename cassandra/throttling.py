@@ -30,11 +30,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._patterns import pattern
-from cassandra.errors import (
-    OperationTimedOut,
-    RequestThrottled,
-    WriteTimeout,
-)
+from cassandra.errors import OperationTimedOut, RequestThrottled, WriteTimeout
 from cassandra.protocol.messages.errors import IsBootstrappingErrorMessage, OverloadedErrorMessage
 
 if TYPE_CHECKING:

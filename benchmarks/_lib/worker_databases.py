@@ -15,14 +15,7 @@ from typing import Any
 
 # `worker_requests` is imported as a top-level module: the script's folder is on sys.path, and the
 # package `benchmarks` cannot be imported in the environments in which this script runs.
-from worker_requests import (  # type: ignore[import-not-found]
-    MANY,
-    ONE_AT_A_TIME,
-    ROW,
-    Clock,
-    Figures,
-    by_workers,
-)
+from worker_requests import MANY, ONE_AT_A_TIME, ROW, Clock, Figures, by_workers  # type: ignore[import-not-found]
 
 CONNECTIONS = 20  # several, as PostgreSQL and Redis serve one request of a connection at a time
 FIELDS = ("a", "b", "c", "d", "e")

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Generator,
-    Iterable,
-    Mapping,
-    Sequence,
-    Sized,
-)
+from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from cassandra._habits import ASYNC_SESSION, SESSION, SESSION_SETTINGS, add_habits, awaited

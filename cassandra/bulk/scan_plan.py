@@ -19,9 +19,7 @@ from cassandra.bulk.ranges import (
 )
 from cassandra.bulk.target import table_of
 from cassandra.consistency import ConsistencyLevel
-from cassandra.errors import (
-    DriverException,
-)
+from cassandra.errors import DriverException
 from cassandra.metadata.placement.tokens import Murmur3Token
 from cassandra.query.statement import SimpleStatement
 from cassandra.util.cql_text import cql_string, escape_name

@@ -27,12 +27,7 @@ from cassandra.bulk.report import counted
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
 from cassandra.bulk.scan_options import RangeOptions, UnloadOptions
 from cassandra.bulk.texts import json_of, refuse_other
-from cassandra.bulk.unknown_options import (
-    FOR_READING,
-    FOR_TEXT_FILES,
-    IN_ALL_CALLS,
-    unknown_option,
-)
+from cassandra.bulk.unknown_options import FOR_READING, FOR_TEXT_FILES, IN_ALL_CALLS, unknown_option
 from cassandra.bulk.unload_form import FileForm, FileText
 from cassandra.client.columnar import columnar_module, rows_message
 from cassandra.errors import DecodeError

@@ -10,12 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
-from cassandra._habits import (
-    CLUSTER_SETTINGS,
-    refuse_pickling,
-    stack_level,
-    warn_of_other_setting,
-)
+from cassandra._habits import CLUSTER_SETTINGS, refuse_pickling, stack_level, warn_of_other_setting
 from cassandra._impl import implementation
 from cassandra._imports import Deferred, at_first_cluster, import_all, import_module
 from cassandra._misspelt import check_spelling, class_attribute

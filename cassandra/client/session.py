@@ -9,12 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
-from cassandra._habits import (
-    SESSION_SETTINGS,
-    refuse_pickling,
-    stack_level,
-    warn_of_other_setting,
-)
+from cassandra._habits import SESSION_SETTINGS, refuse_pickling, stack_level, warn_of_other_setting
 from cassandra._imports import at_first_cluster, import_all
 from cassandra._lazy import LazyAttribute
 from cassandra._misspelt import check_spelling, is_of_driver

@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from cassandra._forks import renew_in_child
 from cassandra._habits import FUTURE, add_habits
 from cassandra._imports import at_first_cluster
-from cassandra._threads import (
-    GreenEvent,
-    Lock,
-    RLock,
-    get_ident,
-    in_own_greenlet,
-    waits_by_waiters,
-)
+from cassandra._threads import GreenEvent, Lock, RLock, get_ident, in_own_greenlet, waits_by_waiters
 from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
 from cassandra.cluster.unread_errors import UnreadError

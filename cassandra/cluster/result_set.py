@@ -14,11 +14,7 @@ from cassandra._threads import new_lock
 from cassandra.client.columnar import ColumnarResult, ReadByColumns
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
-from cassandra.client.result_habits import (
-    UNPICKLABLE,
-    warn_of_empty_iteration,
-    warn_of_truth,
-)
+from cassandra.client.result_habits import UNPICKLABLE, warn_of_empty_iteration, warn_of_truth
 from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.row_factories import rows_of_page, tuple_factory

@@ -11,12 +11,7 @@ from cassandra._habits import IN_ASYNC, SESSION, SESSION_SETTINGS, add_habits
 from cassandra._imports import Deferred, at_first_cluster
 from cassandra._threads import get_ident
 from cassandra._unknown_options import unknown_option
-from cassandra.client.checks import (
-    check_keyspace,
-    check_vectors,
-    list_of_queries,
-    typed_factory,
-)
+from cassandra.client.checks import check_keyspace, check_vectors, list_of_queries, typed_factory
 from cassandra.client.paging import NextPage
 from cassandra.client.requests import USUAL_OPTIONS
 from cassandra.client.session import SessionBase

@@ -9,10 +9,7 @@ from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.columns.scalars import Blob
 from cassandra.cqlengine.copies import IMMUTABLE_CLASSES, is_immutable, snapshot
 from cassandra.cqlengine.errors import CQLEngineException
-from cassandra.cqlengine.query.errors import (
-    IfExistsWithCounterColumn,
-    IfNotExistsWithCounterColumn,
-)
+from cassandra.cqlengine.query.errors import IfExistsWithCounterColumn, IfNotExistsWithCounterColumn
 from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 from cassandra.cqlengine.query.model_queryset import ModelQuerySet
 from cassandra.cqlengine.statements import Timestamp, check_timestamp

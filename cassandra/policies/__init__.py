@@ -22,10 +22,7 @@ from cassandra.policies.balancing import (
     WhiteListRoundRobinPolicy,
     WrapperPolicy,
 )
-from cassandra.policies.conviction import (
-    ConvictionPolicy,
-    SimpleConvictionPolicy,
-)
+from cassandra.policies.conviction import ConvictionPolicy, SimpleConvictionPolicy
 from cassandra.policies.reconnection import (
     ConstantReconnectionPolicy,
     ExponentialReconnectionPolicy,

@@ -19,9 +19,7 @@ check_files()
 from cassandra._lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
-    from cassandra.errors import (
-        ProtocolError as ProtocolError,
-    )
+    from cassandra.errors import ProtocolError as ProtocolError
     from cassandra.protocol.column_specs import (
         ColumnMetadata as ColumnMetadata,
         ResultMetadata as ResultMetadata,
@@ -130,9 +128,7 @@ if TYPE_CHECKING:
         ReviseRequestMessage as ReviseRequestMessage,
         _QueryMessage as _QueryMessage,
     )
-    from cassandra.protocol.messages.results import (
-        ResultMessage as ResultMessage,
-    )
+    from cassandra.protocol.messages.results import ResultMessage as ResultMessage
     from cassandra.protocol.opcodes import (
         COMPRESSED_FLAG as COMPRESSED_FLAG,
         CUSTOM_PAYLOAD_FLAG as CUSTOM_PAYLOAD_FLAG,

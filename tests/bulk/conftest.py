@@ -14,12 +14,7 @@ import pytest
 from cassandra.bulk.plain import PlainRows
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.protocol import LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler
-from cassandra.query import (
-    dict_factory,
-    named_tuple_factory,
-    ordered_dict_factory,
-    tuple_factory,
-)
+from cassandra.query import dict_factory, named_tuple_factory, ordered_dict_factory, tuple_factory
 from cassandra.testing import LocalCluster
 from cassandra.util import SortedSet
 

@@ -11,14 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cassandra.testing.fake import (
-    Answer,
-    ErrorCode,
-    delay,
-    dribble,
-    error,
-    half_frame,
-)
+from cassandra.testing.fake import Answer, ErrorCode, delay, dribble, error, half_frame
 from cassandra.testing.fake.primitives import Opcode
 from cassandra.testing.simulation import SimulatedLoop
 from cassandra.testing.simulation.network import CLIENT

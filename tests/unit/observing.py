@@ -14,10 +14,7 @@ from cassandra import aio
 from cassandra.cluster import Cluster
 from cassandra.observers import ObservedRequest, RequestObserver
 from cassandra.policies import RetryPolicy
-from cassandra.testing.fake import (
-    FakeNode,
-    rows,
-)
+from cassandra.testing.fake import FakeNode, rows
 
 QUERY = "SELECT k FROM t"
 INSERT = "INSERT INTO t (k) VALUES (?)"

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from cassandra.application_info import ApplicationInfo, ApplicationInfoBase
-from cassandra.cluster import (
-    Cluster,
-)
+from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode, Opcode
 
 

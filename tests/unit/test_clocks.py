@@ -13,12 +13,7 @@ from cassandra import _clocks, aio
 from cassandra.cluster import Cluster
 from cassandra.cqlengine.statements import microseconds_of
 from cassandra.testing import FakeCluster
-from cassandra.testing.simulation import (
-    Network,
-    SimulatedLoop,
-    SimulatedThread,
-    SimulatedThreads,
-)
+from cassandra.testing.simulation import Network, SimulatedLoop, SimulatedThread, SimulatedThreads
 from cassandra.timestamps import MonotonicTimestampGenerator
 
 SECOND = 10**9

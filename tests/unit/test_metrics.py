@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel, aio
-from cassandra.cluster import (
-    EXEC_PROFILE_DEFAULT,
-    Cluster,
-    ExecutionProfile,
-    NoHostAvailable,
-)
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.errors import DriverException
 from cassandra.metrics import Metrics, RequestTimer, getStats
 from cassandra.policies import FallthroughRetryPolicy, RetryPolicy

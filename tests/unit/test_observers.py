@@ -20,9 +20,7 @@ from cassandra.cluster import Cluster, ExecutionProfile
 from cassandra.engine.profile import HELD_PROFILES
 from cassandra.observers import ObservedRequest, RequestObserver, checked_observers
 from cassandra.query import BatchStatement, SimpleStatement
-from cassandra.testing.fake import (
-    FakeNode,
-)
+from cassandra.testing.fake import FakeNode
 from tests.unit.engine.faults import WAIT
 from tests.unit.observing import (
     INSERT,

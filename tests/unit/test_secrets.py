@@ -8,11 +8,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._secrets import (
-    HiddenAttribute,
-    Secret,
-    SecretKey,
-)
+from cassandra._secrets import HiddenAttribute, Secret, SecretKey
 
 WORD = "correct-horse"
 

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeGuard, TypeVar
 
 from cassandra._unknown_options import advise_missing
 from cassandra.cqlengine.clauses import ListUpdateClause, MapUpdateClause, SetUpdateClause
-from cassandra.cqlengine.columns.base import (
-    BaseValueManager,
-    Column,
-    T,
-    reads_rows_as_they_are,
-)
+from cassandra.cqlengine.columns.base import BaseValueManager, Column, T, reads_rows_as_they_are
 from cassandra.cqlengine.columns.scalars import BaseFloat, Integer
 from cassandra.cqlengine.copies import snapshot
 from cassandra.cqlengine.errors import ValidationError

@@ -8,12 +8,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-from cassandra.cqlengine.columns.base import (
-    BaseValueManager,
-    Column,
-    plain,
-    reads_rows_as_they_are,
-)
+from cassandra.cqlengine.columns.base import BaseValueManager, Column, plain, reads_rows_as_they_are
 from cassandra.cqlengine.copies import snapshot
 from cassandra.cqlengine.errors import ValidationError
 

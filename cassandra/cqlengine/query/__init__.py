@@ -5,11 +5,7 @@ from cassandra._foreign import check_files
 check_files()
 
 from cassandra.cqlengine import connection as conn
-from cassandra.cqlengine.clauses import (
-    ConditionalClause,
-    MapDeleteClause,
-    WhereClause,
-)
+from cassandra.cqlengine.clauses import ConditionalClause, MapDeleteClause, WhereClause
 from cassandra.cqlengine.errors import CQLEngineException, UnicodeMixin, ValidationError
 from cassandra.cqlengine.functions import BaseQueryFunction, QueryValue, Token
 from cassandra.cqlengine.operators import (

@@ -8,11 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra.cqlengine.clauses import (
-    AssignmentClause,
-    ConditionalClause,
-    WhereClause,
-)
+from cassandra.cqlengine.clauses import AssignmentClause, ConditionalClause, WhereClause
 from cassandra.cqlengine.errors import ValidationError
 from cassandra.cqlengine.mapping import Mapping, StatementPlan
 from cassandra.cqlengine.operators import EqualsOperator

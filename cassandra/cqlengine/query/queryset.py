@@ -11,11 +11,7 @@ from cassandra.cqlengine.clauses import AnnClause, ConditionalClause, IsNotNullC
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.functions import QueryValue
 from cassandra.cqlengine.mapping import StatementPlan
-from cassandra.cqlengine.operators import (
-    ContainsOperator,
-    EqualsOperator,
-    InOperator,
-)
+from cassandra.cqlengine.operators import ContainsOperator, EqualsOperator, InOperator
 from cassandra.cqlengine.options import DEFAULTS, Options
 from cassandra.cqlengine.query.batch import BatchQuery
 from cassandra.cqlengine.query.dml import execute_write, is_idempotent, timestamp_of

@@ -15,15 +15,7 @@ changes.
 from __future__ import annotations
 
 import logging
-from collections.abc import (
-    Callable,
-    ItemsView,
-    Iterator,
-    KeysView,
-    Mapping,
-    Sequence,
-    ValuesView,
-)
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar
 

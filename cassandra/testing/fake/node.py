@@ -18,20 +18,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra.testing.fake.answers import (
-    Answer,
-    Answerable,
-    Prepared,
-)
+from cassandra.testing.fake.answers import Answer, Answerable, Prepared
 from cassandra.testing.fake.connection import ServerConnection
 from cassandra.testing.fake.defaults import OLDEST_VERSION, DefaultAnswers
 from cassandra.testing.fake.events import DRAIN_EVENT, event_body
 from cassandra.testing.fake.looping import Listening, NodeThread
-from cassandra.testing.fake.primitives import (
-    Opcode,
-    WireError,
-    string,
-)
+from cassandra.testing.fake.primitives import Opcode, WireError, string
 from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
 from cassandra.testing.fake.script import Match, Prime, Script

@@ -12,13 +12,7 @@ from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
 from cassandra.testing.replay.addresses import with_own_address, without_other_ports
-from cassandra.testing.replay.meaning import (
-    ANSWERED,
-    Meaning,
-    masked_meaning,
-    meaning_of,
-    shown,
-)
+from cassandra.testing.replay.meaning import ANSWERED, Meaning, masked_meaning, meaning_of, shown
 from cassandra.testing.replay.recording import Exchange, Recording
 from cassandra.testing.replay.sniffing import prepared_id, used_keyspace
 from cassandra.testing.wire import Reader

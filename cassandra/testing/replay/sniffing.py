@@ -6,11 +6,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from cassandra.observability.texts import (
-    is_about_roles,
-    message_without_secrets,
-    without_secrets,
-)
+from cassandra.observability.texts import is_about_roles, message_without_secrets, without_secrets
 from cassandra.testing.fake.primitives import (
     BodyReader,
     Opcode,

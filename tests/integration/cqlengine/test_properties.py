@@ -17,13 +17,7 @@ from cassandra.util import Date, Duration, Time
 from .conftest import synced
 
 hypothesis = pytest.importorskip("hypothesis")
-from hypothesis import (  # noqa: E402
-    HealthCheck,
-    Phase,
-    given,
-    settings,
-    strategies as st,
-)
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st  # noqa: E402
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 import cassio
 from common import KEYSPACE, make_cluster, new_keyspace
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
-from llama_index.core.vector_stores import (
-    ExactMatchFilter,
-    MetadataFilters,
-    VectorStoreQuery,
-)
+from llama_index.core.vector_stores import ExactMatchFilter, MetadataFilters, VectorStoreQuery
 from llama_index.core.vector_stores.types import VectorStoreQueryMode
 from llama_index.vector_stores.cassandra import CassandraVectorStore
 

@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import (
-    Cluster,
-    Session,
-)
+from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import (
     ConcurrentExecutorFutureResults,
     ConcurrentExecutorGenResults,

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import (
-    Cluster,
-)
+from cassandra.cluster import Cluster
 from cassandra.io.eventletreactor import EventletConnection
 from cassandra.io.geventreactor import GeventConnection
 from cassandra.io.twistedreactor import TwistedConnection

@@ -12,22 +12,9 @@ import pytest
 from cassandra import ConsistencyLevel, aio
 from cassandra.aio import PlacedResult
 from cassandra.cluster import ExecutionProfile
-from cassandra.errors import (
-    ConnectionShutdown,
-    InvalidRequest,
-    NoHostAvailable,
-    OperationTimedOut,
-)
+from cassandra.errors import ConnectionShutdown, InvalidRequest, NoHostAvailable, OperationTimedOut
 from cassandra.query import dict_factory
-from cassandra.testing.fake import (
-    ErrorCode,
-    FakeNode,
-    Opcode,
-    error,
-    paged,
-    set_keyspace,
-    silence,
-)
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged, set_keyspace, silence
 from tests.unit.aio.conftest import READ
 
 PREPARED = "SELECT v FROM t WHERE k = ?"

@@ -19,12 +19,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.cqltypes.codecs.base import from_functions
 from cassandra.cqltypes.parse import lookup_casstype
 from cassandra.protocol import LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler
-from cassandra.query import (
-    dict_factory,
-    named_tuple_factory,
-    ordered_dict_factory,
-    tuple_factory,
-)
+from cassandra.query import dict_factory, named_tuple_factory, ordered_dict_factory, tuple_factory
 from cassandra.testing.fake import Answer, FakeCluster, Request, Udt, paged, rows
 from tests.conftest import Implementation
 from tests.unit.bulk.test_scan import QUERY, settings

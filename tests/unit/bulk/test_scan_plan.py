@@ -11,12 +11,7 @@ import pytest
 
 from cassandra import ConsistencyLevel
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
-from cassandra.bulk.scan_plan import (
-    BYTES_OF_A_RANGE,
-    AggregateOfRanges,
-    ScanStatement,
-    plan_steps,
-)
+from cassandra.bulk.scan_plan import BYTES_OF_A_RANGE, AggregateOfRanges, ScanStatement, plan_steps
 from cassandra.cluster import Cluster, Session
 from cassandra.errors import DriverException
 from cassandra.policies import ConstantReconnectionPolicy

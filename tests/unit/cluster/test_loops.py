@@ -15,13 +15,7 @@ from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from cassandra.protocol import ProtocolHandler
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing import FakeNode
-from cassandra.testing.fake import (
-    Opcode,
-    Request,
-    paged,
-    rows,
-    set_keyspace,
-)
+from cassandra.testing.fake import Opcode, Request, paged, rows, set_keyspace
 from tests.unit.several_loops import (
     INSERT,
     NUMBERS,

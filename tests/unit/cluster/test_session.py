@@ -9,22 +9,9 @@ import pytest
 from cassandra import ConsistencyLevel
 from cassandra.bulk import LoadError
 from cassandra.cluster import Cluster, ExecutionProfile, Session
-from cassandra.errors import (
-    ConnectionShutdown,
-    InvalidRequest,
-    NoHostAvailable,
-    OperationTimedOut,
-)
+from cassandra.errors import ConnectionShutdown, InvalidRequest, NoHostAvailable, OperationTimedOut
 from cassandra.query import dict_factory
-from cassandra.testing.fake import (
-    ErrorCode,
-    FakeNode,
-    Opcode,
-    error,
-    paged,
-    set_keyspace,
-    silence,
-)
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged, set_keyspace, silence
 from tests.unit.cluster.conftest import READ
 
 PREPARED = "SELECT v FROM t WHERE k = ?"

@@ -20,10 +20,7 @@ from cassandra.cqlengine.descriptors import (
 )
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery
-from cassandra.cqlengine.query.errors import (
-    IfExistsWithCounterColumn,
-    IfNotExistsWithCounterColumn,
-)
+from cassandra.cqlengine.query.errors import IfExistsWithCounterColumn, IfNotExistsWithCounterColumn
 
 
 class Row(Model):

@@ -10,14 +10,7 @@ import pytest
 from cassandra import cqltypes as t
 from cassandra.errors import DecodeError
 from cassandra.sentinels import EMPTY
-from cassandra.util import (
-    OPEN_BOUND,
-    DateRange,
-    DateRangeBound,
-    LineString,
-    Point,
-    Polygon,
-)
+from cassandra.util import OPEN_BOUND, DateRange, DateRangeBound, LineString, Point, Polygon
 
 
 def well_known_binary(shape_code: int, *parts: Any, is_little_endian: bool = True) -> bytes:

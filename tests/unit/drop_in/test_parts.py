@@ -5,20 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from cassandra import NullHandler, policies
-from cassandra.cluster import (
-    ControlConnectionQueryFallback,
-    ProfileManager,
-    run_in_executor,
-)
+from cassandra.cluster import ControlConnectionQueryFallback, ProfileManager, run_in_executor
 from cassandra.cmurmur3 import murmur3
-from cassandra.connection import (
-    NONBLOCKING,
-)
+from cassandra.connection import NONBLOCKING
 from cassandra.errors import WriteType
-from cassandra.metadata import (
-    ReplicationStrategy,
-    trim_if_startswith,
-)
+from cassandra.metadata import ReplicationStrategy, trim_if_startswith
 
 
 def test_various_names_can_be_imported_and_used() -> None:

@@ -21,13 +21,7 @@ from cassandra.cluster.session import Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.errors import DecodeError
 from cassandra.protocol.handler import ProtocolHandler
-from cassandra.query import (
-    BatchStatement,
-    BatchType,
-    BoundStatement,
-    dict_factory,
-    tuple_factory,
-)
+from cassandra.query import BatchStatement, BatchType, BoundStatement, dict_factory, tuple_factory
 from cassandra.testing.fake import FakeNode, Opcode, rows
 from tests.unit.engine.faults import connected, profile
 

@@ -29,12 +29,7 @@ from cassandra.engine.connection import (
 )
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.engine.stream_table import WRITE_HIGH_WATER
-from cassandra.errors import (
-    ConnectionException,
-    ConnectionShutdown,
-    NoHostAvailable,
-    ProtocolError,
-)
+from cassandra.errors import ConnectionException, ConnectionShutdown, NoHostAvailable, ProtocolError
 from cassandra.protocol.opcodes import ERROR, EVENT, OPTIONS, QUERY, READY, RESULT, SUPPORTED
 from cassandra.testing.fake import FakeNode, Opcode, garbage, rows
 from tests.unit.engine.faults import exception_of

@@ -22,12 +22,7 @@ import pytest
 from cassandra import aio
 from cassandra.cluster import Cluster
 from cassandra.engine import keyspace_gate
-from cassandra.errors import (
-    ConnectionShutdown,
-    DriverException,
-    InvalidRequest,
-    OperationTimedOut,
-)
+from cassandra.errors import ConnectionShutdown, DriverException, InvalidRequest, OperationTimedOut
 from cassandra.policies import HostDistance, RetryPolicy
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
 from cassandra.protocol.messages.results import VOID_BODY

@@ -21,13 +21,7 @@ from cassandra.metadata.host import Host
 from cassandra.observers import RequestObserver
 from cassandra.policies import ConstantReconnectionPolicy, HostDistance, RoundRobinPolicy
 from cassandra.testing import FakeCluster, FakeNode
-from cassandra.testing.fake import (
-    Opcode,
-    Request,
-    schema_change,
-    set_keyspace,
-    silence,
-)
+from cassandra.testing.fake import Opcode, Request, schema_change, set_keyspace, silence
 from cassandra.throttling import ConcurrencyLimitingThrottler
 from tests.unit.metadata.schema.rows import schema
 from tests.unit.several_loops import (

@@ -26,15 +26,7 @@ from cassandra.errors import (
     Unavailable,
 )
 from cassandra.policies.retry import FallthroughRetryPolicy
-from cassandra.testing.fake import (
-    Answer,
-    ErrorCode,
-    FakeCluster,
-    Message,
-    Opcode,
-    Request,
-    error,
-)
+from cassandra.testing.fake import Answer, ErrorCode, FakeCluster, Message, Opcode, Request, error
 from tests.unit.engine.faults import WAIT, connected
 
 REQUEST_COUNT = int(os.environ.get("CASS_DRIVER_INTERLEAVINGS", "50000"))

@@ -26,15 +26,7 @@ from cassandra.protocol import (
     TruncateError,
 )
 from cassandra.query import SimpleStatement
-from cassandra.testing.fake import (
-    ErrorCode,
-    FakeCluster,
-    close,
-    error,
-    reset,
-    sequence,
-    void,
-)
+from cassandra.testing.fake import ErrorCode, FakeCluster, close, error, reset, sequence, void
 from tests.unit.engine.faults import AddressOrderPolicy
 from tests.waiting import until
 

@@ -11,11 +11,7 @@ import pytest
 from cassandra import errors
 from cassandra.observability import texts
 from cassandra.observability.texts import code_of, error_text, shape_of, without_values
-from cassandra.protocol.messages.errors import (
-    OverloadedErrorMessage,
-    ServerError,
-    SyntaxException,
-)
+from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerError, SyntaxException
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.policies.translation import (
-    EC2MultiRegionTranslator,
-    IdentityTranslator,
-)
+from cassandra.policies.translation import EC2MultiRegionTranslator, IdentityTranslator
 
 NAMES = {"54.1.2.3": "ec2-54-1-2-3.compute.example", "2001:db8::1": "six.example"}
 

@@ -25,11 +25,7 @@ from cassandra.protocol.opcodes import (
     ROWS_NO_METADATA,
 )
 from cassandra.protocol.primitives import Cursor
-from tests.unit.protocol.messages.test_results import (
-    TABLE,
-    result,
-    rows,
-)
+from tests.unit.protocol.messages.test_results import TABLE, result, rows
 from tests.unit.protocol.wire import int32, short, string, value
 
 # the user-defined type ks.pair with the fields x (int) and y (varchar), as a column's type

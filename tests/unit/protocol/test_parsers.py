@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import (
-    Cluster,
-    Session,
-)
+from cassandra.cluster import Cluster, Session
 from cassandra.protocol import LazyParser, ListParser, NumpyParser, cython_protocol_handler
 from cassandra.query import tuple_factory
 from cassandra.testing.fake import FakeNode, rows

@@ -29,12 +29,7 @@ from cassandra.cqltypes import (
 from cassandra.cqltypes.parse import lookup_casstype
 from cassandra.engine.request_bodies import BatchBody
 from cassandra.protocol.column_specs import ColumnMetadata
-from cassandra.query import (
-    BatchStatement,
-    BatchType,
-    PreparedStatement,
-    SimpleStatement,
-)
+from cassandra.query import BatchStatement, BatchType, PreparedStatement, SimpleStatement
 from cassandra.query.batch import batch_of_block, bind_rows
 from tests.unit.query.test_bound import prepared as people
 

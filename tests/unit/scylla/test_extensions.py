@@ -20,14 +20,7 @@ from cassandra.engine.prepare.key_positions import key_positions
 from cassandra.policies import AdaptivePolicy, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.query.conditional import is_conditional
-from cassandra.testing.fake import (
-    FakeCluster,
-    Opcode,
-    Scylla,
-    rate_limited,
-    rows,
-    schema_change,
-)
+from cassandra.testing.fake import FakeCluster, Opcode, Scylla, rate_limited, rows, schema_change
 from cassandra.testing.fake.tokens import token_of
 from tests.proxies import Proxy
 from tests.unit.engine.pools.test_shards_on_nodes import (

@@ -29,12 +29,7 @@ from cassandra.protocol import (
     ProtocolHandler,
     ResultMessage,
 )
-from cassandra.query import (
-    BatchStatement,
-    dict_factory,
-    ordered_dict_factory,
-    tuple_factory,
-)
+from cassandra.query import BatchStatement, dict_factory, ordered_dict_factory, tuple_factory
 from cassandra.sentinels import UNSET_VALUE
 from cassandra.testing.fake import FakeCluster, FakeNode, Request, paged, rows, void
 from cassandra.testing.fake.answers import Answer

@@ -13,15 +13,7 @@ import pytest
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster
 from cassandra.query import BatchStatement, SimpleStatement
-from cassandra.testing.fake import (
-    ErrorCode,
-    FakeNode,
-    Opcode,
-    close,
-    error,
-    garbage,
-    silence,
-)
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, close, error, garbage, silence
 
 from .conftest import READ, Use, fake
 

@@ -11,11 +11,7 @@ from pathlib import Path
 import pytest
 
 from cassandra.testing import archive
-from cassandra.testing.errors import (
-    CommandFailed,
-    NotReady,
-    StartCancelled,
-)
+from cassandra.testing.errors import CommandFailed, NotReady, StartCancelled
 from cassandra.testing.locks import FileLock
 from cassandra.testing.paths import cache_directory
 from tests.unit.testing.pretended import QUIET, RUNTIME, V4, V5

@@ -14,10 +14,7 @@ from pathlib import Path
 import pytest
 
 from cassandra.testing.artifacts import ensure_jars
-from cassandra.testing.errors import (
-    CommandFailed,
-    LocalClusterError,
-)
+from cassandra.testing.errors import CommandFailed, LocalClusterError
 from cassandra.testing.locks import FileLock
 from cassandra.testing.paths import cache_directory
 from tests.unit.testing.pretended import PRETENDED_MAVEN, QUIET, RUNTIME, V4, V5

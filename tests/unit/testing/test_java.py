@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cassandra.testing.errors import (
-    MissingRequirement,
-)
+from cassandra.testing.errors import MissingRequirement
 from cassandra.testing.java import find_java, inspect_java
 from cassandra.testing.local import LocalCluster
 from tests.processes import HOME

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cassandra.testing.errors import (
-    LocalClusterError,
-)
+from cassandra.testing.errors import LocalClusterError
 from cassandra.testing.paths import cache_directory
 
 pytestmark = pytest.mark.usefixtures("bare_machine")

@@ -11,12 +11,7 @@ import pytest
 
 from cassandra import ConsistencyLevel
 from cassandra.cqlengine import CQLEngineException, connection
-from cassandra.cqlengine.query import (
-    BatchQuery,
-    BatchType,
-    LWTException,
-    batch as batch_module,
-)
+from cassandra.cqlengine.query import BatchQuery, BatchType, LWTException, batch as batch_module
 from cassandra.cqlengine.statements import InsertStatement
 from cassandra.query.batch import BatchType as CBatchType
 from tests.unit.cqlengine.conftest import FakeSession

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cassandra.cqlengine.query import (
-    ContextQuery,
-)
+from cassandra.cqlengine.query import ContextQuery
 from tests.unit.cqlengine.conftest import FakeSession
 from tests.unit.cqlengine.test_models import Cat, Person
 

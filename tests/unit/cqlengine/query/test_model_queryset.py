@@ -16,10 +16,7 @@ from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.named import NamedTable
 from cassandra.cqlengine.operators import EqualsOperator, QueryOperatorException
 from cassandra.cqlengine.query import LWTException, QueryException
-from cassandra.cqlengine.query.errors import (
-    IfExistsWithCounterColumn,
-    IfNotExistsWithCounterColumn,
-)
+from cassandra.cqlengine.query.errors import IfExistsWithCounterColumn, IfNotExistsWithCounterColumn
 from tests.unit.cqlengine.conftest import FakeSession
 
 pytestmark = pytest.mark.usefixtures("session")

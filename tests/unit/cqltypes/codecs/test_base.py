@@ -9,14 +9,7 @@ import pytest
 from cassandra import cqltypes as t
 from cassandra.sentinels import EMPTY
 from tests.conftest import Implementation
-from tests.unit.cqltypes.samples import (
-    ALSO_WRITTEN,
-    CONTAINERS,
-    INT,
-    SCALARS,
-    TEXT,
-    list_of,
-)
+from tests.unit.cqltypes.samples import ALSO_WRITTEN, CONTAINERS, INT, SCALARS, TEXT, list_of
 
 
 @pytest.mark.parametrize(("cqltype", "value", "expected"), [*SCALARS, *CONTAINERS])

@@ -15,11 +15,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.client_routes import (
-    ClientRouteProxy,
-    ClientRoutesChangeType,
-    ClientRoutesConfig,
-)
+from cassandra.client_routes import ClientRouteProxy, ClientRoutesChangeType, ClientRoutesConfig
 from cassandra.cluster import Cluster, NoHostAvailable, Session
 from cassandra.connection import (
     ClientRoutesEndPoint,

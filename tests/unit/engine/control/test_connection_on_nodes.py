@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.errors import (
-    ConnectionException,
-)
+from cassandra.errors import ConnectionException
 from cassandra.policies import (
     AddressTranslator,
     ConstantReconnectionPolicy,
@@ -21,12 +19,7 @@ from cassandra.policies import (
     HostFilterPolicy,
     RoundRobinPolicy,
 )
-from cassandra.testing.fake import (
-    FakeCluster,
-    FakeNode,
-    Opcode,
-    silence,
-)
+from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, silence
 from tests.unit.engine.faults import (
     IDEMPOTENT_READ,
     WAIT,

@@ -21,20 +21,8 @@ from cassandra.errors import (
     LoginNotChecked,
     NoHostAvailable,
 )
-from cassandra.policies import (
-    ConstantReconnectionPolicy,
-    ConvictionPolicy,
-    DCAwareRoundRobinPolicy,
-)
-from cassandra.testing.fake import (
-    ErrorCode,
-    FakeCluster,
-    FakeNode,
-    Opcode,
-    error,
-    hold,
-    message,
-)
+from cassandra.policies import ConstantReconnectionPolicy, ConvictionPolicy, DCAwareRoundRobinPolicy
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, hold, message
 from tests.unit.engine.faults import (
     IDEMPOTENT_READ,
     READ,

@@ -9,16 +9,8 @@ from typing import Any
 import pytest
 
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.policies import (
-    ConstantReconnectionPolicy,
-    DCAwareRoundRobinPolicy,
-    HostDistance,
-)
-from cassandra.testing.fake import (
-    FakeCluster,
-    FakeNode,
-    Opcode,
-)
+from cassandra.policies import ConstantReconnectionPolicy, DCAwareRoundRobinPolicy, HostDistance
+from cassandra.testing.fake import FakeCluster, FakeNode, Opcode
 from tests.unit.engine.faults import (
     IDEMPOTENT_READ,
     READ,

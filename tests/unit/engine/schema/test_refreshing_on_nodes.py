@@ -14,14 +14,7 @@ from cassandra import InvalidRequest, OperationTimedOut, aio
 from cassandra.cluster import Cluster
 from cassandra.engine.schema.targets import MANY_KEYSPACES
 from cassandra.errors import ConnectionException, DriverException
-from cassandra.testing.fake import (
-    ErrorCode,
-    FakeCluster,
-    FakeNode,
-    error,
-    schema_change,
-    silence,
-)
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, schema_change, silence
 from tests.unit.engine.faults import WAIT, connected, schema_queries
 from tests.unit.metadata.schema.rows import add_table, column, remove_table, schema
 from tests.waiting import until_on_loop

@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.cluster import (
-    Cluster,
-)
+from cassandra.cluster import Cluster
 from cassandra.metadata import Metadata
 from cassandra.policies import (
     AdaptivePolicy,

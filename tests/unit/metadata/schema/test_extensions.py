@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cassandra.cluster import (
-    Cluster,
-)
-from cassandra.metadata import (
-    RegisteredTableExtension,
-    TableMetadata,
-)
+from cassandra.cluster import Cluster
+from cassandra.metadata import RegisteredTableExtension, TableMetadata
 from cassandra.testing.fake import FakeNode
 from tests.unit.metadata.schema.rows import schema
 

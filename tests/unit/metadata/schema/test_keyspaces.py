@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from cassandra.metadata import (
-    IndexMetadata,
-    KeyspaceMetadata,
-    UserType,
-)
+from cassandra.metadata import IndexMetadata, KeyspaceMetadata, UserType
 from tests.unit.metadata.schema.test_tables import table
 
 

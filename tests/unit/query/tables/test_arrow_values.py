@@ -16,14 +16,7 @@ from cassandra.query.tables.types import Pairs
 from cassandra.util import Point
 from cassandra.util.temporal import Duration
 from tests.conftest import Implementation
-from tests.unit.cqltypes.samples import (
-    ADDRESS,
-    list_of,
-    map_of,
-    set_of,
-    tuple_of,
-    vector_of,
-)
+from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
 from tests.unit.query.tables.binding import arrow, bound, one_by_one, table_of
 
 pyarrow = pytest.importorskip("pyarrow")

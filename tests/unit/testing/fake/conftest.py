@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cassandra.testing.fake import (
-    FakeNode,
-)
+from cassandra.testing.fake import FakeNode
 
 from .client import RawClient
 

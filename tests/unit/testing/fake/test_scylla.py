@@ -13,12 +13,7 @@ from cassandra.testing.fake.primitives import BodyReader
 from cassandra.testing.fake.tokens import shard_of, token_of
 
 from .client import RawClient, envelope, query
-from .scylla_client import (
-    encoded_string,
-    first_node,
-    nodes as nodes,
-    startup,
-)
+from .scylla_client import encoded_string, first_node, nodes as nodes, startup
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 
 from cassandra.testing import wire
-from cassandra.testing.fake import (
-    ErrorCode,
-    FakeNode,
-    Opcode,
-)
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode
 from cassandra.testing.fake.primitives import BodyReader
 from cassandra.testing.fake.system_tables import names_system_table
 
