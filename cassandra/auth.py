@@ -16,19 +16,11 @@ from cassandra._unknown_options import advise_options
 from cassandra.errors import AuthenticationFailed
 
 __all__ = [
-    "AuthProvider",
-    "Authenticator",
-    "BaseDSEAuthenticator",
-    "DSEGSSAPIAuthProvider",
-    "DSEPlainTextAuthProvider",
-    "GSSAPIAuthenticator",
-    "PlainTextAuthProvider",
-    "PlainTextAuthenticator",
-    "SaslAuthProvider",
-    "SaslAuthenticator",
-    "TransitionalModePlainTextAuthProvider",
-    "TransitionalModePlainTextAuthenticator",
-]
+    "AuthProvider", "Authenticator", "BaseDSEAuthenticator", "DSEGSSAPIAuthProvider",
+    "DSEPlainTextAuthProvider", "GSSAPIAuthenticator", "PlainTextAuthProvider",
+    "PlainTextAuthenticator", "SaslAuthProvider", "SaslAuthenticator",
+    "TransitionalModePlainTextAuthProvider", "TransitionalModePlainTextAuthenticator",
+]  # fmt: skip
 
 
 # Class names of server-side authenticators that first ask for the name of the SASL mechanism.

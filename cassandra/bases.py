@@ -8,31 +8,11 @@ raises AttributeError. Copies and pickles have the attributes that were set.
 from __future__ import annotations
 
 __all__ = [
-    "BoundBase",
-    "CallBase",
-    "ColumnBase",
-    "ColumnarBase",
-    "ConnectionBase",
-    "CoreBase",
-    "DayBase",
-    "DurationBase",
-    "EngineBase",
-    "FaultyBase",
-    "HostBase",
-    "KeyedMapBase",
-    "MapBase",
-    "MetadataBase",
-    "PlanningBase",
-    "PoolBase",
-    "PreparedBase",
-    "ProfileBase",
-    "ResultBase",
-    "SetBase",
-    "SettingsBase",
-    "StatementBase",
-    "TableBase",
-    "TimeBase",
-]
+    "BoundBase", "CallBase", "ColumnBase", "ColumnarBase", "ConnectionBase", "CoreBase", "DayBase",
+    "DurationBase", "EngineBase", "FaultyBase", "HostBase", "KeyedMapBase", "MapBase",
+    "MetadataBase", "PlanningBase", "PoolBase", "PreparedBase", "ProfileBase", "ResultBase",
+    "SetBase", "SettingsBase", "StatementBase", "TableBase", "TimeBase",
+]  # fmt: skip
 
 
 # These classes have only the attributes that compiled code reads. Their subclasses define all
@@ -55,30 +35,18 @@ class ColumnarBase(FaultyBase):
     """The common base of the classes for tables and for materialized views."""
 
     __slots__ = (
-        "_names",
-        "_options",
-        "_row",
-        "_scylladb",
-        "clustering_key",
-        "columns",
-        "keyspace_name",
-        "name",
-        "partition_key",
-    )
+        "_names", "_options", "_row", "_scylladb", "clustering_key", "columns", "keyspace_name",
+        "name", "partition_key",
+    )  # fmt: skip
 
 
 class TableBase(ColumnarBase):
     """The base of `cassandra.metadata.TableMetadata`."""
 
     __slots__ = (
-        "dropped_columns",
-        "indexes",
-        "is_compact_storage",
-        "is_cql_compatible",
-        "triggers",
-        "views",
-        "virtual",
-    )
+        "dropped_columns", "indexes", "is_compact_storage", "is_cql_compatible", "triggers",
+        "views", "virtual",
+    )  # fmt: skip
 
 
 # These are in a base class because the happy path reads all six settings of its statement for each
@@ -89,13 +57,9 @@ class SettingsBase:
     """
 
     __slots__ = (
-        "consistency_level",
-        "custom_payload",
-        "fetch_size",
-        "is_idempotent",
-        "retry_policy",
+        "consistency_level", "custom_payload", "fetch_size", "is_idempotent", "retry_policy",
         "vector_type",
-    )
+    )  # fmt: skip
 
 
 class StatementBase(SettingsBase):
@@ -117,17 +81,10 @@ class PreparedBase(SettingsBase):
     """The base of `cassandra.query.PreparedStatement`."""
 
     __slots__ = (
-        "_is_lwt",
-        "bind_plan",
-        "needed_values",
-        "protocol_version",
-        "query_id",
-        "result_metadata_and_id",
-        "routing_key_indexes",
-        "serial_consistency_level",
-        "table",
+        "_is_lwt", "bind_plan", "needed_values", "protocol_version", "query_id",
+        "result_metadata_and_id", "routing_key_indexes", "serial_consistency_level", "table",
         "table_keyspace",
-    )
+    )  # fmt: skip
 
 
 # All calls without options share one object of this class, so compiled code reads it for most
@@ -176,15 +133,8 @@ class ResultBase:
     """The base of `cassandra.aio.ResultSet`."""
 
     __slots__ = (
-        "_answer",
-        "_begun",
-        "_history",
-        "_next",
-        "_page",
-        "_request",
-        "_row_factory",
-        "_session",
-    )
+        "_answer", "_begun", "_history", "_next", "_page", "_request", "_row_factory", "_session",
+    )  # fmt: skip
 
 
 # Each query plan reads whether a host is up.

@@ -37,34 +37,14 @@ from cassandra.protocol.compression import available_compressions, compression
 from cassandra.protocol.primitives import int32_pack
 
 __all__ = [
-    "DEFAULT_CQL_VERSION",
-    "DEFAULT_LOCAL_PORT_HIGH",
-    "DEFAULT_LOCAL_PORT_LOW",
-    "DRIVER_NAME",
-    "DRIVER_VERSION",
-    "HEADER_DIRECTION_FROM_CLIENT",
-    "HEADER_DIRECTION_MASK",
-    "HEADER_DIRECTION_TO_CLIENT",
-    "PROTOCOL_VERSION_MASK",
-    "Connection",
-    "ConnectionBusy",
-    "ConnectionException",
-    "ConnectionShutdown",
-    "CrcMismatchException",
-    "DefaultEndPoint",
-    "DefaultEndPointFactory",
-    "DefaultShardAwarePortGenerator",
-    "EndPoint",
-    "EndPointFactory",
-    "ProtocolError",
-    "ProtocolVersionUnsupported",
-    "ShardAwarePortGenerator",
-    "SniEndPoint",
-    "SniEndPointFactory",
-    "UnixSocketEndPoint",
-    "int32_pack",
-    "locally_supported_compressions",
-]
+    "DEFAULT_CQL_VERSION", "DEFAULT_LOCAL_PORT_HIGH", "DEFAULT_LOCAL_PORT_LOW", "DRIVER_NAME",
+    "DRIVER_VERSION", "HEADER_DIRECTION_FROM_CLIENT", "HEADER_DIRECTION_MASK",
+    "HEADER_DIRECTION_TO_CLIENT", "PROTOCOL_VERSION_MASK", "Connection", "ConnectionBusy",
+    "ConnectionException", "ConnectionShutdown", "CrcMismatchException", "DefaultEndPoint",
+    "DefaultEndPointFactory", "DefaultShardAwarePortGenerator", "EndPoint", "EndPointFactory",
+    "ProtocolError", "ProtocolVersionUnsupported", "ShardAwarePortGenerator", "SniEndPoint",
+    "SniEndPointFactory", "UnixSocketEndPoint", "int32_pack", "locally_supported_compressions",
+]  # fmt: skip
 
 # The first byte of an envelope has the direction in its highest bit, and the protocol version in
 # the others (native_protocol_v5.spec, section 2.3.1).

@@ -14,13 +14,9 @@ if TYPE_CHECKING:
     from cassandra.cqltypes.base import _CassandraType
 
 __all__ = [
-    "EPOCH_OFFSET_DAYS",
-    "Deserializer",
-    "GenericDeserializer",
-    "find_deserializer",
-    "make_deserializers",
-    "obj_array",
-]
+    "EPOCH_OFFSET_DAYS", "Deserializer", "GenericDeserializer", "find_deserializer",
+    "make_deserializers", "obj_array",
+]  # fmt: skip
 
 EPOCH_OFFSET_DAYS = 1 << 31
 

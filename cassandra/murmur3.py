@@ -15,16 +15,9 @@ from cassandra import _impl
 from cassandra._lazy import lazy_names
 
 __all__ = [
-    "INT64_MAX",
-    "INT64_MIN",
-    "INT64_OVF_DIV",
-    "INT64_OVF_OFFSET",
-    "body_and_tail",
-    "fmix",
-    "murmur3",
-    "rotl64",
-    "truncate_int64",
-]
+    "INT64_MAX", "INT64_MIN", "INT64_OVF_DIV", "INT64_OVF_OFFSET", "body_and_tail", "fmix",
+    "murmur3", "rotl64", "truncate_int64",
+]  # fmt: skip
 
 INT64_MAX = (1 << 63) - 1
 INT64_MIN = -(1 << 63)

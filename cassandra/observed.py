@@ -101,21 +101,10 @@ class ObservedBase:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_context",
-        "_hooks",
-        "_is_direct",
-        "_is_started",
-        "_reported",
-        "_request",
-        "_speculates",
-        "latency",
-        "page_number",
-        "response_size",
-        "shard",
-        "speculations",
+        "__weakref__", "_context", "_hooks", "_is_direct", "_is_started", "_reported", "_request",
+        "_speculates", "latency", "page_number", "response_size", "shard", "speculations",
         "started",
-    )
+    )  # fmt: skip
 
     def __init__(self, request: ObservableRequest, hooks: Hooks, page_number: int = 1) -> None:
         self._request = request

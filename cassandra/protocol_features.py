@@ -17,13 +17,7 @@ from cassandra.protocol.features import (
 )
 
 __all__ = [
-    "LWT_ADD_METADATA_MARK",
-    "LWT_OPTIMIZATION_META_BIT_MASK",
-    "RATE_LIMIT_ERROR_EXTENSION",
-    "TABLETS_ROUTING_V1",
-    "TABLETS_ROUTING_V2",
-    "USE_METADATA_ID",
-    "LwtInfo",
-    "ProtocolFeatures",
+    "LWT_ADD_METADATA_MARK", "LWT_OPTIMIZATION_META_BIT_MASK", "RATE_LIMIT_ERROR_EXTENSION",
+    "TABLETS_ROUTING_V1", "TABLETS_ROUTING_V2", "USE_METADATA_ID", "LwtInfo", "ProtocolFeatures",
     "ShardingInfo",
-]
+]  # fmt: skip

@@ -22,19 +22,9 @@ CRC24_LENGTH = 3
 CRC32_LENGTH = 4
 
 __all__ = [
-    "CRC24_INIT",
-    "CRC24_LENGTH",
-    "CRC24_POLY",
-    "CRC32_INITIAL",
-    "CRC32_LENGTH",
-    "CrcException",
-    "Segment",
-    "SegmentCodec",
-    "SegmentHeader",
-    "compute_crc24",
-    "compute_crc32",
-    "int32_pack",
-]
+    "CRC24_INIT", "CRC24_LENGTH", "CRC24_POLY", "CRC32_INITIAL", "CRC32_LENGTH", "CrcException",
+    "Segment", "SegmentCodec", "SegmentHeader", "compute_crc24", "compute_crc32", "int32_pack",
+]  # fmt: skip
 
 
 def compute_crc24(data: int, length: int) -> int:

@@ -11,34 +11,12 @@ from typing import TYPE_CHECKING
 from cassandra._imports import Deferred
 
 __all__ = [
-    "CUSTOM_TYPE",
-    "AsciiType",
-    "BooleanType",
-    "ByteType",
-    "BytesType",
-    "CounterColumnType",
-    "DateType",
-    "DecimalType",
-    "DoubleType",
-    "DurationType",
-    "FloatType",
-    "InetAddressType",
-    "Int32Type",
-    "IntegerType",
-    "ListType",
-    "LongType",
-    "MapType",
-    "SetType",
-    "ShortType",
-    "SimpleDateType",
-    "TimeType",
-    "TimeUUIDType",
-    "TupleType",
-    "UTF8Type",
-    "UUIDType",
-    "UserType",
+    "CUSTOM_TYPE", "AsciiType", "BooleanType", "ByteType", "BytesType", "CounterColumnType",
+    "DateType", "DecimalType", "DoubleType", "DurationType", "FloatType", "InetAddressType",
+    "Int32Type", "IntegerType", "ListType", "LongType", "MapType", "SetType", "ShortType",
+    "SimpleDateType", "TimeType", "TimeUUIDType", "TupleType", "UTF8Type", "UUIDType", "UserType",
     "VarcharType",
-]
+]  # fmt: skip
 
 CUSTOM_TYPE = 0x0000
 AsciiType = 0x0001

@@ -15,15 +15,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 __all__ = [
-    "_NOT_SET",
-    "ControlConnectionQueryFallback",
-    "conn_fns",
-    "excs",
-    "int64_pack",
-    "random",
-    "refresh_schema_and_set_result",
-    "run_in_executor",
-]
+    "_NOT_SET", "ControlConnectionQueryFallback", "conn_fns", "excs", "int64_pack", "random",
+    "refresh_schema_and_set_result", "run_in_executor",
+]  # fmt: skip
 
 # In cassandra-driver, `conn_fns` has functions that each try to import an event loop, and `excs`
 # has the errors of those that failed. Both are empty here, because the only event loop is always

@@ -14,10 +14,5 @@ from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 from cassandra.bulk.scan_options import ScanOptions, UnloadOptions
 
 __all__ = [
-    "LoadError",
-    "LoadOptions",
-    "LoadReport",
-    "RowFailure",
-    "ScanOptions",
-    "UnloadOptions",
-]
+    "LoadError", "LoadOptions", "LoadReport", "RowFailure", "ScanOptions", "UnloadOptions",
+]  # fmt: skip

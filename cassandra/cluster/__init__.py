@@ -37,29 +37,14 @@ from cassandra.errors import (
 )
 
 __all__ = [
-    "DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST",
-    "DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST",
-    "DEFAULT_MAX_REQUESTS",
-    "DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST",
-    "DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST",
-    "DEFAULT_MIN_REQUESTS",
-    "EXEC_PROFILE_DEFAULT",
-    "Cluster",
-    "ControlConnectionQueryFallback",
-    "ExecutionProfile",
-    "LoginRefused",
-    "MultipleRowsFound",
-    "NoHostAvailable",
-    "ProfileManager",
-    "QueryExhausted",
-    "ResponseFuture",
-    "ResultSet",
-    "SchemaAgreementScope",
-    "Session",
-    "ShardAwareOptions",
-    "UserTypeDoesNotExist",
+    "DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST", "DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST",
+    "DEFAULT_MAX_REQUESTS", "DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST",
+    "DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST", "DEFAULT_MIN_REQUESTS", "EXEC_PROFILE_DEFAULT",
+    "Cluster", "ControlConnectionQueryFallback", "ExecutionProfile", "LoginRefused",
+    "MultipleRowsFound", "NoHostAvailable", "ProfileManager", "QueryExhausted", "ResponseFuture",
+    "ResultSet", "SchemaAgreementScope", "Session", "ShardAwareOptions", "UserTypeDoesNotExist",
     "default_lbp_factory",
-]
+]  # fmt: skip
 
 # These names are imported from the given modules when they are first used, because few applications
 # need them.

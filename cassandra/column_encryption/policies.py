@@ -29,15 +29,10 @@ if TYPE_CHECKING:
     from cassandra.query.prepared import PreparedStatement
 
 __all__ = [
-    "AES256_BLOCK_SIZE",
-    "AES256_BLOCK_SIZE_BYTES",
-    "AES256_KEY_SIZE",
-    "AES256_KEY_SIZE_BYTES",
-    "AES256ColumnEncryptionPolicy",
-    "AESGCMColumnEncryptionPolicy",
-    "ColData",
+    "AES256_BLOCK_SIZE", "AES256_BLOCK_SIZE_BYTES", "AES256_KEY_SIZE", "AES256_KEY_SIZE_BYTES",
+    "AES256ColumnEncryptionPolicy", "AESGCMColumnEncryptionPolicy", "ColData",
     "ColumnEncryptionPolicy",
-]
+]  # fmt: skip
 
 log = logging.getLogger(__name__)
 

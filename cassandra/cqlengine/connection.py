@@ -34,38 +34,14 @@ if TYPE_CHECKING:
     from cassandra.cluster.result_set import ResultSet
 
 __all__ = [
-    "DEFAULT_CONNECTION",
-    "NOT_SET",
-    "BaseCQLStatement",
-    "CQLEngineException",
-    "Cluster",
-    "Connection",
-    "ConsistencyLevel",
-    "NoHostAvailable",
-    "SimpleStatement",
-    "UndefinedKeyspaceException",
-    "UserTypeDoesNotExist",
-    "aexecute",
-    "aregister_connection",
-    "asetup",
-    "aunregister_connection",
-    "cluster",
-    "default",
-    "dict_factory",
-    "execute",
-    "format_log_context",
-    "get_cluster",
-    "get_connection",
-    "get_session",
-    "register_connection",
-    "register_udt",
-    "session",
-    "set_default_connection",
-    "set_session",
-    "setup",
-    "udt_by_keyspace",
+    "DEFAULT_CONNECTION", "NOT_SET", "BaseCQLStatement", "CQLEngineException", "Cluster",
+    "Connection", "ConsistencyLevel", "NoHostAvailable", "SimpleStatement",
+    "UndefinedKeyspaceException", "UserTypeDoesNotExist", "aexecute", "aregister_connection",
+    "asetup", "aunregister_connection", "cluster", "default", "dict_factory", "execute",
+    "format_log_context", "get_cluster", "get_connection", "get_session", "register_connection",
+    "register_udt", "session", "set_default_connection", "set_session", "setup", "udt_by_keyspace",
     "unregister_connection",
-]
+]  # fmt: skip
 
 log = logging.getLogger("cassandra.cqlengine.connection")
 

@@ -9,14 +9,9 @@ from typing import Any, ClassVar
 from cassandra.cqlengine.errors import UnicodeMixin, ValidationError
 
 __all__ = [
-    "BaseQueryFunction",
-    "MaxTimeUUID",
-    "MinTimeUUID",
-    "QueryValue",
-    "TimeUUIDQueryFunction",
-    "Token",
-    "get_total_seconds",
-]
+    "BaseQueryFunction", "MaxTimeUUID", "MinTimeUUID", "QueryValue", "TimeUUIDQueryFunction",
+    "Token", "get_total_seconds",
+]  # fmt: skip
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 

@@ -33,31 +33,12 @@ from cassandra.errors import AlreadyExists, InvalidRequest
 from cassandra.util.cql_text import cql_string, protect_name
 
 __all__ = [
-    "CQLENG_ALLOW_SCHEMA_MANAGEMENT",
-    "CQLEngineException",
-    "Field",
-    "Model",
-    "NamedTable",
-    "UserType",
-    "acreate_keyspace_network_topology",
-    "acreate_keyspace_simple",
-    "adrop_keyspace",
-    "adrop_table",
-    "async_sync_table",
-    "async_sync_type",
-    "async_table",
-    "async_type",
-    "create_keyspace_network_topology",
-    "create_keyspace_simple",
-    "drop_keyspace",
-    "drop_table",
-    "execute",
-    "format_log_context",
-    "get_cluster",
-    "get_create_type",
-    "sync_table",
-    "sync_type",
-]
+    "CQLENG_ALLOW_SCHEMA_MANAGEMENT", "CQLEngineException", "Field", "Model", "NamedTable",
+    "UserType", "acreate_keyspace_network_topology", "acreate_keyspace_simple", "adrop_keyspace",
+    "adrop_table", "async_sync_table", "async_sync_type", "async_table", "async_type",
+    "create_keyspace_network_topology", "create_keyspace_simple", "drop_keyspace", "drop_table",
+    "execute", "format_log_context", "get_cluster", "get_create_type", "sync_table", "sync_type",
+]  # fmt: skip
 
 log = logging.getLogger("cassandra.cqlengine.management")
 

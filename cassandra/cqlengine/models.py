@@ -59,29 +59,13 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = [
-    "DEFAULT_KEYSPACE",
-    "BaseModel",
-    "CQLEngineException",
-    "ColumnDescriptor",
-    "ColumnQueryEvaluator",
-    "ConditionalDescriptor",
-    "ConsistencyDescriptor",
-    "IfExistsDescriptor",
-    "IfNotExistsDescriptor",
-    "Model",
-    "ModelDefinitionException",
-    "ModelException",
-    "ModelMetaClass",
-    "PolymorphicModelException",
-    "QuerySetDescriptor",
-    "TTLDescriptor",
-    "TimestampDescriptor",
-    "UndefinedKeyspaceWarning",
-    "UsingDescriptor",
-    "ValidationError",
-    "hybrid_classmethod",
-    "protect_name",
-]
+    "DEFAULT_KEYSPACE", "BaseModel", "CQLEngineException", "ColumnDescriptor",
+    "ColumnQueryEvaluator", "ConditionalDescriptor", "ConsistencyDescriptor", "IfExistsDescriptor",
+    "IfNotExistsDescriptor", "Model", "ModelDefinitionException", "ModelException",
+    "ModelMetaClass", "PolymorphicModelException", "QuerySetDescriptor", "TTLDescriptor",
+    "TimestampDescriptor", "UndefinedKeyspaceWarning", "UsingDescriptor", "ValidationError",
+    "hybrid_classmethod", "protect_name",
+]  # fmt: skip
 
 log = logging.getLogger(__name__)
 

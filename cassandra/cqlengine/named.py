@@ -16,18 +16,10 @@ from cassandra.cqlengine.query.model_queryset import ResultObject, SimpleQuerySe
 from cassandra.util.cql_text import escape_name, protect_name
 
 __all__ = [
-    "AbstractQueryableColumn",
-    "BaseModel",
-    "CQLEngineException",
-    "Column",
-    "NamedColumn",
-    "NamedKeyspace",
-    "NamedTable",
-    "QuerySetDescriptor",
-    "SimpleQuerySet",
-    "UsingDescriptor",
+    "AbstractQueryableColumn", "BaseModel", "CQLEngineException", "Column", "NamedColumn",
+    "NamedKeyspace", "NamedTable", "QuerySetDescriptor", "SimpleQuerySet", "UsingDescriptor",
     "get_cluster",
-]
+]  # fmt: skip
 
 _Value = TypeVar("_Value")
 

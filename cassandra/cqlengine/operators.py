@@ -10,21 +10,11 @@ from typing import Any, ClassVar
 from cassandra.cqlengine.errors import UnicodeMixin
 
 __all__ = [
-    "BaseQueryOperator",
-    "BaseWhereOperator",
-    "ContainsOperator",
-    "EqualsOperator",
-    "GreaterThanOperator",
-    "GreaterThanOrEqualOperator",
-    "InOperator",
-    "IsNotNullOperator",
-    "LessThanOperator",
-    "LessThanOrEqualOperator",
-    "LikeOperator",
-    "NotEqualsOperator",
-    "OpMapMeta",
+    "BaseQueryOperator", "BaseWhereOperator", "ContainsOperator", "EqualsOperator",
+    "GreaterThanOperator", "GreaterThanOrEqualOperator", "InOperator", "IsNotNullOperator",
+    "LessThanOperator", "LessThanOrEqualOperator", "LikeOperator", "NotEqualsOperator", "OpMapMeta",
     "QueryOperatorException",
-]
+]  # fmt: skip
 
 
 class QueryOperatorException(Exception):

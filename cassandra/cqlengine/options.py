@@ -18,18 +18,9 @@ class Options:
     """The options of a read or write. An object is never changed: `with_changes` returns a copy."""
 
     __slots__ = (
-        "batch",
-        "conditionals",
-        "connection",
-        "consistency",
-        "idempotent",
-        "if_exists",
-        "if_not_exists",
-        "keyspace",
-        "timeout",
-        "timestamp",
-        "ttl",
-    )
+        "batch", "conditionals", "connection", "consistency", "idempotent", "if_exists",
+        "if_not_exists", "keyspace", "timeout", "timestamp", "ttl",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.batch: BatchQuery | None = None

@@ -38,16 +38,9 @@ class Request:
     """
 
     __slots__ = (
-        "all_pages",
-        "connection",
-        "consistency",
-        "factory",
-        "fetch_size",
-        "idempotent",
-        "text",
-        "timeout",
-        "values",
-    )
+        "all_pages", "connection", "consistency", "factory", "fetch_size", "idempotent", "text",
+        "timeout", "values",
+    )  # fmt: skip
 
     def __init__(
         self,

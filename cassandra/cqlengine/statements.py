@@ -56,38 +56,14 @@ if TYPE_CHECKING:
     from cassandra.cqlengine.operators import BaseWhereOperator
 
 __all__ = [
-    "FETCH_SIZE_UNSET",
-    "AssignmentClause",
-    "AssignmentStatement",
-    "BaseCQLStatement",
-    "BaseClause",
-    "BaseDeleteClause",
-    "BaseWhereOperator",
-    "ConditionalClause",
-    "ContainerUpdateClause",
-    "ContainerUpdateTypeMapMeta",
-    "CounterUpdateClause",
-    "DeleteStatement",
-    "EqualsOperator",
-    "FieldDeleteClause",
-    "InOperator",
-    "InQuoter",
-    "InsertStatement",
-    "IsNotNull",
-    "IsNotNullClause",
-    "IsNotNullOperator",
-    "ListUpdateClause",
-    "MapDeleteClause",
-    "MapUpdateClause",
-    "QueryValue",
-    "SelectStatement",
-    "SetUpdateClause",
-    "StatementException",
-    "UnicodeMixin",
-    "UpdateStatement",
-    "ValueQuoter",
-    "WhereClause",
-]
+    "FETCH_SIZE_UNSET", "AssignmentClause", "AssignmentStatement", "BaseCQLStatement", "BaseClause",
+    "BaseDeleteClause", "BaseWhereOperator", "ConditionalClause", "ContainerUpdateClause",
+    "ContainerUpdateTypeMapMeta", "CounterUpdateClause", "DeleteStatement", "EqualsOperator",
+    "FieldDeleteClause", "InOperator", "InQuoter", "InsertStatement", "IsNotNull",
+    "IsNotNullClause", "IsNotNullOperator", "ListUpdateClause", "MapDeleteClause",
+    "MapUpdateClause", "QueryValue", "SelectStatement", "SetUpdateClause", "StatementException",
+    "UnicodeMixin", "UpdateStatement", "ValueQuoter", "WhereClause",
+]  # fmt: skip
 
 Show = Callable[[BaseClause], str]  # returns the CQL of a clause, in one of the two forms
 Timestamp = int | datetime.datetime | datetime.timedelta | None
@@ -158,14 +134,9 @@ class BaseCQLStatement(UnicodeMixin):
     """
 
     __slots__ = (
-        "conditionals",
-        "context_counter",
-        "context_id",
-        "fetch_size",
-        "table",
-        "timestamp",
+        "conditionals", "context_counter", "context_id", "fetch_size", "table", "timestamp",
         "where_clauses",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -320,14 +291,8 @@ class SelectStatement(BaseCQLStatement):
     """
 
     __slots__ = (
-        "allow_filtering",
-        "ann",
-        "count",
-        "distinct_fields",
-        "fields",
-        "limit",
-        "order_by",
-    )
+        "allow_filtering", "ann", "count", "distinct_fields", "fields", "limit", "order_by",
+    )  # fmt: skip
 
     def __init__(
         self,

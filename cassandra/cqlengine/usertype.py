@@ -18,13 +18,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = [
-    "BaseUserType",
-    "CQLEngineException",
-    "UserType",
-    "UserTypeDefinitionException",
-    "UserTypeException",
-    "UserTypeMetaClass",
-]
+    "BaseUserType", "CQLEngineException", "UserType", "UserTypeDefinitionException",
+    "UserTypeException", "UserTypeMetaClass",
+]  # fmt: skip
 
 
 class UserTypeException(CQLEngineException):

@@ -35,17 +35,9 @@ class Attempt:
     """
 
     __slots__ = (
-        "columns",
-        "connection",
-        "decision",
-        "error",
-        "host",
-        "latency",
-        "reprepared",
-        "request",
-        "started",
-        "stream",
-    )
+        "columns", "connection", "decision", "error", "host", "latency", "reprepared", "request",
+        "started", "stream",
+    )  # fmt: skip
 
     def __init__(
         self, request: AttemptedRequest, host: Host, connection: Connection, started: float

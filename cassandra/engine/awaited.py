@@ -233,16 +233,9 @@ class HappyPath:
     """
 
     __slots__ = (
-        "_body_class",
-        "_check_vectors",
-        "_engine",
-        "_options",
-        "_request_class",
-        "_result_class",
-        "loop",
-        "reads_rows_answers",
-        "session",
-    )
+        "_body_class", "_check_vectors", "_engine", "_options", "_request_class", "_result_class",
+        "loop", "reads_rows_answers", "session",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -68,25 +68,10 @@ class Collector:
     """
 
     __slots__ = (
-        "_completed",
-        "_concurrency",
-        "_early",
-        "_in_order",
-        "_outcome_class",
-        "_path",
-        "_pending",
-        "_reads_rows",
-        "_seen",
-        "batches_wakeups",
-        "delivered",
-        "has_failed",
-        "is_awaited",
-        "is_exhausted",
-        "is_paused",
-        "notify_reader",
-        "off_path",
-        "sent",
-    )
+        "_completed", "_concurrency", "_early", "_in_order", "_outcome_class", "_path", "_pending",
+        "_reads_rows", "_seen", "batches_wakeups", "delivered", "has_failed", "is_awaited",
+        "is_exhausted", "is_paused", "notify_reader", "off_path", "sent",
+    )  # fmt: skip
 
     def __init__(
         self,

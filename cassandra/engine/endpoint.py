@@ -16,16 +16,9 @@ from cassandra.metadata.endpoint import (
 from cassandra.policies.translation import IdentityTranslator
 
 __all__ = [
-    "DefaultEndPoint",
-    "DefaultEndPointFactory",
-    "EndPoint",
-    "EndPointFactory",
-    "SniEndPoint",
-    "SniEndPointFactory",
-    "UnixSocketEndPoint",
-    "advertised_address",
-    "is_ip_address",
-]
+    "DefaultEndPoint", "DefaultEndPointFactory", "EndPoint", "EndPointFactory", "SniEndPoint",
+    "SniEndPointFactory", "UnixSocketEndPoint", "advertised_address", "is_ip_address",
+]  # fmt: skip
 
 
 def advertised_address(row: Mapping[str, Any]) -> str:

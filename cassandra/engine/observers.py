@@ -83,15 +83,9 @@ class _SlowObserver:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_dropped",
-        "_events",
-        "_guard",
-        "_is_running",
-        "_is_waiting",
-        "_wake",
+        "__weakref__", "_dropped", "_events", "_guard", "_is_running", "_is_waiting", "_wake",
         "_watched",
-    )
+    )  # fmt: skip
 
     def __init__(self, watched: _Watched) -> None:
         self._watched = watched
@@ -230,15 +224,8 @@ class _Watched:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_errors",
-        "_events",
-        "_hooks",
-        "_slow",
-        "_suspicion",
-        "clock",
-        "observer",
-    )
+        "__weakref__", "_errors", "_events", "_hooks", "_slow", "_suspicion", "clock", "observer",
+    )  # fmt: skip
 
     def __init__(
         self, observer: RequestObserver, clock: Callable[[], float] = time.monotonic
@@ -463,14 +450,8 @@ class Observers(bases.CoreBase):
     """
 
     __slots__ = (
-        "_brief",
-        "_by_id",
-        "_own",
-        "clock",
-        "on_connection_failure",
-        "on_failure",
-        "on_refusal",
-    )
+        "_brief", "_by_id", "_own", "clock", "on_connection_failure", "on_failure", "on_refusal",
+    )  # fmt: skip
 
     # Set by the core. None if the cluster has no throttler.
     throttler: RequestThrottler | None

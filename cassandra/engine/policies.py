@@ -32,14 +32,9 @@ class Policies:
     """
 
     __slots__ = (
-        "_attached",
-        "_bring_up",
-        "_engine",
-        "_follow_distances",
-        "_listeners",
-        "_metadata",
+        "_attached", "_bring_up", "_engine", "_follow_distances", "_listeners", "_metadata",
         "_spawn",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,

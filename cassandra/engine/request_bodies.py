@@ -518,16 +518,9 @@ class MessageBody(RequestBody):
     """
 
     __slots__ = (
-        "_earlier",
-        "_result",
-        "_statements",
-        "decodes",
-        "depends",
-        "handler",
-        "inner",
-        "message",
+        "_earlier", "_result", "_statements", "decodes", "depends", "handler", "inner", "message",
         "opcode",
-    )
+    )  # fmt: skip
     is_plain = False
 
     def __init__(

@@ -77,22 +77,10 @@ class EngineSession(ObservedSession):
     """
 
     __slots__ = (
-        "__weakref__",
-        "_background",
-        "_hosts_at_close",
-        "_opening",
-        "_opening_pools",
-        "_pool_errors",
-        "codecs",
-        "delayed",
-        "direct_policy",
-        "distance",
-        "draining",
-        "followers",
-        "loop",
-        "pools",
-        "use_turns",
-    )
+        "__weakref__", "_background", "_hosts_at_close", "_opening", "_opening_pools",
+        "_pool_errors", "codecs", "delayed", "direct_policy", "distance", "draining", "followers",
+        "loop", "pools", "use_turns",
+    )  # fmt: skip
 
     core: Core
 

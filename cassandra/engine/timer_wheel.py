@@ -49,15 +49,8 @@ class TimerWheel:
     """
 
     __slots__ = (
-        "_call_at",
-        "_handle",
-        "_handle_tick",
-        "_loop",
-        "_offset",
-        "_slots",
-        "_time",
-        "clock",
-    )
+        "_call_at", "_handle", "_handle_tick", "_loop", "_offset", "_slots", "_time", "clock",
+    )  # fmt: skip
 
     clock: Callable[[], float]
     """Returns the time in seconds. Any thread may call it; it is also used to measure latencies."""

@@ -366,13 +366,8 @@ class WorkerSession(EngineSession):
     """
 
     __slots__ = (
-        "_delays",
-        "_is_follow_scheduled",
-        "_leader",
-        "_retry",
-        "inbox",
-        "is_ready",
-    )
+        "_delays", "_is_follow_scheduled", "_leader", "_retry", "inbox", "is_ready",
+    )  # fmt: skip
 
     core: WorkerCore  # type: ignore[assignment]  # it has all that a worker's session needs
 

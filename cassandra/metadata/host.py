@@ -40,32 +40,12 @@ class Host(bases.HostBase):
     """
 
     __slots__ = (
-        "__weakref__",
-        "_datacenter",
-        "_down_since_ns",
-        "_draining",
-        "_failed_at_ns",
-        "_given_up",
-        "_hash",
-        "_rack",
-        "broadcast_address",
-        "broadcast_port",
-        "broadcast_rpc_address",
-        "broadcast_rpc_port",
-        "conviction_policy",
-        "dse_version",
-        "dse_workload",
-        "dse_workloads",
-        "endpoint",
-        "host_id",
-        "last_failure",
-        "listen_address",
-        "listen_port",
-        "release_version",
-        "schema_version",
-        "sharding_info",
-        "tokens",
-    )
+        "__weakref__", "_datacenter", "_down_since_ns", "_draining", "_failed_at_ns", "_given_up",
+        "_hash", "_rack", "broadcast_address", "broadcast_port", "broadcast_rpc_address",
+        "broadcast_rpc_port", "conviction_policy", "dse_version", "dse_workload", "dse_workloads",
+        "endpoint", "host_id", "last_failure", "listen_address", "listen_port", "release_version",
+        "schema_version", "sharding_info", "tokens",
+    )  # fmt: skip
 
     def __init__(
         self,

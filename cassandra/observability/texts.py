@@ -48,16 +48,9 @@ from cassandra.protocol.messages.errors import (
 )
 
 __all__ = [
-    "Shape",
-    "code_of",
-    "error_text",
-    "is_about_roles",
-    "is_invalid",
-    "message_without_secrets",
-    "shape_of",
-    "without_secrets",
-    "without_values",
-]
+    "Shape", "code_of", "error_text", "is_about_roles", "is_invalid", "message_without_secrets",
+    "shape_of", "without_secrets", "without_values",
+]  # fmt: skip
 
 # White space or a comment. Each text has a single match, so that patterns which repeat it need no
 # exponential time.

@@ -40,14 +40,9 @@ class LatencyTracker:
     """
 
     __slots__ = (
-        "_clock",
-        "_computed",
-        "_counts",
-        "_previous",
-        "_responses_until_check",
-        "_rotate_at",
+        "_clock", "_computed", "_counts", "_previous", "_responses_until_check", "_rotate_at",
         "window",
-    )
+    )  # fmt: skip
 
     def __init__(self, window: float = 30.0, clock: Callable[[], float] = time.monotonic) -> None:
         if not window > 0:

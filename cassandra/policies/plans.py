@@ -147,15 +147,9 @@ class Planner:
     """
 
     __slots__ = (
-        "_child",
-        "_in_flight",
-        "_metadata",
-        "_router_over",
-        "_routers",
-        "_shuffle",
-        "_tablet_router",
-        "_version",
-    )
+        "_child", "_in_flight", "_metadata", "_router_over", "_routers", "_shuffle",
+        "_tablet_router", "_version",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -278,20 +278,9 @@ class ResultMetadata:
     """
 
     __slots__ = (
-        "_global",
-        "_head",
-        "_row_plan",
-        "_skipped_head",
-        "_user_types",
-        "_variants",
-        "column_plans",
-        "columns",
-        "has_user_types",
-        "metadata_id",
-        "names",
-        "raw",
-        "vectors",
-    )
+        "_global", "_head", "_row_plan", "_skipped_head", "_user_types", "_variants",
+        "column_plans", "columns", "has_user_types", "metadata_id", "names", "raw", "vectors",
+    )  # fmt: skip
 
     columns: tuple[ColumnMetadata, ...]
     names: tuple[str, ...]

@@ -98,17 +98,9 @@ class ProtocolFeatures:
     """
 
     __slots__ = (
-        "graceful_disconnect",
-        "host_id",
-        "is_scylla",
-        "lwt_info",
-        "rate_limit_error",
-        "shard_id",
-        "sharding_info",
-        "tablets_routing_v1",
-        "tablets_routing_v2",
-        "use_metadata_id",
-    )
+        "graceful_disconnect", "host_id", "is_scylla", "lwt_info", "rate_limit_error", "shard_id",
+        "sharding_info", "tablets_routing_v1", "tablets_routing_v2", "use_metadata_id",
+    )  # fmt: skip
 
     def __init__(
         self,

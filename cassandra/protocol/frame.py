@@ -73,24 +73,10 @@ class FrameReader:
     """
 
     __slots__ = (
-        "_block",
-        "_body",
-        "_body_filled",
-        "_body_size",
-        "_compression",
-        "_direction",
-        "_error",
-        "_max_body",
-        "_open_header",
-        "_partial_header",
-        "_pending_end",
-        "_pending_start",
-        "_segment_size",
-        "_segmented",
-        "_transport_fills_body",
-        "_uses_lz4_segments",
-        "_version",
-    )
+        "_block", "_body", "_body_filled", "_body_size", "_compression", "_direction", "_error",
+        "_max_body", "_open_header", "_partial_header", "_pending_end", "_pending_start",
+        "_segment_size", "_segmented", "_transport_fills_body", "_uses_lz4_segments", "_version",
+    )  # fmt: skip
 
     def __init__(self, version: int, max_body: int = MAX_BODY, *, requests: bool = False) -> None:
         self._version = version

@@ -32,17 +32,9 @@ class QueryParams:
     """
 
     __slots__ = (
-        "consistency",
-        "keyspace",
-        "now_in_seconds",
-        "page_size",
-        "paging_state",
-        "serial_consistency",
-        "skip_metadata",
-        "timestamp",
-        "value_names",
-        "values",
-    )
+        "consistency", "keyspace", "now_in_seconds", "page_size", "paging_state",
+        "serial_consistency", "skip_metadata", "timestamp", "value_names", "values",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -32,27 +32,12 @@ if TYPE_CHECKING:
     from cassandra.sentinels import UNSET_VALUE
 
 __all__ = [
-    "FETCH_SIZE_UNSET",
-    "UNSET_VALUE",
-    "BatchStatement",
-    "BatchType",
-    "BoundStatement",
-    "HostTargetingStatement",
-    "PreparedStatement",
-    "PseudoNamedTupleRow",
-    "QueryTrace",
-    "SimpleStatement",
-    "Statement",
-    "TraceEvent",
-    "TraceUnavailable",
-    "ValueSequence",
-    "bind_params",
-    "dict_factory",
-    "named_tuple_factory",
-    "ordered_dict_factory",
-    "pseudo_namedtuple_factory",
-    "tuple_factory",
-]
+    "FETCH_SIZE_UNSET", "UNSET_VALUE", "BatchStatement", "BatchType", "BoundStatement",
+    "HostTargetingStatement", "PreparedStatement", "PseudoNamedTupleRow", "QueryTrace",
+    "SimpleStatement", "Statement", "TraceEvent", "TraceUnavailable", "ValueSequence",
+    "bind_params", "dict_factory", "named_tuple_factory", "ordered_dict_factory",
+    "pseudo_namedtuple_factory", "tuple_factory",
+]  # fmt: skip
 
 # Imported on first use: an application that executes only simple statements needs no other module.
 _HOME = {

@@ -218,16 +218,9 @@ class BatchStatement(Statement):
     """
 
     __slots__ = (
-        "_borrowed_keyspace",
-        "_count",
-        "_entries",
-        "_has_text",
-        "_open",
-        "_reserved",
-        "_routed_by",
-        "_session",
-        "batch_type",
-    )
+        "_borrowed_keyspace", "_count", "_entries", "_has_text", "_open", "_reserved", "_routed_by",
+        "_session", "batch_type",
+    )  # fmt: skip
 
     def __init__(
         self,

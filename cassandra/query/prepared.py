@@ -70,18 +70,9 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     """
 
     __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "_is_followed",
-        "_key_names",
-        "_plain_plan",
-        "codecs",
-        "column_encryption_policy",
-        "column_metadata",
-        "keyspace",
-        "query_string",
-        "when_changed",
-    )
+        "__dict__", "__weakref__", "_is_followed", "_key_names", "_plain_plan", "codecs",
+        "column_encryption_policy", "column_metadata", "keyspace", "query_string", "when_changed",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -36,14 +36,9 @@ else:
     )
 
 __all__ = [
-    "FETCH_SIZE_UNSET",
-    "HostTargetingStatement",
-    "RoutingKey",
-    "SimpleStatement",
-    "Statement",
-    "are_empty",
-    "bind_params",
-]
+    "FETCH_SIZE_UNSET", "HostTargetingStatement", "RoutingKey", "SimpleStatement", "Statement",
+    "are_empty", "bind_params",
+]  # fmt: skip
 
 RoutingKey = str | bytes | Sequence[str | bytes] | None
 """The serialized partition key: the bytes of its only column, or a sequence of the bytes of each

@@ -47,22 +47,10 @@ _HOMES = {
 }
 
 __all__ = [
-    "CommandFailed",
-    "FakeCluster",
-    "FakeNode",
-    "LocalCluster",
-    "LocalClusterError",
-    "LocalNode",
-    "MissingRequirement",
-    "NodeFailed",
-    "NotReady",
-    "Recorder",
-    "Recording",
-    "RecordingError",
-    "ReplayNode",
-    "StartCancelled",
-    "TlsMaterial",
-]
+    "CommandFailed", "FakeCluster", "FakeNode", "LocalCluster", "LocalClusterError", "LocalNode",
+    "MissingRequirement", "NodeFailed", "NotReady", "Recorder", "Recording", "RecordingError",
+    "ReplayNode", "StartCancelled", "TlsMaterial",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 __all__ = [
-    "CommandFailed",
-    "LocalClusterError",
-    "MissingRequirement",
-    "NodeFailed",
-    "NotReady",
+    "CommandFailed", "LocalClusterError", "MissingRequirement", "NodeFailed", "NotReady",
     "StartCancelled",
-]
+]  # fmt: skip
 
 
 class LocalClusterError(RuntimeError):

@@ -35,15 +35,8 @@ class LocalNode:
 
     __module__ = "cassandra.testing"
     __slots__ = (
-        "_supervisor",
-        "address",
-        "directory",
-        "jmx_port",
-        "location",
-        "number",
-        "pid",
-        "state",
-    )
+        "_supervisor", "address", "directory", "jmx_port", "location", "number", "pid", "state",
+    )  # fmt: skip
 
     def __init__(
         self, number: int, location: NodeLocation, address: str, jmx_port: int, directory: str

@@ -29,22 +29,10 @@ from cassandra.cqltypes.scalars import SimpleDateType as SimpleDateType
 from cassandra.cqltypes.udt import UserType as UserType
 
 __all__ = [
-    "BaseCollectionColumn",
-    "BaseContainerColumn",
-    "BaseValueManager",
-    "Column",
-    "List",
-    "Map",
-    "Mapped",
-    "Set",
-    "Tuple",
-    "UDTValueManager",
-    "UserDefinedType",
-    "ValidationError",
-    "Vector",
-    "get_total_seconds",
-    "resolve_udts",
-]
+    "BaseCollectionColumn", "BaseContainerColumn", "BaseValueManager", "Column", "List", "Map",
+    "Mapped", "Set", "Tuple", "UDTValueManager", "UserDefinedType", "ValidationError", "Vector",
+    "get_total_seconds", "resolve_udts",
+]  # fmt: skip
 __all__ += scalars.__all__
 __all__ += temporal.__all__
 

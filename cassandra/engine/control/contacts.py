@@ -30,14 +30,9 @@ class Contacts:
     """
 
     __slots__ = (
-        "_find_endpoints",
-        "_in_thread",
-        "_is_ignored",
-        "_metadata",
-        "_random",
-        "endpoints",
+        "_find_endpoints", "_in_thread", "_is_ignored", "_metadata", "_random", "endpoints",
         "named_endpoints",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,

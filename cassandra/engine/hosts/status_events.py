@@ -40,14 +40,8 @@ class StatusEvents:
     """
 
     __slots__ = (
-        "_closed",
-        "_delayed_calls",
-        "_hosts",
-        "_metadata",
-        "_random",
-        "_read_nodes",
-        "_settings",
-    )
+        "_closed", "_delayed_calls", "_hosts", "_metadata", "_random", "_read_nodes", "_settings",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -92,26 +92,10 @@ class HostPool(CompatPool, bases.PoolBase):
     """
 
     __slots__ = (
-        "_closing",
-        "_delays",
-        "_dropped_at",
-        "_filling",
-        "_most_waiting",
-        "_new_schedule",
-        "_next_try",
-        "_on_doubt",
-        "_on_drained",
-        "_on_failure",
-        "_open",
-        "_opened_at",
-        "_short_lives",
-        "_spawn",
-        "_waiters",
-        "closed",
-        "distance",
-        "host",
-        "size",
-    )
+        "_closing", "_delays", "_dropped_at", "_filling", "_most_waiting", "_new_schedule",
+        "_next_try", "_on_doubt", "_on_drained", "_on_failure", "_open", "_opened_at",
+        "_short_lives", "_spawn", "_waiters", "closed", "distance", "host", "size",
+    )  # fmt: skip
 
     def __init__(
         self,

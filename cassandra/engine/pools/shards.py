@@ -95,15 +95,9 @@ class ShardPool(HostPool):
     """
 
     __slots__ = (
-        "_excess_connections",
-        "_filling_shards",
-        "_opens_left",
-        "_per_shard",
-        "_port_of",
-        "_port_works",
-        "_retry_timer",
-        "_tablets",
-    )
+        "_excess_connections", "_filling_shards", "_opens_left", "_per_shard", "_port_of",
+        "_port_works", "_retry_timer", "_tablets",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -34,14 +34,9 @@ class Reprepare:
     """
 
     __slots__ = (
-        "_previous_handle",
-        "_stream",
-        "attempt",
-        "connection",
-        "needs_keyspace",
-        "prepared",
+        "_previous_handle", "_stream", "attempt", "connection", "needs_keyspace", "prepared",
         "request",
-    )
+    )  # fmt: skip
 
     # The PREPARE may wait at the connection's keyspace gate, which reads these attributes of all
     # that waits there (see `keyspace_gate.Held`). A PREPARE is not a USE. It can wait for a

@@ -23,13 +23,8 @@ from typing import Any, Protocol
 from cassandra.murmur3 import INT64_MAX, INT64_MIN, python_murmur3
 
 __all__ = [
-    "ReplicaMap",
-    "TokenRing",
-    "network_map",
-    "simple_map",
-    "token_of",
-    "whole_map",
-]
+    "ReplicaMap", "TokenRing", "network_map", "simple_map", "token_of", "whole_map",
+]  # fmt: skip
 
 _MOST_HOSTS = 0xFFFF
 

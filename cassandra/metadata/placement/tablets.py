@@ -80,19 +80,9 @@ class TabletMap:
     """
 
     __slots__ = (
-        "_host_by_id",
-        "_host_ids",
-        "_last_part",
-        "_leaders",
-        "_numbers",
-        "_tables",
-        "_with_tablets",
-        "count",
-        "hits",
-        "hosts",
-        "limit",
-        "misses",
-    )
+        "_host_by_id", "_host_ids", "_last_part", "_leaders", "_numbers", "_tables",
+        "_with_tablets", "count", "hits", "hosts", "limit", "misses",
+    )  # fmt: skip
 
     def __init__(self, limit: int = _DEFAULT_LIMIT) -> None:
         if limit < 1:

@@ -298,18 +298,9 @@ class Function:
     """
 
     __slots__ = (
-        "argument_names",
-        "argument_types",
-        "body",
-        "called_on_null_input",
-        "deterministic",
-        "keyspace",
-        "language",
-        "monotonic",
-        "monotonic_on",
-        "name",
-        "return_type",
-    )
+        "argument_names", "argument_types", "body", "called_on_null_input", "deterministic",
+        "keyspace", "language", "monotonic", "monotonic_on", "name", "return_type",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -402,17 +393,9 @@ class Aggregate:
     """
 
     __slots__ = (
-        "argument_types",
-        "deterministic",
-        "final_func",
-        "initial_condition",
-        "keyspace",
-        "name",
-        "reduce_func",
-        "return_type",
-        "state_func",
-        "state_type",
-    )
+        "argument_types", "deterministic", "final_func", "initial_condition", "keyspace", "name",
+        "reduce_func", "return_type", "state_func", "state_type",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -33,20 +33,9 @@ class KeyspaceMetadata(Faulty):
     """
 
     __slots__ = (
-        "__dict__",
-        "aggregates",
-        "durable_writes",
-        "functions",
-        "graph_engine",
-        "indexes",
-        "name",
-        "replication_strategy",
-        "tables",
-        "tablets",
-        "user_types",
-        "views",
-        "virtual",
-    )
+        "__dict__", "aggregates", "durable_writes", "functions", "graph_engine", "indexes", "name",
+        "replication_strategy", "tables", "tablets", "user_types", "views", "virtual",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -323,21 +323,9 @@ class TableSource(_Source):
     """
 
     __slots__ = (
-        "base",
-        "columns",
-        "dropped",
-        "error",
-        "indexes",
-        "keyspace",
-        "masks",
-        "name",
-        "names",
-        "row",
-        "scylla",
-        "triggers",
-        "views",
-        "virtual",
-    )
+        "base", "columns", "dropped", "error", "indexes", "keyspace", "masks", "name", "names",
+        "row", "scylla", "triggers", "views", "virtual",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -406,17 +394,9 @@ class KeyspaceSource(_Source):
     """
 
     __slots__ = (
-        "aggregates",
-        "functions",
-        "name",
-        "row",
-        "scylla",
-        "successor",
-        "tables",
-        "types",
-        "views",
+        "aggregates", "functions", "name", "row", "scylla", "successor", "tables", "types", "views",
         "virtual",
-    )
+    )  # fmt: skip
 
     builder = "keyspace"
 

@@ -530,10 +530,5 @@ def _flags(numpy: ModuleType, bits: object, count: int) -> NDArray[Any]:
 
 
 __all__ = [
-    "DEFAULT_OPTIONS",
-    "ArrowPage",
-    "ArrowPages",
-    "ArrowSchema",
-    "ColumnOptions",
-    "page_arrays",
-]
+    "DEFAULT_OPTIONS", "ArrowPage", "ArrowPages", "ArrowSchema", "ColumnOptions", "page_arrays",
+]  # fmt: skip

@@ -28,20 +28,9 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.requests import Request
 
 __all__ = [
-    "Answer",
-    "Answerable",
-    "Message",
-    "Prepared",
-    "error",
-    "message",
-    "metadata_id_of",
-    "paged",
-    "rows",
-    "schema_change",
-    "sequence",
-    "set_keyspace",
-    "void",
-]
+    "Answer", "Answerable", "Message", "Prepared", "error", "message", "metadata_id_of", "paged",
+    "rows", "schema_change", "sequence", "set_keyspace", "void",
+]  # fmt: skip
 
 # Flags of an envelope (section 2.4.1.2), and of the metadata of rows (section 4.2.5.2).
 _TRACING, _CUSTOM_PAYLOAD, _WARNING = 0x02, 0x04, 0x08
@@ -288,13 +277,8 @@ class _Rows:
     """Encodes the body of a Rows result: all rows, or the page that a request asks for."""
 
     __slots__ = (
-        "_encoded",
-        "_metadata_id",
-        "_names",
-        "_specs_by_version",
-        "_table",
-        "_types",
-    )
+        "_encoded", "_metadata_id", "_names", "_specs_by_version", "_table", "_types",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -413,15 +397,8 @@ class Prepared:
     """
 
     __slots__ = (
-        "columns",
-        "keyspace",
-        "metadata_id",
-        "pk_indexes",
-        "query",
-        "query_id",
-        "result",
-        "table",
-    )
+        "columns", "keyspace", "metadata_id", "pk_indexes", "query", "query_id", "result", "table",
+    )  # fmt: skip
 
     def __init__(
         self,

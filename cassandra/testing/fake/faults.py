@@ -17,22 +17,9 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.requests import Request
 
 __all__ = [
-    "Held",
-    "Hold",
-    "close",
-    "corrupted",
-    "delay",
-    "dribble",
-    "duplicate",
-    "garbage",
-    "half_frame",
-    "hold",
-    "on_stream",
-    "out_of_order",
-    "raw",
-    "reset",
-    "silence",
-]
+    "Held", "Hold", "close", "corrupted", "delay", "dribble", "duplicate", "garbage", "half_frame",
+    "hold", "on_stream", "out_of_order", "raw", "reset", "silence",
+]  # fmt: skip
 
 
 class _Silence(Answer):

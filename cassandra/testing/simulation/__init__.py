@@ -8,10 +8,5 @@ from cassandra.testing.simulation.nodes import SimulatedThread
 from cassandra.testing.simulation.threads import SimulatedThreads
 
 __all__ = [
-    "Livelocked",
-    "Network",
-    "SimulatedLoop",
-    "SimulatedThread",
-    "SimulatedThreads",
-    "Stalled",
-]
+    "Livelocked", "Network", "SimulatedLoop", "SimulatedThread", "SimulatedThreads", "Stalled",
+]  # fmt: skip
