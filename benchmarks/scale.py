@@ -70,16 +70,9 @@ QUICK_SIZES = {
     "threads": [1, 8],
 }
 SHOWN = [
-    "connect ms",
-    "all open ms",
-    "CPU ms",
-    "alone us",
-    "request us",
-    "prepare us",
-    "MiB",
-    "idle %",
+    "connect ms", "all open ms", "CPU ms", "alone us", "request us", "prepare us", "MiB", "idle %",
     "shutdown ms",
-]
+]  # fmt: skip
 TOKENS = 16  # the number of tokens of each node
 PATIENCE = 60.0  # seconds until a node that is gone must have been noticed
 PROPORTION = 1.5  # connecting to ten times as many nodes may take at most 15 times the CPU

@@ -16,17 +16,9 @@ from cassandra._misspelt import nearest
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _EXECUTE = (
-    "parameters",
-    "timeout",
-    "trace",
-    "custom_payload",
-    "execution_profile",
-    "paging_state",
-    "host",
-    "row_type",
-    "shard",
-    "token",
-)
+    "parameters", "timeout", "trace", "custom_payload", "execution_profile", "paging_state", "host",
+    "row_type", "shard", "token",
+)  # fmt: skip
 _OF_STATEMENTS = (
     "consistency_level",
     "fetch_size",

@@ -26,17 +26,9 @@ from cassandra.testing.fake.values import encode_row, parse_type
 Row = dict[str, Any]
 
 TYPES = [
-    "int",
-    "text",
-    "bigint",
-    "uuid",
-    "timestamp",
-    "double",
-    "map<text, text>",
-    "frozen<list<int>>",
-    "set<text>",
-    "boolean",
-]
+    "int", "text", "bigint", "uuid", "timestamp", "double", "map<text, text>", "frozen<list<int>>",
+    "set<text>", "boolean",
+]  # fmt: skip
 OPTIONS: Row = {
     "additional_write_policy": "99p", "bloom_filter_fp_chance": 0.01,
     "caching": {"keys": "ALL", "rows_per_partition": "NONE"}, "comment": "",

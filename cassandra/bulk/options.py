@@ -192,21 +192,9 @@ _SWITCHES: dict[str, tuple[bool | None, ...]] = {
 }
 
 _SUBJECT_OPTIONS = (
-    "columns",
-    "date_format",
-    "delimiter",
-    "encoding",
-    "format",
-    "header",
-    "ignore",
-    "null",
-    "quote",
-    "timestamp",
-    "timestamp_column",
-    "timestamp_format",
-    "ttl",
-    "ttl_column",
-)
+    "columns", "date_format", "delimiter", "encoding", "format", "header", "ignore", "null",
+    "quote", "timestamp", "timestamp_column", "timestamp_format", "ttl", "ttl_column",
+)  # fmt: skip
 
 
 class LoadSettings(TypedDict, total=False):

@@ -31,15 +31,9 @@ LONGEST_DELAY = 5.0  # seconds
 
 # Errors after which the same request may succeed, except for the subclasses in _LASTING.
 _PASSING = (
-    ConnectionBusy,
-    ConnectionException,
-    NoConnectionsAvailable,
-    NoHostAvailable,
-    OperationTimedOut,
-    RequestExecutionException,
-    RequestThrottled,
-    ServerError,
-)
+    ConnectionBusy, ConnectionException, NoConnectionsAvailable, NoHostAvailable, OperationTimedOut,
+    RequestExecutionException, RequestThrottled, ServerError,
+)  # fmt: skip
 _LASTING = (
     AuthenticationFailed,
     FunctionFailure,

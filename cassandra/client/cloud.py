@@ -37,14 +37,8 @@ _KEYS = ("secure_connect_bundle", "use_default_tempdir", "connect_timeout")
 
 # Exceptions that Python's modules for zip files and JSON raise if the content is damaged.
 _DAMAGE = (
-    KeyError,
-    ValueError,
-    RuntimeError,
-    EOFError,
-    OverflowError,
-    struct.error,
-    zlib.error,
-)
+    KeyError, ValueError, RuntimeError, EOFError, OverflowError, struct.error, zlib.error,
+)  # fmt: skip
 
 # A valid host name or address. It is checked before it is used, because other characters make
 # http.client and the IDNA codec fail in many different ways.

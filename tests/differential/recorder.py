@@ -16,18 +16,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 
 CONSISTENCIES = [
-    "ANY",
-    "ONE",
-    "TWO",
-    "THREE",
-    "QUORUM",
-    "ALL",
-    "LOCAL_QUORUM",
-    "EACH_QUORUM",
-    "SERIAL",
-    "LOCAL_SERIAL",
-    "LOCAL_ONE",
-]
+    "ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "SERIAL",
+    "LOCAL_SERIAL", "LOCAL_ONE",
+]  # fmt: skip
 # Flags of the <query_parameters> (section 4.1.4).
 WITH_VALUES, WITH_PAGE_SIZE, WITH_PAGING_STATE, WITH_SERIAL = 0x01, 0x04, 0x08, 0x10
 WITH_TIMESTAMP, WITH_NAMES, WITH_KEYSPACE = 0x20, 0x40, 0x80

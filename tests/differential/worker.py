@@ -36,33 +36,15 @@ from typing import Any, TextIO
 
 HERE = Path(__file__).parent
 PUBLIC = (
-    "cassandra",
-    "cassandra.cluster",
-    "cassandra.query",
-    "cassandra.policies",
-    "cassandra.util",
-    "cassandra.auth",
-    "cassandra.concurrent",
-    "cassandra.connection",
-    "cassandra.encoder",
-    "cassandra.metadata",
-    "cassandra.metrics",
-    "cassandra.pool",
-    "cassandra.protocol",
-    "cassandra.timestamps",
-    "cassandra.cqltypes",
-    "cassandra.cqlengine",
-    "cassandra.cqlengine.columns",
-    "cassandra.cqlengine.connection",
-    "cassandra.cqlengine.models",
-    "cassandra.cqlengine.query",
-    "cassandra.cqlengine.usertype",
-    "cassandra.cqlengine.functions",
-    "cassandra.cqlengine.operators",
-    "cassandra.cqlengine.statements",
-    "cassandra.cqlengine.named",
+    "cassandra", "cassandra.cluster", "cassandra.query", "cassandra.policies", "cassandra.util",
+    "cassandra.auth", "cassandra.concurrent", "cassandra.connection", "cassandra.encoder",
+    "cassandra.metadata", "cassandra.metrics", "cassandra.pool", "cassandra.protocol",
+    "cassandra.timestamps", "cassandra.cqltypes", "cassandra.cqlengine",
+    "cassandra.cqlengine.columns", "cassandra.cqlengine.connection", "cassandra.cqlengine.models",
+    "cassandra.cqlengine.query", "cassandra.cqlengine.usertype", "cassandra.cqlengine.functions",
+    "cassandra.cqlengine.operators", "cassandra.cqlengine.statements", "cassandra.cqlengine.named",
     "cassandra.cqlengine.management",
-)
+)  # fmt: skip
 DEEPEST = 8  # nested collections are compared down to this depth
 # Types whose `repr` differs whenever two values differ.
 PLAIN = (

@@ -116,16 +116,9 @@ FROM_5_0 = [
 ]
 
 SCHEMA_TABLES = (
-    "keyspaces",
-    "tables",
-    "columns",
-    "types",
-    "indexes",
-    "views",
-    "functions",
-    "aggregates",
+    "keyspaces", "tables", "columns", "types", "indexes", "views", "functions", "aggregates",
     "column_masks",
-)
+)  # fmt: skip
 
 
 def create_schema(session: Session, is_newest: bool) -> None:

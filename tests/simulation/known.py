@@ -39,41 +39,11 @@ KNOWN = {
             "metrics": False,
         },
         [
-            PlannedEvent(
-                start=6.8031,
-                kind="burst",
-                target_index=50,
-                seconds=-1.0,
-                parameter=9,
-                cancel_after=-1.0,
-            ),
-            PlannedEvent(
-                start=7.5074,
-                kind="use",
-                target_index=27,
-                seconds=-1.0,
-                parameter=1,
-                cancel_after=-1.0,
-            ),
-            PlannedEvent(
-                start=9.4339,
-                kind="concurrent",
-                target_index=56,
-                seconds=-1.0,
-                parameter=16,
-                cancel_after=0.1418,
-            ),
+            PlannedEvent(6.8031, "burst", 50, -1.0, 9, -1.0),
+            PlannedEvent(7.5074, "use", 27, -1.0, 1, -1.0),
+            PlannedEvent(9.4339, "concurrent", 56, -1.0, 16, 0.1418),
         ],
-        [
-            PlannedEvent(
-                start=7.5181,
-                kind="forget",
-                target_index=50,
-                seconds=4.078,
-                parameter=489,
-                cancel_after=-1.0,
-            )
-        ],
+        [PlannedEvent(7.5181, "forget", 50, 4.078, 489, -1.0)],
     ),
     "a pool that opens while the keyspace changes": Plan(
         104,
@@ -138,16 +108,7 @@ KNOWN = {
             "wait_for_all": True,
             "metrics": False,
         },
-        [
-            PlannedEvent(
-                start=6.547,
-                kind="use",
-                target_index=53,
-                seconds=-1.0,
-                parameter=2,
-                cancel_after=0.0068,
-            )
-        ],
+        [PlannedEvent(6.547, "use", 53, -1.0, 2, 0.0068)],
         [],
     ),
     "a retired connection whose peer says nothing": Plan(
@@ -181,33 +142,10 @@ KNOWN = {
             "metrics": True,
         },
         [
-            PlannedEvent(
-                start=7.9528,
-                kind="write",
-                target_index=13,
-                seconds=1.0,
-                parameter=9,
-                cancel_after=-1.0,
-            ),
-            PlannedEvent(
-                start=8.9586,
-                kind="concurrent",
-                target_index=93,
-                seconds=-1.0,
-                parameter=32,
-                cancel_after=-1.0,
-            ),
+            PlannedEvent(7.9528, "write", 13, 1.0, 9, -1.0),
+            PlannedEvent(8.9586, "concurrent", 93, -1.0, 32, -1.0),
         ],
-        [
-            PlannedEvent(
-                start=8.3453,
-                kind="silence",
-                target_index=55,
-                seconds=3.8452,
-                parameter=263,
-                cancel_after=-1.0,
-            )
-        ],
+        [PlannedEvent(8.3453, "silence", 55, 3.8452, 263, -1.0)],
     ),
     "a throttler of two clusters": Plan(
         1,
@@ -239,16 +177,7 @@ KNOWN = {
             "wait_for_all": False,
             "metrics": False,
         },
-        [
-            PlannedEvent(
-                start=2.5524,
-                kind="share_throttler",
-                target_index=33,
-                seconds=0.05,
-                parameter=5,
-                cancel_after=-1.0,
-            )
-        ],
+        [PlannedEvent(2.5524, "share_throttler", 33, 0.05, 5, -1.0)],
         [],
     ),
     "a timer of a throttler": Plan(
@@ -281,16 +210,7 @@ KNOWN = {
             "wait_for_all": False,
             "metrics": False,
         },
-        [
-            PlannedEvent(
-                start=11.2956,
-                kind="concurrent",
-                target_index=35,
-                seconds=0.3,
-                parameter=4,
-                cancel_after=-1.0,
-            )
-        ],
+        [PlannedEvent(11.2956, "concurrent", 35, 0.3, 4, -1.0)],
         [],
     ),
 }

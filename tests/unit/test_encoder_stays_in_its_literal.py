@@ -92,14 +92,8 @@ METHODS = (
     "ctime", "encode", "as_tuple", "exploded", "to_eng_string", "capitalize", "translate", "__mod__",  # noqa: E501
 )  # fmt: skip
 PROPERTIES = (
-    "compressed",
-    "exploded",
-    "with_prefixlen",
-    "urn",
-    "hex",
-    "scope_id",
-    "reverse_pointer",
-)
+    "compressed", "exploded", "with_prefixlen", "urn", "hex", "scope_id", "reverse_pointer",
+)  # fmt: skip
 
 
 def subclass_with_evil_texts(original_class: type[Any]) -> type[Any]:

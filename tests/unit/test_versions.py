@@ -12,19 +12,9 @@ from cassandra import ProtocolVersion, util
 def test_versions() -> None:
     """Versions are ordered like releases, and texts that are no versions are refused."""
     names = [
-        "2.2.0",
-        "3.11.4",
-        "4.0-alpha1",
-        "4.0-beta2",
-        "4.0-beta10",
-        "4.0-rc1",
-        "4.0",
-        "4.0.1-SNAPSHOT",
-        "4.0.1",
-        "4.0.1.5",
-        "4.1",
-        "10",
-    ]
+        "2.2.0", "3.11.4", "4.0-alpha1", "4.0-beta2", "4.0-beta10", "4.0-rc1", "4.0",
+        "4.0.1-SNAPSHOT", "4.0.1", "4.0.1.5", "4.1", "10",
+    ]  # fmt: skip
     versions = [util.Version(name) for name in names]
     # The names are in ascending order: numbers are compared as numbers, and prereleases precede
     # releases. So sorting any other order leads back to this one.

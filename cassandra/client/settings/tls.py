@@ -31,16 +31,9 @@ _FIXED_OPTIONS = {
 
 # The options that `_make_context` reads.
 _OPTIONS = (
-    "ca_certs",
-    "certfile",
-    "keyfile",
-    "password",
-    "cert_reqs",
-    "ssl_version",
-    "ciphers",
-    "check_hostname",
-    "server_hostname",
-)
+    "ca_certs", "certfile", "keyfile", "password", "cert_reqs", "ssl_version", "ciphers",
+    "check_hostname", "server_hostname",
+)  # fmt: skip
 
 # The options for names that other drivers and libraries have, or Python's ssl module elsewhere.
 _OPTIONS_BY_OTHER_NAME = {

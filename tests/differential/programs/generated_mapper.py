@@ -259,14 +259,8 @@ class _Actions:
 
 # Actions that use an instance in `held`, so they can be chosen only if there is one.
 NEED_ONE = (
-    "change_and_save",
-    "update",
-    "change_and_update",
-    "delete",
-    "attribute",
-    "changed",
-    "as_dict",
-)
+    "change_and_save", "update", "change_and_update", "delete", "attribute", "changed", "as_dict",
+)  # fmt: skip
 
 
 def actions(context, seed):

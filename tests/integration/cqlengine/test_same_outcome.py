@@ -734,15 +734,8 @@ def test_columns_sort_in_the_order_of_their_creation() -> None:
 
 
 NAMES_TO_QUOTE = [
-    'a"b',
-    'x" int); DROP',
-    "MixedCase",
-    "with space",
-    "select",
-    "semi;colon",
-    "it's",
-    "1st",
-]
+    'a"b', 'x" int); DROP', "MixedCase", "with space", "select", "semi;colon", "it's", "1st",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES_TO_QUOTE)

@@ -280,14 +280,8 @@ def test_copies_into_another_cluster(
         str(tmp_path / "password"),
     ]
     target_options = [
-        "--to-hosts",
-        "10.1.0.1",
-        "--to-port",
-        "9142",
-        "--to-user",
-        "you",
-        "--to-password-env",
-    ]
+        "--to-hosts", "10.1.0.1", "--to-port", "9142", "--to-user", "you", "--to-password-env",
+    ]  # fmt: skip
     assert cli.main(["copy", "a.t", "b.t", *source_options, *target_options, "FAR", "--json"]) == 0
     # These are the settings of the cluster that was connected last: the target.
     ((_, _, settings, _),) = copies

@@ -54,17 +54,9 @@ def test_all_functions_that_create_named_tuples_use_the_same_class(
 def test_names_become_attributes() -> None:
     """The class of a row is a named tuple, in which each column has a valid attribute name."""
     names = [
-        "plain",
-        "count(*)",
-        "system.ttl(a)",
-        "_under",
-        "trailing_",
-        "class",
-        "plain",
-        "2x",
-        "a b",
+        "plain", "count(*)", "system.ttl(a)", "_under", "trailing_", "class", "plain", "2x", "a b",
         "é",
-    ]
+    ]  # fmt: skip
     assert row_class(names)._fields == (
         "plain", "count", "system_ttl_a", "under", "trailing_", "field_5_", "plain_", "field_7_",
         "a_b", "field_9_",

@@ -115,24 +115,10 @@ def test_messages_have_the_opcodes_of_the_specification() -> None:
     """Each opcode has its number, and `RESPONSES` has those that a server sends."""
     # native_protocol_v5.spec, section 2.4.1.4, which leaves out 0x04.
     names = [
-        "ERROR",
-        "STARTUP",
-        "READY",
-        "AUTHENTICATE",
-        "-",
-        "OPTIONS",
-        "SUPPORTED",
-        "QUERY",
-        "RESULT",
-        "PREPARE",
-        "EXECUTE",
-        "REGISTER",
-        "EVENT",
-        "BATCH",
-        "AUTH_CHALLENGE",
-        "AUTH_RESPONSE",
+        "ERROR", "STARTUP", "READY", "AUTHENTICATE", "-", "OPTIONS", "SUPPORTED", "QUERY", "RESULT",
+        "PREPARE", "EXECUTE", "REGISTER", "EVENT", "BATCH", "AUTH_CHALLENGE", "AUTH_RESPONSE",
         "AUTH_SUCCESS",
-    ]
+    ]  # fmt: skip
     expected = {name: number for number, name in enumerate(names) if name != "-"}
     assert {opcode.name: opcode.value for opcode in primitives.Opcode} == expected
     requests = {"STARTUP", "OPTIONS", "QUERY", "PREPARE", "EXECUTE", "REGISTER", "BATCH"}
