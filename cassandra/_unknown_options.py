@@ -119,13 +119,18 @@ def with_example(example: str) -> Callable[[_Function], _Function]:
     """Return a decorator for a function, method or constructor, which then raises TypeError with an
     example if arguments are missing.
 
+    Do not use it for functions that take passwords: tracebacks with local variables show those of
+    the function that it adds.
+
     :param example: what to write.
     """
 
     def decorate(function: _Function) -> _Function:
-        code = function.__code__
+        # The function may have been decorated already.
+        original = getattr(function, "__wrapped__", function)
+        code = original.__code__
         # Leave out parameters with defaults.
-        required = code.co_varnames[: code.co_argcount - len(function.__defaults__ or ())]
+        required = code.co_varnames[: code.co_argcount - len(original.__defaults__ or ())]
 
         @functools.wraps(function)
         def call(*args: Any, **options: Any) -> Any:

@@ -24,7 +24,7 @@ class LoadOptions:
 
     :param columns: the columns to write, as a list of names, or a dict of column names by field
         name. None writes all columns that the source and the table have in common. Fields that a
-        dict does not name are not written; a warning is logged if one has the name of a column.
+        dict does not name are not written; there is a warning if one has the name of a column.
     :param format: "csv", "jsonl" or "parquet"; None derives it from the file's name.
     :param header: True if the first line of CSV has the field names; False if the file has no
         names, and its fields are in the order of `columns`, or of the table's columns, with those

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child, renewed
 from cassandra._secrets import HiddenAttribute, Secret
-from cassandra._unknown_options import with_example
 from cassandra.aio.cluster import Cluster as AsyncCluster
 from cassandra.aio.session import Session as AsyncSession
 from cassandra.cluster.cluster import Cluster
@@ -535,7 +534,6 @@ def set_default_keyspace(keyspace: str | None) -> None:
     _default_keyspace[0] = keyspace
 
 
-@with_example("connection.setup(['127.0.0.1'], 'keyspace')")
 def setup(
     hosts: Sequence[Any] | None,
     default_keyspace: str,

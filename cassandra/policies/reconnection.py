@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import warn_of_milliseconds, warn_of_reconnection_milliseconds
+from cassandra._unknown_options import advise_missing
 
 if TYPE_CHECKING:
     from cassandra.policies.balancing import Engine
@@ -123,3 +124,10 @@ def check_number(name: str, value: object, kind: str = "a number of seconds") ->
 def _check_attempts(max_attempts: int | None) -> None:
     if max_attempts is not None and max_attempts < 0:
         raise ValueError(f"max_attempts must not be negative, but is {max_attempts}")
+
+
+advise_missing(ConstantReconnectionPolicy, "ConstantReconnectionPolicy(delay=1.0)")
+
+advise_missing(
+    ExponentialReconnectionPolicy, "ExponentialReconnectionPolicy(base_delay=1.0, max_delay=60.0)"
+)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import warn_of_milliseconds
 from cassandra._patterns import pattern
+from cassandra._unknown_options import advise_missing
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import WriteType
 from cassandra.policies.reconnection import check_number
@@ -495,3 +496,6 @@ class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
             if getattr(query, "is_idempotent", False) and not is_shutting_down(error):
                 return self._retry_later(self.RETRY, None, retry_num)
         return super().on_request_error(query, consistency, error, retry_num)
+
+
+advise_missing(ExponentialBackoffRetryPolicy, "ExponentialBackoffRetryPolicy(max_num_retries=3)")

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from cassandra._habits import stack_level
+from cassandra._unknown_options import advise_missing
 from cassandra.policies.reconnection import check_number
 
 if TYPE_CHECKING:
@@ -95,3 +96,9 @@ class ConstantSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
 
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:
         return _ConstantPlan(self.delay, self.max_attempts)
+
+
+advise_missing(
+    ConstantSpeculativeExecutionPolicy,
+    "ConstantSpeculativeExecutionPolicy(delay=0.1, max_attempts=2)",
+)

@@ -67,6 +67,12 @@ def _uuid_ticks(time_arg: float | datetime.datetime | uuid.UUID) -> int:
         micros = time_arg.microsecond - (offset.microseconds if offset else 0)
         # The milliseconds were rounded down, so the remainder is never negative.
         return (millis * 1000 + micros % 1000) * 10 + _EPOCH_TICKS
+    argument: object = time_arg
+    if isinstance(argument, (str, bytes, datetime.date, datetime.timedelta)):
+        raise TypeError(
+            f"a time is a datetime, or a number of seconds since 1970, not {time_arg!r} of type "
+            f"{type(time_arg).__name__}"
+        )
     if isinstance(time_arg, int):
         return time_arg * 10_000_000 + _EPOCH_TICKS
     return int(time_arg * 1_000_000) * 10 + _EPOCH_TICKS

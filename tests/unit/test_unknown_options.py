@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from cassandra import aio
+from cassandra import aio, policies
 from cassandra._unknown_options import unknown_option
 from cassandra.bulk.copy import copy
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
-from cassandra.cqlengine import connection, management
-from cassandra.policies import TokenAwarePolicy, WhiteListRoundRobinPolicy
+from cassandra.cqlengine import management
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode
 
@@ -152,8 +151,23 @@ def test_unknown_options_of_bind() -> None:
             "WhiteListRoundRobinPolicy(['10.0.0.1'])",
         ),
         (
-            lambda: untyped.setup(["127.0.0.1"]),
-            "setup() needs default_keyspace: write connection.setup(['127.0.0.1'], 'keyspace')",
+            lambda: untyped.ExponentialReconnectionPolicy(1),
+            "ExponentialReconnectionPolicy() needs max_delay: write "
+            "ExponentialReconnectionPolicy(base_delay=1.0, max_delay=60.0)",
+        ),
+        (
+            lambda: untyped.ConstantReconnectionPolicy(),
+            "ConstantReconnectionPolicy() needs delay: write ConstantReconnectionPolicy(delay=1.0)",
+        ),
+        (
+            lambda: untyped.ExponentialBackoffRetryPolicy(),
+            "ExponentialBackoffRetryPolicy() needs max_num_retries: write "
+            "ExponentialBackoffRetryPolicy(max_num_retries=3)",
+        ),
+        (
+            lambda: untyped.ConstantSpeculativeExecutionPolicy(),
+            "ConstantSpeculativeExecutionPolicy() needs delay and max_attempts: write "
+            "ConstantSpeculativeExecutionPolicy(delay=0.1, max_attempts=2)",
         ),
         (
             lambda: untyped.create_keyspace_simple("ks"),
@@ -186,11 +200,9 @@ def test_calls_that_lack_arguments(call: Callable[[], object], message: str) -> 
 
 # Type checkers refuse calls that lack arguments.
 untyped: Any = SimpleNamespace(
+    **vars(policies),
     Cluster=Cluster,
-    TokenAwarePolicy=TokenAwarePolicy,
-    WhiteListRoundRobinPolicy=WhiteListRoundRobinPolicy,
     copy=copy,
     create_keyspace_network_topology=management.create_keyspace_network_topology,
     create_keyspace_simple=management.create_keyspace_simple,
-    setup=connection.setup,
 )

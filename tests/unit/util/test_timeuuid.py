@@ -58,3 +58,14 @@ def test_a_uuid_of_another_version_warns(value: uuid.UUID, version: str) -> None
         warnings.simplefilter("error")
         util.datetime_from_uuid1(util.LOWEST_TIME_UUID)
         util.unix_time_from_uuid1(uuid.uuid1())
+
+
+@pytest.mark.parametrize(
+    "value", ["2026-11-27", datetime.date(2026, 11, 27), datetime.timedelta(1)], ids=repr
+)
+def test_values_that_are_no_times(value: Any) -> None:
+    """A text would be repeated a million times, as Python multiplies it."""
+    with pytest.raises(TypeError, match="a time is a datetime, or a number of seconds since 1970"):
+        util.uuid_from_time(value)
+    with pytest.raises(TypeError, match=f"of type {type(value).__name__}"):
+        util.min_uuid_from_time(value)
