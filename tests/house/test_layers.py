@@ -16,6 +16,7 @@ ROOT = Path(cassandra.__file__).parent
 # The layers, the lowest first. The modules of a layer may import from it and from lower layers.
 LAYERS: list[set[str]] = [
     {
+        "__main__",
         "_version",
         "_build_stamp",
         "_clocks",

@@ -36,6 +36,7 @@ ACROSS = {
     "testing/replay/test_secrets_of_recordings.py": "that recordings have no passwords",
     "test_compiled_objects.py": "that copies of compiled objects are good or refused",
     "test_careless_callers.py": "that nothing public makes the process die",
+    "test_main.py": "the commands: python -m cassandra and those that it lists",
     "test_fuzz.py": "tests/fuzz",
     "test_import_cost.py": "what an import loads",
     "test_pickle.py": "that errors, rows, values and statements can be pickled",
