@@ -7,6 +7,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._patterns import pattern
 from cassandra.engine.endpoint import DefaultEndPoint, EndPoint, is_ip_address
 from cassandra.errors import UnresolvableContactPoints
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 # The parts of a URL that other databases' drivers take. Python's own parser is not used, because
 # importing it takes some milliseconds.
-_URL = re.compile(r".*?://(?:.*@)?(?P<hosts>[^/?#]*)/?(?P<keyspace>\w*)")
-_HOSTS = re.compile(r"(\[[^\]]*\]|[^:,\s]+)(?::(\d+))?")
+_URL = pattern(r".*?://(?:.*@)?(?P<hosts>[^/?#]*)/?(?P<keyspace>\w*)")
+_HOSTS = pattern(r"(\[[^\]]*\]|[^:,\s]+)(?::(\d+))?")
 
 _SETTINGS_OF_OTHERS = ("address", "contact_points", "host", "hosts", "port")
 

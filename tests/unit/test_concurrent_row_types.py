@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import pytest
 
@@ -83,7 +84,7 @@ async def test_awaited(node: FakeNode) -> None:
 @pytest.mark.parametrize("run", [execute_concurrent, execute_concurrent_async])
 def test_an_unsuitable_row_type_is_refused_before_anything_is_sent(run: Any) -> None:
     with pytest.raises(TypeError, match="row_type must be a dataclass"):
-        run(object(), STATEMENTS, row_type=int, raise_on_first_error=False)
+        run(Mock(), STATEMENTS, row_type=int, raise_on_first_error=False)
 
 
 class IgnoringPolicy(RetryPolicy):

@@ -394,7 +394,7 @@ def test_memory_for_a_vector_is_allocated_after_its_elements_are_counted(
     """
     codecs = implementation.codecs
     codec = codecs.vector_of(codecs.int64(), 2_000_000_000)
-    for value in ([1, 2], (1, 2), {1, 2}, numpy.zeros(2, "i8"), range(2)):
+    for value in ([1, 2], (1, 2), numpy.zeros(2, "i8"), range(2)):
         with pytest.raises(ValueError, match="has 2 elements"):
             codec.encode(value)
         with pytest.raises(ValueError, match="has 2 elements"):
