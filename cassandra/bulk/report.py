@@ -117,7 +117,8 @@ class LoadReport:
         if self.skipped:
             lines.append(self._skipped_line())
         if self.not_applied:
-            lines.append(f"{self.not_applied:,} rows were not applied: their condition was not met")
+            were = "was not applied: its" if self.not_applied == 1 else "were not applied: their"
+            lines.append(f"{counted(self.not_applied, 'row')} {were} condition was not met")
         if self.failed:
             lines.append(f"{counted(self.failed, 'row')} failed:")
             # The report has more of them, but ten show what is wrong.

@@ -59,13 +59,22 @@ class Traits(NamedTuple):
         return not (self.is_conditional or self.is_counter)
 
 
+_SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
+
+
 def traits_of(prepared: PreparedStatement, plan: Plan | None, counters: bool) -> Traits:
     """Return the traits of a load's statement.
 
     :param prepared: the statement.
     :param plan: the plan from which it was prepared; None if the application has prepared it.
     :param counters: the option `counters`.
+    :raises ValueError: if the statement only reads.
     """
+    if plan is None and _SELECT.match(prepared.query_string) is not None:
+        raise ValueError(
+            f"a load writes rows, and {prepared.query_string!r} reads: write "
+            "session.execute_concurrent_with_args(prepared, rows)"
+        )
     conditional = is_conditional(prepared.query_string)
     if plan is not None:
         return Traits(plan.is_idempotent, plan.is_counter, conditional)

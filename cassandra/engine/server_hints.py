@@ -210,6 +210,10 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
     (r"Invalid null value for counter",
      "a counter got None (or NaN, from pandas), which cannot be added: bind 0, or UNSET_VALUE to "
      "leave the counter as it is"),
+    (r"Invalid null value of (?:timestamp|(?:per partition )?limit)",
+     "the marker of TIMESTAMP or LIMIT got None (or NaN, from pandas): bind a number"),
+    (r"Unsupported null value for column",
+     "a value to compare with is None (or NaN, from pandas), and CQL cannot search for nulls"),
     (r"Invalid null value|null value in condition|Invalid null value for",
      "a column of the key got None (or NaN, from pandas)"),
     (r"Batch too large", "use execute_concurrent_with_args or session.load in place of a batch "

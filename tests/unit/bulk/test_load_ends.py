@@ -397,6 +397,8 @@ def test_rows_whose_condition_is_false_are_counted_as_not_applied(node: FakeNode
     assert report.requests == 25  # each row is sent in its own request
     assert "12 rows were not applied" in str(report)
     assert report.as_dict()["not_applied"] == 12
+    report = load(node, [(1, "x")], f"{INSERT} IF NOT EXISTS")
+    assert "1 row was not applied: its condition was not met" in str(report)
 
 
 def test_write_failures_of_overloaded_servers_are_retried(node: FakeNode) -> None:

@@ -184,6 +184,15 @@ def test_traits_of_a_statement_that_the_application_has_prepared() -> None:
     assert traits(update, counters=True) == (False, True, False, False)
 
 
+def test_a_statement_that_reads_is_refused() -> None:
+    """A load of it was reported as rows that were written."""
+    prepared: Any = SimpleNamespace(query_string=" select * FROM t WHERE k = ?")
+    with pytest.raises(
+        ValueError, match=r"writes rows, and ' select .*' reads: write session\.exe"
+    ):
+        traits_of(prepared, plan=None, counters=False)
+
+
 def test_traits_of_a_plan() -> None:
     """The INSERT of a plan is idempotent, even if the prepared statement is not marked as such."""
     prepared: Any = SimpleNamespace(query_string="INSERT", is_idempotent=False)
