@@ -83,8 +83,10 @@ class _Parser(argparse.ArgumentParser):
 
         :param message: the error as argparse words it.
         """
-        if message.startswith("unrecognized arguments"):
-            words = message.split()
+        is_misread = message.startswith("argument -h/--help: ignored explicit argument")
+        if message.startswith("unrecognized arguments") or is_misread:
+            # argparse takes -header for -h with an argument.
+            words = self.typed if is_misread else message.split()
             advice = [text for name, text in _COUNTERPARTS.items() if name in words]
             message = "; ".join([message, *dict.fromkeys(advice)])
         elif message.startswith("the following arguments are required"):
@@ -93,8 +95,19 @@ class _Parser(argparse.ArgumentParser):
             message += f"; for example: python -m cassandra.bulk {example}"
             if any(word.startswith(("--host", "--to-hosts")) for word in self.typed):
                 message += " (the hosts last, because the option takes all words that follow)"
+        for beginning, advice_on_value in _ADVICE_ON_VALUES.items():
+            if message.startswith(f"argument {beginning}"):
+                message += f"; {advice_on_value}"
         super().error(message)
 
+
+# For options with a value that argparse refuses, and the begin of its message: what to write.
+_ADVICE_ON_VALUES = {
+    "--ttl: invalid": "write seconds, such as 86400 for a day",
+    "--timestamp: invalid": "write microseconds since 1970, such as $(date +%s)000000",
+    "--max-errors: invalid": "-1 means no limit",
+    "--format: invalid choice: 'json'": "JSON is read and written as lines, jsonl",
+}
 
 # For options of dsbulk and other tools: what to write instead.
 _COUNTERPARTS = {
@@ -123,6 +136,11 @@ _COUNTERPARTS = {
     ),
     **dict.fromkeys(("-dryRun",), "write --dry-run"),
 }
+
+
+def _character(text: str) -> str:
+    r"""Return the character that an option has; \t stands for a tab, as in other tools."""
+    return "\t" if text == r"\t" else text
 
 
 def _parser() -> tuple[_Parser, dict[str, _Parser]]:
@@ -211,7 +229,7 @@ def _add_unload_options(parser: argparse.ArgumentParser) -> None:
     add_option(
         "--no-header", dest="header", action="store_false", help="CSV without a line of names"
     )
-    add_option("--delimiter", help="between fields of CSV (default: a comma)")
+    add_option("--delimiter", type=_character, help="between fields of CSV (default: a comma)")
     add_option("--quote", help="around fields of CSV (default: a double quote)")
     add_option("--null", metavar="TEXT", help="string for null in CSV (default: the empty string)")
     add_option("--encoding", metavar="NAME", help="of CSV and JSON lines (default: utf-8)")
@@ -277,7 +295,11 @@ def _add_load_options(parser: argparse.ArgumentParser) -> None:
     add_option(
         "--no-header", dest="header", action="store_false", help="CSV without a line of names"
     )
-    add_option("--delimiter", help="between fields of CSV (default: a comma; a tab in .tsv)")
+    add_option(
+        "--delimiter",
+        type=_character,
+        help="between fields of CSV (default: a comma; a tab in .tsv), \\t for a tab",
+    )
     add_option("--quote", help="around fields of CSV (default: a double quote)")
     add_option(
         "--null",

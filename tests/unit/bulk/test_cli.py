@@ -353,6 +353,37 @@ def test_options_of_the_file_format(calls: Calls, capsys: pytest.CaptureFixture[
     assert "delimiter is not an option of the format 'parquet'" in capsys.readouterr().err
 
 
+def test_a_tab_is_written_with_a_backslash(calls: Calls) -> None:
+    assert cli.main(["load", "ks.t", "a.csv", "--delimiter", r"\t"]) == 0
+    assert cli.main(["unload", "ks.t", "out", "--format", "csv", "--delimiter", r"\t"]) == 0
+    assert [call[2]["delimiter"] for call in calls.method_calls] == ["\t", "\t"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (("-header", "true"), "write --no-header if there is none"),
+        (("-h", "10.0.0.1", "-header", "false"), None),
+        (("--ttl", "1d"), "write seconds, such as 86400 for a day"),
+        (("--timestamp", "now"), "write microseconds since 1970, such as $(date +%s)000000"),
+        (("--max-errors", "all"), "-1 means no limit"),
+        (("--format", "json"), "JSON is read and written as lines, jsonl"),
+    ],
+)
+def test_values_that_no_option_takes_get_advice(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], advice: str | None
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(["load", "ks.t", "a.csv", *arguments])
+    output = capsys.readouterr()
+    if advice is None:  # -h shows the help
+        assert exit_.value.code == 0
+        assert output.out.startswith("usage:")
+    else:
+        assert exit_.value.code == 2
+        assert output.err.endswith(f"; {advice}\n")
+
+
 def test_the_limit_is_passed_on_and_progress_is_shown_on_terminals(
     calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
