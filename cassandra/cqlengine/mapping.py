@@ -150,8 +150,11 @@ class Mapping:
             )
             for position, (name, column) in enumerate(columns.items())
         }
-        # True if the application's class defines __init__, which must be called for new instances.
+        # True if the application's class defines __init__, which must be called for its instances,
+        # or `save` or `asave`, which must write new ones.
         self.has_own_init = False
+        self.has_own_save = False
+        self.has_own_asave = False
         # (position, column) of columns whose default is set in new instances. Columns whose default
         # is an empty collection are left out: see `_EMPTY_DEFAULTS`.
         self.defaults = tuple(
@@ -551,12 +554,15 @@ class InstanceRows:
             # A select with DISTINCT does not read the discriminator.
             if field in names or field in self._fixed_names:
                 return self._polymorphic(names, rows, arranged)
+        if mapping.has_own_init:
+            read_names = self._read_names(model, names)
+            return [_initialized(model, row, read_names) for row in arranged]
         # Local names are faster in this loop, which runs for each row.
         new = model.__new__
         instances: list[BaseModel] = []
         append = instances.append
         for row in arranged:
-            # Do not call __init__: it would set defaults where the row has null.
+            # Do not call the mapper's own __init__, which has nothing to do here.
             instance = new(model)
             instance._row = row
             append(instance)
@@ -583,7 +589,36 @@ class InstanceRows:
                 # The class of the row may have other columns, in another order, so arrange the row
                 # for that class.
                 (row,) = model.__mapping__.rows(names, self._fixed_names)((raw,), self._tail)
-            instance = model.__new__(model)
-            instance._row = row
+            if model.__mapping__.has_own_init:
+                instance = _initialized(model, row, self._read_names(model, names))
+            else:
+                instance = model.__new__(model)
+                instance._row = row
             instances.append(instance)
         return instances
+
+    def _read_names(self, model: type[BaseModel], names: Sequence[str]) -> list[str]:
+        """Return the attributes of `model` for the columns that were read or are fixed.
+
+        :param names: the columns of the rows.
+        """
+        fields = {*names, *self._fixed_names}
+        columns = model.__mapping__.columns
+        return [name for name, column in columns.items() if column.db_field_name in fields]
+
+
+def _initialized(model: type[BaseModel], row: Any, names: Sequence[str]) -> BaseModel:
+    """Return an instance of a model whose `__init__` is the application's own, for a row that was
+    read.
+
+    Like the mapper of cassandra-driver, call `__init__` with the values that were read. It leaves
+    the row as it is.
+
+    :param names: the attributes whose columns were read.
+    """
+    # Read the values from another instance: an access to a collection is noted in its instance.
+    reader = model.__new__(model)
+    instance = model.__new__(model)
+    reader._row = instance._row = row
+    model.__init__(instance, **{name: getattr(reader, name) for name in names})
+    return instance

@@ -248,11 +248,7 @@ class ModelMetaClass(ABCMeta):
         ttl = (model.__options__ or {}).get("default_time_to_live")
         if ttl is not None:
             model.__default_ttl__ = ttl
-        # Only look for an `__init__` in the application's classes: skip those of this module, and
-        # `object`, which is last.
-        mapping.has_own_init = any(
-            "__init__" in vars(cls) for cls in model.__mro__[:-1] if cls.__module__ != __name__
-        )
+        _note_own_methods(model, mapping)
         if not abstract and not declares_columns:
             mapping.shares = _parent_with_table(columns, parents)
         _join_family(model, mapping, parents, abstract)
@@ -265,6 +261,17 @@ class ModelMetaClass(ABCMeta):
         # A subclass of this metaclass may have created the class without calling `__new__` above.
         if "__mapping__" not in vars(cls):
             _complete_mapping(cls)
+
+
+def _note_own_methods(model: type[Any], mapping: Mapping) -> None:
+    """Note in the mapping which of the mapper's methods the application's classes override."""
+    # Skip the classes of this module, and `object`, which is last.
+    own_names = {
+        name for cls in model.__mro__[:-1] if cls.__module__ != __name__ for name in vars(cls)
+    }
+    mapping.has_own_init = "__init__" in own_names
+    mapping.has_own_save = "save" in own_names
+    mapping.has_own_asave = "asave" in own_names
 
 
 def _parent_with_table(
@@ -297,6 +304,7 @@ def _complete_mapping(model: type[Any]) -> None:
     _check_keys(model.__name__, columns, model.__abstract__, attrs={})
     mapping = model.__mapping__ = Mapping(columns)
     mapping.model = model
+    _note_own_methods(model, mapping)
     for position, (column_name, column) in enumerate(columns.items()):
         column.set_column_name(column_name)
         setattr(model, column_name, descriptor_of(column, position))
@@ -396,7 +404,10 @@ class BaseModel(metaclass=ModelMetaClass):
                 f"{type(self).__name__}() takes values by the names of columns: write "
                 f"{type(self).__name__}({named})"
             )
-        self._row = self.__mapping__.new_row(values)
+        # The row of an instance that was read is set before an `__init__` of the application is
+        # called, which calls this one.
+        if not isinstance(getattr(self, "_row", None), tuple):
+            self._row = self.__mapping__.new_row(values)
 
     # -- as mapping -----------------------------------------------------------------------------
 

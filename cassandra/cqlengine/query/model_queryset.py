@@ -35,6 +35,7 @@ from cassandra.cqlengine.query.dml import (
     DMLQuery,
     execute_write,
     run_custom_dmlquery,
+    run_own_save,
     save,
     timestamp_of,
 )
@@ -51,6 +52,8 @@ from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from cassandra.cqlengine.values import Values
 
 T = TypeVar("T")
 _EQUALS = EqualsOperator()
@@ -508,7 +511,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :raises ValidationError: if a column cannot hold its value.
         :raises LWTException: if `if_not_exists` is set and the row exists.
         """
-        instance: T = run(self.creation(kwargs, run_custom_dmlquery))
+        write = run_own_save if self.model.__mapping__.has_own_save else run_custom_dmlquery
+        instance: T = run(self.creation(kwargs, write))
         return instance
 
     async def acreate(self, **kwargs: Any) -> T:
@@ -516,7 +520,13 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
         :param kwargs: values by the attributes' names.
         """
-        return await arun(self.creation(kwargs))
+        if not self.model.__mapping__.has_own_asave:
+            return await arun(self.creation(kwargs))
+        instance: T
+        instance, row = self._new_instance(kwargs)
+        await instance.asave()  # type: ignore[attr-defined]
+        self._finish_creation(row)
+        return instance
 
     def creation(
         self, values: dict[str, Any], write: Callable[[Any, str], bool] | None = None
@@ -528,8 +538,15 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             instance itself, and False if this function must write it. None if this function always
             writes it.
         """
+        instance, row = self._new_instance(values)
+        if write is None or not write(instance, "save"):
+            yield from save(instance)
+        self._finish_creation(row)
+        return instance
+
+    def _new_instance(self, values: dict[str, Any]) -> tuple[Any, Values]:
+        """Return a new instance with the options of this queryset, and its values."""
         model: Any = self._instance_class()
-        options = self._options
         mapping = model.__mapping__
         if mapping.has_own_init:
             instance = model(**values)
@@ -537,18 +554,20 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             instance = model.__new__(model)
             instance._row = mapping.row_to_insert(values)
         # A new instance always has a `Values`.
-        row = instance._row
-        if options is not DEFAULTS:
-            row.options = options
-        if write is None or not write(instance, "save"):
-            yield from save(instance)
+        row: Values = instance._row
+        if self._options is not DEFAULTS:
+            row.options = self._options
+        return instance, row
+
+    def _finish_creation(self, row: Values) -> None:
+        """Set the options for later writes of an instance that was inserted."""
+        options = self._options
         if options.is_conditional or options.timestamp is not None:
             # Drop the conditions and the timestamp, which apply to one write. Other options, such
             # as ttl and keyspace, stay with the instance.
             row.options = options.for_later()
         if options.batch is not None:
             options.batch.hold(row)
-        return instance
 
     def create_many(self, rows: Iterable[Mapping[str, Any] | T], concurrency: int = 100) -> list[T]:
         """Insert many rows by concurrent requests, and return their instances.
@@ -564,9 +583,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :raises LWTException: if `if_not_exists` is set and a row exists.
         """
         model: Any = self._instance_class()
-        # If the model has a `__dmlquery__` of the application, that class writes the instances, one
-        # by one.
-        if model.__dmlquery__ is not DMLQuery:
+        # If the model has a `__dmlquery__` or a `save` of the application, that code writes the
+        # instances, one by one.
+        if model.__dmlquery__ is not DMLQuery or model.__mapping__.has_own_save:
             mappings: Any = rows
             return [self.create(**dict(row)) for row in mappings]
         return run(creations(model, self._options, rows, concurrency))

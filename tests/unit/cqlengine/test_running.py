@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel
-from cassandra.cqlengine import CQLEngineException, connection, running
+from cassandra.cqlengine import CQLEngineException, columns, connection, running
+from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.options import NOT_SET
 from cassandra.cqlengine.running import Call, ManyRequests, Operation, Request, simple_request
 from cassandra.query.row_factories import dict_factory, tuple_factory
@@ -351,3 +352,35 @@ async def test_the_wrong_kind_of_session_is_named(api: Api) -> None:
         with pytest.raises(CQLEngineException, match="'here' has a blocking session, which cannot"):
             await running.awaited(request)
     assert api.session.executions == []
+
+
+# -- models ----------------------------------------------------------------------------------------
+
+
+class Saved(Model):
+    """A model with an `asave` of the application's own."""
+
+    __keyspace__ = "ks"
+    __connection__ = "here"
+    id = columns.Integer(primary_key=True)
+    saves = columns.Integer()
+
+    async def asave(self) -> Any:
+        self.saves = (self.saves or 0) + 1
+        return await super().asave()
+
+
+async def test_acreate_calls_the_model_s_own_asave() -> None:
+    api = Api(is_async=True)
+    try:
+        api.session.return_row(**{"[applied]": True})
+        for create in (Saved.acreate, Saved.objects.acreate, Saved.if_not_exists().acreate):
+            saved = await create(id=1)
+            assert saved.saves == 1
+            assert api.session.last_statement[1] == [1, 1]
+        assert len(api.session.executions) == 3
+        # The condition was for the first write.
+        await saved.asave()
+        assert "IF NOT EXISTS" not in api.session.last_statement[0]
+    finally:
+        connection._connections.pop("here", None)

@@ -15,7 +15,7 @@ from cassandra.cqlengine import CQLEngineException, ValidationError, columns, fu
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.named import NamedTable
 from cassandra.cqlengine.operators import EqualsOperator, QueryOperatorException
-from cassandra.cqlengine.query import LWTException, QueryException
+from cassandra.cqlengine.query import BatchQuery, LWTException, QueryException
 from cassandra.cqlengine.query.errors import IfExistsWithCounterColumn, IfNotExistsWithCounterColumn
 from tests.unit.cqlengine.conftest import FakeSession
 
@@ -379,6 +379,91 @@ def test_create_calls_the_model_s_own_constructor(session: FakeSession) -> None:
 
     ModelWithConstructor.objects.create(id=1)
     assert session.last_statement[1] == [1, "own"]
+
+
+class Counted(Model):
+    """A model whose `save` and `__init__` are the application's own."""
+
+    __abstract__ = True
+    id = columns.Integer(primary_key=True)
+    saves = columns.Integer()
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.arguments = values
+
+    def save(self) -> Any:
+        self.saves = (self.saves or 0) + 1
+        return super().save()
+
+
+class Item(Counted):
+    tags = columns.Set(columns.Text, default=lambda: {"default"})
+    word = columns.Text(db_field="w", default="default")
+
+
+class Shape(Counted):
+    kind = columns.Text(discriminator_column=True)
+
+
+class Circle(Shape):
+    __discriminator_value__ = "circle"
+    radius = columns.Integer()
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        lambda: Item.create(id=1),
+        lambda: Item.objects.create(id=1),
+        lambda: Item.objects.using(keyspace="k").create(id=1),
+        lambda: Item.if_not_exists().create(id=1),
+        lambda: Item.objects.create_many([{"id": 1}])[0],
+    ],
+)
+def test_create_calls_the_model_s_own_save(session: FakeSession, create: Any) -> None:
+    """As in cassandra-driver: otherwise what the application does in `save` is lost."""
+    session.return_row(**{"[applied]": True})
+    item = create()
+    assert item.saves == 1
+    assert len(session.executions) == 1
+    assert session.last_statement[1][:2] == [1, 1]
+    item.save()
+    assert item.saves == 2
+    # The condition was for the first write.
+    assert "IF NOT EXISTS" not in str(session.last_statement[0])
+
+
+def test_create_in_a_batch_calls_the_model_s_own_save(session: FakeSession) -> None:
+    batch = BatchQuery()
+    assert Item.batch(batch).create(id=1).saves == 1
+    assert session.executions == []
+    assert len(batch.queries) == 1
+
+
+def test_rows_that_are_read_call_the_model_s_own_constructor(session: FakeSession) -> None:
+    """As in cassandra-driver, it gets the values that were read. Nulls and columns that were not
+    read do not get defaults.
+    """
+    session.return_row(id=1, saves=None, tags={"a"}, w=None)
+    item: Any = Item.objects(saves=7).allow_filtering().first()
+    assert item.arguments == {"id": 1, "saves": 7, "tags": {"a"}, "word": None}
+    assert (item.tags, item.word) == ({"a"}, None)
+    assert item.get_changed_columns() == []
+    item.tags.add("b")
+    assert item.get_changed_columns() == ["tags"]
+    session.return_row(id=2, w="x")
+    (only,) = Item.objects.only(["id", "word"])
+    assert only.arguments == {"id": 2, "word": "x"}
+    assert only.tags == set()
+
+
+def test_rows_of_a_subclass_call_its_constructor(session: FakeSession) -> None:
+    session.return_row(id=1, saves=3, kind="circle", radius=5)
+    (shape,) = Shape.objects.all()
+    assert type(shape) is Circle
+    assert shape.arguments == {"id": 1, "saves": 3, "kind": "circle", "radius": 5}
+    assert shape.radius == 5
 
 
 def test_a_queryset_taken_for_an_instance(session: FakeSession) -> None:
