@@ -5,9 +5,11 @@ from __future__ import annotations
 import decimal
 import ipaddress
 import uuid
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
+from cassandra._habits import stack_level
 from cassandra.cqlengine.columns.base import BaseValueManager, Column, plain, reads_rows_as_they_are
 from cassandra.cqlengine.copies import snapshot
 from cassandra.cqlengine.errors import ValidationError
@@ -145,14 +147,29 @@ class Blob(Column[bytes]):
 Bytes = Blob
 
 
+_WORDS_FOR_FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
+
+
 class Boolean(Column[bool]):
-    """A column for true or false; any value is converted with bool()."""
+    """A column for true or false; any value is converted with bool().
+
+    A text that says false, such as "no", is True all the same. It causes a RuntimeWarning.
+    """
 
     db_type = "boolean"
 
     def validate(self, value: object) -> Any:
         value = super().validate(value)
-        return value if value is None or type(value) is bool else bool(value)
+        if value is None or type(value) is bool:
+            return value
+        if isinstance(value, str) and value.strip().lower() in _WORDS_FOR_FALSE:
+            warnings.warn(
+                f"{self.label} {value!r} is stored as True, as any text that is not empty: write "
+                "False",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
+        return bool(value)
 
     @reads_rows_as_they_are
     def to_python(self, value: object) -> Any:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import decimal
 import uuid
+import warnings
 from typing import Any
 
 import pytest
 
 from cassandra.cqlengine import ValidationError, columns
+from cassandra.cqlengine.models import Model
 
 IDENTITY = uuid.UUID("00000000-0000-0000-0000-000000000007")
 TIME_IDENTITY = uuid.uuid1()
@@ -150,3 +152,25 @@ def test_blobs_are_converted_for_the_database() -> None:
     with pytest.raises(ValidationError, match="is not bytes"):
         column(columns.Blob).to_database("x")
     assert columns.Bytes is columns.Blob
+
+
+@pytest.mark.parametrize("word", ["False", "no", " 0 ", "OFF"])
+def test_a_text_that_says_false_is_true_with_a_warning(word: str) -> None:
+    """Texts are converted with bool(), as in cassandra-driver."""
+
+    class Flag(Model):
+        id = columns.Integer(primary_key=True)
+        flag = columns.Boolean()
+
+    with pytest.warns(
+        RuntimeWarning, match="is stored as True, as any text .*: write Fa"
+    ) as warned:
+        Flag(id=1, flag=word).validate()
+    assert {warning.filename for warning in warned} == {__file__}
+
+
+@pytest.mark.parametrize("value", ["True", "yes", "", "1", 0, [0], None])
+def test_other_values_of_a_boolean_cause_no_warning(value: object) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert columns.Boolean().validate(value) is (None if value is None else bool(value))
