@@ -27,6 +27,14 @@ _EXPRESSIONS = (
         "value.lower() == 'true'",
     ),
     (r"\b[01]\.0\)? \((?:float|float64)\) is not a boolean", "bool(value)"),
+    (
+        r"'[+-]?[\d.]+,\d+' \(str_?\) is not a (?:decimal )?number",
+        "the number with a decimal point: a comma may separate decimals or thousands",
+    ),
+    (
+        r"'\d+[./-]\d+[./-]\d+.*' \(str\) is not a (?:timestamp|date: .* a date) of the form",
+        "datetime.datetime.strptime(value, '%d.%m.%Y'), with the format that the text has",
+    ),
     (r"'0x[0-9a-fA-F.]*' \(str\) is not bytes", "bytes.fromhex(value[2:])"),
     (r"\(str\) is not bytes", "value.encode()"),
     (r"\(bytes\) is not a UUID", "uuid.UUID(bytes=value)"),

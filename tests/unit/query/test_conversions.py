@@ -98,6 +98,25 @@ def test_times_to_live_and_write_times_of_a_wrong_class_get_advice() -> None:
             BoundStatement(statement_of(**{name: Int32Type})).bind((value,))
 
 
+def test_texts_of_another_form_get_advice() -> None:
+    commas = "write the number with a decimal point: a comma may separate decimals or thousands"
+    moments = (
+        "write datetime.datetime.strptime(value, '%d.%m.%Y'), with the format that the text has"
+    )
+    for cql_type, value, advice in (
+        (DecimalType, "1.234,5", commas),
+        (DoubleType, "-1,5", commas),
+        (TimestampType, "01/02/2026 12:30", moments),
+        (SimpleDateType, "23.11.2026", moments),
+        (TimestampType, "2026-13-01", None),
+        (SimpleDateType, "2026-13-01", None),
+    ):
+        with pytest.raises((TypeError, ValueError)) as refused:
+            BoundStatement(statement_of(a=cql_type)).bind((value,))
+        message = str(refused.value)
+        assert message.endswith(f"; {advice}") if advice else "; write" not in message
+
+
 @pytest.mark.parametrize("cql_type", [UTF8Type, Int32Type, BooleanType, UUIDType])
 def test_nan_in_the_place_of_a_missing_value_gets_advice(cql_type: Any) -> None:
     numpy = pytest.importorskip("numpy")
