@@ -18,6 +18,7 @@ from cassandra.sentinels import UNSET_VALUE
 if TYPE_CHECKING:
     from cassandra import bases
     from cassandra.policies.retry import RetryPolicy
+    from cassandra.protocol import records
     from cassandra.protocol.bind import ValuesBlock
     from cassandra.query import conversions
     from cassandra.query.prepared import PreparedStatement
@@ -26,6 +27,7 @@ else:
 
     # Imported at the first error: most applications never need it.
     conversions = Deferred("cassandra.query.conversions")
+    records = Deferred("cassandra.protocol.records")
 
 
 class BoundStatement(Statement, bases.BoundBase):
@@ -107,6 +109,8 @@ class BoundStatement(Statement, bases.BoundBase):
             # caller's line. The server would refuse the row only after a round trip.
             block = prepared.bind_plan.bind_row(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
+            names = [column.name for column in prepared.column_metadata]
+            records.note_misspelt_key(error, values, names)
             name_statement(error, prepared.query_string)
             # The class of the rows of `DataFrame.itertuples`.
             if type(values).__name__ == "Pandas" and "Too many values" in str(error):

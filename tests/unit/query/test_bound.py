@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import datetime
 from typing import Any
 
@@ -106,6 +107,19 @@ class TestBoundStatement:
         with pytest.raises(
             ValueError, match=r"(?s)the partition key needs a value for 'id'.*INSERT INTO people"
         ):
+            prepared().bind(values)
+
+    @pytest.mark.parametrize(
+        ("values", "note"),
+        [
+            ({"ID": 1}, r"; there is a value for 'ID': did you mean 'id'\? \(in"),
+            ({"key": 1, "name": "ada"}, r"; there are values for 'key' \(in"),
+            ({"name": "ada"}, r"value for 'id' \(in"),
+            (collections.UserDict({"idd": 1}), r"'id'; .* 'idd': did you mean 'id'\? \(in"),
+        ],
+    )
+    def test_a_misspelt_partition_key_is_named(self, values: Any, note: str) -> None:
+        with pytest.raises(ValueError, match=note):
             prepared().bind(values)
 
     def test_a_value_of_the_wrong_type_names_column_type_and_value(self) -> None:
