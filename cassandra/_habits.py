@@ -663,24 +663,20 @@ FUTURE: dict[str, str] = {
     "[future.result() for future in futures], or session.execute_concurrent",
 }
 
-# Of both classes `ExecutionResult`, for those who take the pair of success and result for a result
-# or a row.
-EXECUTION_RESULT: dict[str, str] = {
-    **_same(
-        "this is a pair of success and result: write pair.result_or_exc.all() if pair.success",
-        "all rows current_rows fetchall",
-    ),
-    **_same(
-        "this is a pair of success and result: write pair.result_or_exc.one() if pair.success",
-        "one first fetchone scalar",
-    ),
-    **_same("write pair.result_or_exc", "result value"),
-    **_same(
-        "write pair.result_or_exc, which is the error if pair.success is False",
-        "error exception exc",
-    ),
-    **_same("write pair.result_or_exc.was_applied", "was_applied applied"),
-}
+
+def advise_on_pairs(cls: type) -> None:
+    """Add advice to a class `ExecutionResult`, for those who take the pair for a result or a row."""
+
+    def refuse(pair: object, name: str) -> NoReturn:
+        raise AttributeError(
+            f"{type(pair).__name__!r} object has no attribute {name!r}: this is a pair of success "
+            "and result: write `for success, result in ...`; if success is True, "
+            "result.one() and result.all() have the rows"
+        )
+
+    # Set by setattr, so that type checkers still report unknown names.
+    setattr(cls, "__getattr__", refuse)  # noqa: B010
+
 
 # Of the cluster of cassandra.aio.
 ASYNC_CLUSTER: dict[str, str] = {

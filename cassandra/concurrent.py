@@ -18,7 +18,7 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Protocol, TypeVar, overload
 
-from cassandra._habits import EXECUTION_RESULT, add_habits, is_table
+from cassandra._habits import advise_on_pairs, is_table
 from cassandra._imports import at_first_cluster
 from cassandra._lazy import lazy_names
 from cassandra._threads import Lock, Waiter, in_own_greenlet, new_user_thread, new_waiter
@@ -90,7 +90,7 @@ class ExecutionResult(NamedTuple):
     result_or_exc: Any
 
 
-add_habits(ExecutionResult, EXECUTION_RESULT)
+advise_on_pairs(ExecutionResult)
 
 
 def _checked_concurrency(concurrency: _Number) -> _Number:

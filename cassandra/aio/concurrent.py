@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cassandra._habits import EXECUTION_RESULT, add_habits
+from cassandra._habits import advise_on_pairs
 from cassandra.client.filling import fill
 from cassandra.cqltypes.failures import locate
 
@@ -46,8 +46,8 @@ class PlacedResult(NamedTuple):
     position: int
 
 
-add_habits(ExecutionResult, EXECUTION_RESULT)
-add_habits(PlacedResult, EXECUTION_RESULT)
+advise_on_pairs(ExecutionResult)
+advise_on_pairs(PlacedResult)
 
 
 class _Executor(Protocol):
