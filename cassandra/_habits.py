@@ -665,7 +665,7 @@ FUTURE: dict[str, str] = {
 
 
 def advise_on_pairs(cls: type) -> None:
-    """Add advice to a class `ExecutionResult`, for those who take the pair for a result or a row."""
+    """Add advice to a class `ExecutionResult`, for those who take the pair for a result."""
 
     def refuse(pair: object, name: str) -> NoReturn:
         raise AttributeError(
