@@ -12,6 +12,7 @@ import pytest
 
 from cassandra.client import implementation
 from cassandra.client.settings.table import ClusterSettings
+from cassandra.engine import mistakes
 from tests.leftovers import nothing_is_left_open, watch
 from tests.unit.loops import LOOPS, Loops
 from tests.unit.simulated import Simulated, current_loop
@@ -30,6 +31,8 @@ _CONNECTING._default = WAIT
 # The driver warns once per process if it has no compiled modules. Let it do so in no test:
 # otherwise the first one that connects would find one more record in the log.
 implementation._has_warned = True
+# The 100th blocking call on a running loop warns: it would be in any of the tests that make some.
+mistakes.MANY_BLOCKING_CALLS = 1_000_000
 
 
 @pytest.fixture(params=LOOPS)

@@ -27,8 +27,6 @@ from tests.unit.engine.pools.test_shards_on_nodes import TABLETS, VNODES, all_co
 from tests.waiting import until
 
 pytest.importorskip("numpy")
-# A blocking session is used on the loop of its own test: the 100th such call of a process warns.
-pytestmark = pytest.mark.filterwarnings("ignore:.*was called on a running event loop")
 
 READ = "SELECT v FROM {}.t WHERE k = ?"
 KEY_COUNT = 100
