@@ -66,6 +66,11 @@ def frame_factory(names: Any, rows: Any) -> Any:
     return {name: [] for name in names}
 
 
+def object_factory(names: Any, rows: Any) -> object:
+    """A row factory that returns neither a list nor a mapping, as one for data frames would."""
+    return object()
+
+
 def answer_scan(request: Request) -> Answer:
     """Return all rows for the first token range, and no rows for the others."""
     start = int.from_bytes(request.values[0], "big", signed=True)  # type: ignore[arg-type]
@@ -180,8 +185,8 @@ def test_a_scan_applies_the_session_s_row_factory(nodes: FakeCluster, handler: A
 
 def test_iteration_refuses_a_row_factory_that_returns_no_list(nodes: FakeCluster) -> None:
     """The pages of such a scan can be read, but it has no single rows."""
-    with Cluster(**with_factory(nodes, frame_factory)) as cluster, cluster.connect() as session:
-        with pytest.raises(TypeError, match="makes a dict of a page, and not a list of rows"):
+    with Cluster(**with_factory(nodes, object_factory)) as cluster, cluster.connect() as session:
+        with pytest.raises(TypeError, match="of a page, and not a list of rows"):
             list(session.scan("a.t0"))
         assert [page.current_rows for page in session.scan("a.t0").pages()]
 
@@ -190,10 +195,10 @@ async def test_iteration_on_asyncio_refuses_a_row_factory_that_returns_no_list(
     nodes: FakeCluster,
 ) -> None:
     async with (
-        aio.Cluster(**with_factory(nodes, frame_factory)) as cluster,
+        aio.Cluster(**with_factory(nodes, object_factory)) as cluster,
         await cluster.connect() as session,
     ):
-        with pytest.raises(TypeError, match="makes a dict of a page, and not a list of rows"):
+        with pytest.raises(TypeError, match="of a page, and not a list of rows"):
             [row async for row in session.scan("a.t0")]
 
 
