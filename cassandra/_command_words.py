@@ -38,9 +38,9 @@ _VERB = re.compile(r" (?:must|is|are|has|have|cannot|names|of|and)\b")
 
 
 class CommandWords:
-    """Translates messages of the library into the words of a command.
+    """Translates messages that name Python parameters into the options of a command.
 
-    :param options: for each parameter of Python, the option as it is typed.
+    :param options: the option that stands for each Python parameter, as it is typed.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:

@@ -249,7 +249,7 @@ class SaslAuthProvider(AuthProvider):
     def __init__(self, **sasl_kwargs: Any) -> None:
         self.sasl_kwargs = sasl_kwargs
         has_host = "host" in sasl_kwargs
-        del sasl_kwargs  # as in Token.of: it may contain a password
+        del sasl_kwargs  # a traceback must not show it: it may contain a password
         # Refuse `host`, because it is different for each connection.
         if has_host:
             raise ValueError("host is set for each connection; do not pass it to SaslAuthProvider")
@@ -278,7 +278,7 @@ class SaslAuthenticator(Authenticator):
         self, host: str, service: str, mechanism: str = "GSSAPI", **sasl_kwargs: Any
     ) -> None:
         kwargs = Secret(sasl_kwargs)
-        del sasl_kwargs  # as in Token.of: it may contain a password
+        del sasl_kwargs  # a traceback must not show it: it may contain a password
         self.sasl = _sasl_client()(host, service, mechanism, **kwargs.reveal())
 
     def initial_response(self) -> bytes | None:
@@ -310,7 +310,7 @@ class DSEGSSAPIAuthProvider(AuthProvider):
         **properties: Any,
     ) -> None:
         self.properties = properties
-        del properties  # as in Token.of: it may contain a password
+        del properties  # a traceback must not show it: it may contain a password
         # Import the package now, to raise the error for a missing one here and not at the first
         # connection.
         _sasl_client()
@@ -345,7 +345,7 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
         properties: Mapping[str, Any],
     ) -> None:
         hidden = Secret(properties)
-        del properties  # as in Token.of: it may contain a password
+        del properties  # a traceback must not show it: it may contain a password
         # The package expects the qualities as bytes.
         encoded_qops = [qop.encode() if isinstance(qop, str) else qop for qop in qops or ("auth",)]
         self.sasl = _sasl_client()(host, service, "GSSAPI", qops=encoded_qops, **hidden.reveal())

@@ -87,9 +87,10 @@ class NullCells(local):
         return before
 
     def resume(self, spent: int) -> None:
-        """Restore the count of a page, after another page was read in the middle of it.
+        """Go on with the count of a page, after another page was read in the middle of it.
 
-        :param spent: the count of the interrupted page, which `begin` returned for the other one.
+        :param spent: the cells that were counted for this page. `begin` returned them when it was
+            called for the other page.
         """
         self.spent = spent
 

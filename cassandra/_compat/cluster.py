@@ -160,7 +160,10 @@ class CompatSession:
         return submitted
 
     def user_type_registered(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
-        """Register a user-defined type. `Cluster.register_user_type` calls this for each session.
+        """Register a user-defined type for all sessions of the cluster.
+
+        In cassandra-driver, `Cluster.register_user_type` calls this for each session. Here it is
+        the other way round.
 
         :param keyspace: the name of the type's keyspace.
         :param user_type: the name of the type.

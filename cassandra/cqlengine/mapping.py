@@ -150,8 +150,8 @@ class Mapping:
             )
             for position, (name, column) in enumerate(columns.items())
         }
-        # True if the application's class defines __init__, which must be called for its instances,
-        # or `save` or `asave`, which must write new ones.
+        # True if the application's class defines this method. Its `__init__` must be called for
+        # each instance; its `save` or `asave` must write new instances.
         self.has_own_init = False
         self.has_own_save = False
         self.has_own_asave = False

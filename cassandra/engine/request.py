@@ -442,8 +442,8 @@ class Request(RequestBase):
             self._retry(None)
 
     def on_pool_draining(self, host: Host, error: Exception) -> None:
-        """Called when the pool that the request waits for drains, because its host will stop soon:
-        try all hosts on which no attempt has failed.
+        """Called when the request waits for a pool that takes no more requests, because its host
+        will stop soon: try all hosts on which no attempt has failed.
         """
         self._waits -= 1
         self.errors[host] = error

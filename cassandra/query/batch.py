@@ -319,6 +319,8 @@ class BatchStatement(Statement):
         self.clear()
         for is_prepared, statement, parameters in rows:
             if is_prepared:
+                # `statement` is the id of a prepared statement, and the values are encoded already:
+                # `add` does not take these.
                 self._entries.append(NamedRow(statement, parameters))  # type: ignore[arg-type]
                 self._count += 1
             else:

@@ -425,6 +425,8 @@ def test_parquet(implementation: Implementation, load: Load, tmp_path: Path, see
             continue
         assert rows is not None
         assert not outcome.written.keys() & outcome.failed
+        # Damaged values may be ones that a column refuses, so rows may have failed. But each row of
+        # the file is either written or reported.
         assert outcome.written.keys() | outcome.failed == set(range(1, len(rows) + 1))
         for number, data_of_row in outcome.written.items():
             row = rows[number - 1]

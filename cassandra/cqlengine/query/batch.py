@@ -106,7 +106,8 @@ class QueuedStatement:
 
     def __str__(self) -> str:
         numbers = count()
-        # Replace each ``?`` by a numbered marker, but not in quoted names.
+        # The documented form of a statement has numbered markers, as in cassandra-driver. The
+        # mapper writes no string literals, so a ``?`` that is not a marker is in a quoted name.
         return re.sub(
             r'"(?:[^"]|"")*"|\?',
             lambda match: f"%({next(numbers)})s" if match[0] == "?" else match[0],

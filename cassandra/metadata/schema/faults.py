@@ -29,7 +29,7 @@ class Faulty(bases.FaultyBase):
         return (type(error), error, error.__traceback__) if error is not None else None
 
     def fail(self, error: BaseException) -> None:
-        """Keep the first error. From now on the export is a comment.
+        """Keep the first error. From now on, exporting this part returns its CQL in a comment.
 
         :param error: the exception that was raised while this part was built.
         """

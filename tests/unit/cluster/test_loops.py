@@ -230,7 +230,7 @@ Call = Callable[[Session], Any]
     ids=["connect", "shutdown", "refresh_nodes", "register_user_type"],
 )
 def test_a_callback_of_a_worker_may_not_block(shop: FakeNode, call: Call) -> None:
-    """The call is refused as on the first loop, and has no effect."""
+    """A blocking call in a callback is refused on each loop of the cluster, and has no effect."""
     with connected(shop) as session:
         insert = session.prepare(INSERT)
         refusals: list[Any] = []

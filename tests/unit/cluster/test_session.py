@@ -67,6 +67,7 @@ def test_a_blocking_call_in_a_callback_is_refused(
     outcomes: list[Any] = []
 
     def make_blocking_calls(rows: Any) -> None:
+        """The callback. Each call must be refused: it would wait for the loop that runs it."""
         for blocking_call in (
             lambda: blocking_session.execute(READ),
             lambda: blocking_session.prepare(PREPARED),

@@ -121,7 +121,8 @@ def accepts(parameter: inspect.Parameter, name: str, *, needs_default: bool) -> 
 
 
 def missing_parameters(entry: Name) -> list[str]:
-    """Return the listed parameters that callers cannot pass both by position and by name.
+    """Return the parameters of `entry` that our function does not take by position as well as by
+    name.
 
     A cluster has over forty settings; for these, passing by name is enough.
     """

@@ -320,7 +320,10 @@ def test_an_item_added_while_its_slot_is_removed_expires(
 
 
 class SlotNumber(int):
-    """The number of a slot. It calls `meanwhile` just after the loop has found the slot empty."""
+    """The number of a slot, which calls `meanwhile` when it is compared by ``!=``.
+
+    The wheel compares so just after it has found the slot empty.
+    """
 
     meanwhile: Callable[[], object] | None = None
     __hash__ = int.__hash__

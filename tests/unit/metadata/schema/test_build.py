@@ -448,7 +448,7 @@ def function(name: str, kind: str = "function", **changes: Any) -> dict[str, Any
 
 
 def test_a_keyspace_has_its_user_types() -> None:
-    """A type without fields has a null in place of their lists."""
+    """The schema table has a null, not an empty list, for the fields of a type without fields."""
     keyspace = build.keyspace(
         keyspace_source(types=[a_type("u"), a_type("empty", field_names=None, field_types=None)])
     )
