@@ -56,7 +56,10 @@ def collecting(later: LaterWarnings) -> Iterator[None]:
 def warn(message: str, topic: str | None = None) -> None:
     """Warn of a probable mistake, at the line of user code that called the driver.
 
-    :param topic: the topic of the warning, after which `warn_of_topic` stays silent in this load.
+    In the reader thread of a load, the warning is collected, and the load shows it.
+
+    :param topic: what the warning is about. In the same load, `warn_of_topic` does not warn of that
+        again.
     """
     later = _collected.warnings
     if later is None:

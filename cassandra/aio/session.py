@@ -603,7 +603,7 @@ class Session(SessionBase):
 _own_execute = Session.execute
 Session.__module__ = "cassandra.aio"
 
-# Like this, `unittest.mock` replaces the method by an asynchronous mock.
+# Without this mark, `unittest.mock` would replace the method by a mock that is not asynchronous.
 mark_coroutine_function(Session.execute)
 add_habits(Session, awaited(SESSION, ASYNC_SESSION))
 add_habits(Session, SESSION_SETTINGS, settings=True)

@@ -143,8 +143,8 @@ class _ScanBase:
                 # The limit may cut off rows of the last page, but the checkpoint would record the
                 # whole page as used. So the next scan would skip these rows.
                 raise ValueError("a scan with a checkpoint does not have the option 'limit'")
-        # Further entries for the subject of the checkpoint. A copy adds its target table, for
-        # example.
+        # What the checkpoint records about the scan's purpose, besides the table and columns. For
+        # example, a copy adds its target table. Another scan cannot continue from that checkpoint.
         self.purpose: dict[str, Any] = {}
         self.is_dry = False  # True for dry runs, which save no checkpoint
         self.unit = "rows"  # what the progress display counts

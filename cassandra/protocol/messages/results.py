@@ -118,6 +118,7 @@ class ResultMessage(StreamedResult):
     @property
     def column_names(self) -> list[str] | None:
         """The names of the columns of a ROWS result; None for other kinds."""
+        # An application may have set the names: cassandra-driver allows that.
         if "column_names" in self.__dict__:
             return self.__dict__["column_names"]  # type: ignore[no-any-return]
         return list(self.metadata.names) if self.kind == RESULT_KIND_ROWS else None

@@ -437,7 +437,7 @@ def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session
     assert session.execute(WRITE).all() == []
     pause.release()
     until(lambda: is_ready(session))
-    # When the late answer has come, the next request is direct again.
+    # When the late answer has come, a caller may again send its request without the loop.
     with busy_loop(session):
         future = session.execute_async(WRITE)
         assert future.attempts
@@ -574,7 +574,7 @@ def test_after_a_partial_write_the_loop_sends_the_rest_in_order(node: FakeNode) 
             assert future.result().all() == []
         assert [request.query for request in node.requests[-6:]] == [query, *[READ] * 5]
         assert node.malformed == []
-        # When the rest has been written, the next request is direct again.
+        # When the rest has been written, a caller may again send its request without the loop.
         with busy_loop(session):
             future = session.execute_async(WRITE)
             wait_until_arrived(node, WRITE)

@@ -253,8 +253,8 @@ def test_words_that_are_no_names_get_no_advice_on_names() -> None:
 
 
 def test_names_given_by_as_get_advice() -> None:
-    """CQL does not know the names that AS gives in WHERE. Other unknown names may be strings
-    without quotes.
+    """A WHERE clause cannot use a name that AS has given, so the advice is about AS. Without such a
+    name, the unknown name may be a string whose quotes are missing.
     """
     message = "Undefined column name total in table ks.t"
     statement = "SELECT sum(v) AS total FROM t WHERE total > 5"

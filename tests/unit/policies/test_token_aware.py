@@ -186,20 +186,24 @@ def test_the_replica_in_the_local_rack_is_first() -> None:
 
 
 def test_plans_follow_the_hosts_tokens_and_the_replication() -> None:
+    """After each change of the metadata, plans begin with the replicas of its new state."""
     hosts = hosts_at()
     policy = TokenAwarePolicy(RoundRobinPolicy())
     metadata = populated(policy, hosts, ks={"class": "SimpleStrategy", "replication_factor": "1"})
     first_hosts = [plan(policy, statement(bytes([number])))[0] for number in range(60)]
     assert first_hosts == [metadata.get_replicas("ks", bytes([number]))[0] for number in range(60)]
+    # From now on, the only replica of each partition is in dc2.
     metadata._replace_replication(
         {"ks": ReplicationStrategy.create("NetworkTopologyStrategy", {"dc2": "1"}), "other": None}
     )
     assert {plan(policy, statement(bytes([number])))[0].datacenter for number in range(60)} == {
         "dc2"
     }
+    # Remove one of the two hosts of dc2, so that the other has all replicas.
     metadata._replace_hosts([*hosts[:4], hosts[5]])
     policy.on_remove(hosts[4])
     assert {plan(policy, statement(bytes([number])))[0] for number in range(60)} == {hosts[5]}
+    # Without a known replication, plans have all hosts of the child policy.
     metadata._replace_replication({})
     assert set(plan(policy, statement())) == {*hosts[:4], hosts[5]}
 
