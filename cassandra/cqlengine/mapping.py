@@ -19,7 +19,7 @@ from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.columns.containers import List, Set
 from cassandra.cqlengine.connection import default_keyspace
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
-from cassandra.cqlengine.values import Values
+from cassandra.cqlengine.values import Values, commit
 from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
@@ -611,8 +611,8 @@ def _initialized(model: type[BaseModel], row: Any, names: Sequence[str]) -> Base
     """Return an instance of a model whose `__init__` is the application's own, for a row that was
     read.
 
-    Like the mapper of cassandra-driver, call `__init__` with the values that were read. It leaves
-    the row as it is.
+    Like the mapper of cassandra-driver, call `__init__` with the values that were read. Values that
+    it sets are not changes.
 
     :param names: the attributes whose columns were read.
     """
@@ -621,4 +621,7 @@ def _initialized(model: type[BaseModel], row: Any, names: Sequence[str]) -> Base
     instance = model.__new__(model)
     reader._row = instance._row = row
     model.__init__(instance, **{name: getattr(reader, name) for name in names})
+    # What `__init__` has set counts as read, so that a later `save` does not write it.
+    if type(instance._row) is Values:
+        commit(instance._row, model.__mapping__, is_insert=False)
     return instance

@@ -16,6 +16,7 @@ log = logging.getLogger("cassandra.cqltypes")
 # The classes that were reported already, each with its type and the absent attributes.
 _reported: set[tuple[type, str, tuple[str, ...]]] = set()
 _MAX_REPORTED = 1000
+_MIN_LETTERS = 4  # of a name that may be misspelt
 
 
 def report_absent(value: Any, name: str, attributes: Sequence[str]) -> None:
@@ -45,7 +46,8 @@ def report_absent(value: Any, name: str, attributes: Sequence[str]) -> None:
     }
     for attribute in absent:
         similar_name = others.get(_letters(attribute))
-        if similar_name is not None:
+        # Short words, such as "no" and "on", may have the same letters by chance.
+        if similar_name is not None and len(attribute) >= _MIN_LETTERS:
             warn(
                 f"{cls.__name__} has no attribute {attribute!r}, so this field of {name} is "
                 f"written as null; did you mean {attribute!r} by {similar_name!r}?"

@@ -171,10 +171,11 @@ def inet_bytes(value: object) -> bytes:
     # An interface is an address with the length of its network's prefix. If the network is that
     # address alone, nothing is lost.
     network = getattr(value, "network", None)
-    if network is not None and network.prefixlen != network.max_prefixlen:
+    prefix_length = getattr(network, "prefixlen", None)
+    if prefix_length is not None and prefix_length != getattr(network, "max_prefixlen", None):
         refuse_value(
             value,
-            f"has a prefix (/{network.prefixlen}), which inet has no place for: write value.ip",
+            f"has a prefix (/{prefix_length}), which inet has no place for: write value.ip",
         )
     if isinstance(packed, bytes) and len(packed) in (4, 16):
         return packed

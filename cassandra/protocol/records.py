@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from cassandra._habits import is_table, refuse_table
 from cassandra._imports import import_module
 from cassandra._later_warnings import warn
-from cassandra._misspelt import ALIKE, nearest
+from cassandra._misspelt import nearest
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate
 from cassandra.errors import MissingParameter, UnsetUnsupported
@@ -195,8 +195,19 @@ def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
 
 
 def _is_misspelt(key: str, marker: str) -> bool:
-    """Return True if `key` was certainly meant to be `marker`."""
-    return sorted(key) == sorted(marker) or nearest(key, (marker,), ALIKE) is not None
+    """Return True if `key` was certainly meant to be `marker`: it has the same letters.
+
+    Names that are only alike may belong to another statement, such as created_at and created_to.
+    So may names with other numbers, such as address1 and address2.
+    """
+    numbers_of_key = [character for character in key if character.isdigit()]
+    numbers_of_marker = [character for character in marker if character.isdigit()]
+    return numbers_of_key == numbers_of_marker and _letters(key) == _letters(marker)
+
+
+def _letters(name: str) -> list[str]:
+    """Return what names that differ by transposed letters, case or underscores have in common."""
+    return sorted(name.replace("_", "").lower())
 
 
 def _values_of_fields(row: object, fields: Sequence[str], names: Sequence[str]) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -16,10 +17,20 @@ NAMES = re.findall(r"python -m (cassandra\.\w+) ", COMMANDS)
 
 
 def output_of(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run ``python -m`` with these arguments."""
-    return subprocess.run(
-        [sys.executable, "-m", *arguments], capture_output=True, text=True, timeout=120, check=False
-    )
+    """Run ``python -m`` with these arguments.
+
+    ``-m`` imports from the current folder first, so use another one than that of the sources, which
+    may lack the compiled modules.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        return subprocess.run(
+            [sys.executable, "-m", *arguments],
+            capture_output=True,
+            text=True,
+            cwd=directory,
+            timeout=120,
+            check=False,
+        )
 
 
 def test_the_commands_are_listed() -> None:

@@ -575,7 +575,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         All rows are validated before the first row is sent. If a request fails, the others are
         executed all the same. Then the error of the first failed row is raised. Its ``row_number``
         is the number of that row, from 0, and its ``failed_rows`` is a list of (number, error) of
-        all failed rows.
+        all failed rows. A `save` that the model overrides is not called.
 
         :param rows: mappings of values by the attributes' names, or instances.
         :param concurrency: the maximum number of requests in flight.
@@ -583,11 +583,13 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :raises LWTException: if `if_not_exists` is set and a row exists.
         """
         model: Any = self._instance_class()
-        # If the model has a `__dmlquery__` or a `save` of the application, that code writes the
-        # instances, one by one.
-        if model.__dmlquery__ is not DMLQuery or model.__mapping__.has_own_save:
+        # If the model has a `__dmlquery__` of the application, that class writes the instances, one
+        # by one.
+        if model.__dmlquery__ is not DMLQuery:
             mappings: Any = rows
             return [self.create(**dict(row)) for row in mappings]
+        if model.__mapping__.has_own_save:
+            self._warn_of_own_save("create_many", "save")
         return run(creations(model, self._options, rows, concurrency))
 
     async def acreate_many(
@@ -599,7 +601,23 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :param rows: mappings of values by the attributes' names, or instances.
         :param concurrency: the maximum number of requests in flight.
         """
-        return await arun(creations(self._instance_class(), self._options, rows, concurrency))
+        model: Any = self._instance_class()
+        if model.__mapping__.has_own_asave:
+            self._warn_of_own_save("acreate_many", "asave")
+        return await arun(creations(model, self._options, rows, concurrency))
+
+    def _warn_of_own_save(self, call: str, method: str) -> None:
+        """Warn that a call for many rows does not call the application's own method for each.
+
+        :param call: the name of the call.
+        :param method: the name of the method, which the model overrides.
+        """
+        warnings.warn(
+            f"{call}() does not call {self.model.__name__}.{method}(), which the model overrides: "
+            f"write {call.removesuffix('_many')}(**values) for each row if it matters",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
 
     def _delete(self) -> Operation[None]:
         self._warn_of_unwritten("delete")
@@ -670,6 +688,10 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
                     f"an instance; write {model.__name__}.get(...).{name}, or "
                     f"queryset.first().{name} for the first row"
                 )
+            # A class of the application may have another base that finds attributes.
+            getattr_of_base = getattr(super(), "__getattr__", None)
+            if getattr_of_base is not None:
+                return getattr_of_base(name)
             return object.__getattribute__(self, name)  # raises the usual error
 
     def _warn_of_unwritten(self, call: str) -> None:
@@ -677,6 +699,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
         :param call: "update" or "delete".
         """
+        # A constructor of the application may have set attributes of its own, with any names.
+        if type(self).__init__ is not ModelQuerySet.__init__:
+            return
         columns = self.model.__mapping__.columns
         assigned = [
             name
@@ -687,7 +712,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         if not assigned:
             return
         name = self.model.__name__
-        values = ", ".join(f"{column}={self.__dict__[column]!r}" for column in assigned)
+        # Do not show the values, which may be secret.
+        values = ", ".join(f"{column}=..." for column in assigned)
         advice = f"queryset.update({values})" if call == "update" else f"{name}.get(...).delete()"
         warnings.warn(
             f"a queryset is not an instance, so {call}() ignores {', '.join(assigned)}: write "

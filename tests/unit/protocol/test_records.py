@@ -126,6 +126,7 @@ def test_values_that_must_not_be_missing() -> None:
         ({"name": "x"}, "needs a value for 'id'"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:a mapping has values for 'ID'")
 def test_a_missing_key_names_the_misspelt_one(row: dict[Any, Any], note: str) -> None:
     with pytest.raises(MissingParameter) as failure:
         values_of(row, ("id", "name"), version=5, key=[0])

@@ -17,6 +17,7 @@ from cassandra.cqlengine.named import NamedTable
 from cassandra.cqlengine.operators import EqualsOperator, QueryOperatorException
 from cassandra.cqlengine.query import BatchQuery, LWTException, QueryException
 from cassandra.cqlengine.query.errors import IfExistsWithCounterColumn, IfNotExistsWithCounterColumn
+from cassandra.cqlengine.query.model_queryset import ModelQuerySet
 from tests.unit.cqlengine.conftest import FakeSession
 
 pytestmark = pytest.mark.usefixtures("session")
@@ -418,7 +419,6 @@ class Circle(Shape):
         lambda: Item.objects.create(id=1),
         lambda: Item.objects.using(keyspace="k").create(id=1),
         lambda: Item.if_not_exists().create(id=1),
-        lambda: Item.objects.create_many([{"id": 1}])[0],
     ],
 )
 def test_create_calls_the_model_s_own_save(session: FakeSession, create: Any) -> None:
@@ -458,6 +458,52 @@ def test_rows_that_are_read_call_the_model_s_own_constructor(session: FakeSessio
     assert only.tags == set()
 
 
+class Tokened(Model):
+    """A model whose `__init__` sets what is missing."""
+
+    id = columns.Integer(primary_key=True)
+    value = columns.Integer()
+    token: Any = columns.Text()
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        if self.token is None:
+            self.token = "made"
+
+
+def test_what_the_constructor_sets_in_a_row_that_was_read_is_not_written(
+    session: FakeSession,
+) -> None:
+    """Otherwise an update would overwrite a column that was not even read."""
+    session.return_row(id=1, value=2)
+    (row,) = Tokened.objects.only(["id", "value"])
+    assert row.token == "made"
+    assert row.get_changed_columns() == []
+    row.update(value=3)
+    assert session.last_statement[1] == [3, 1]
+
+
+def test_create_many_warns_that_it_does_not_call_save(session: FakeSession) -> None:
+    """It writes what the instances have, and keeps their own options."""
+    item = Item(id=1)
+    with pytest.warns(RuntimeWarning, match=r"does not call Item\.save\(\)") as caught:
+        (created,) = Item.objects.batch(BatchQuery()).create_many([item])
+    assert caught[0].filename == __file__
+    assert created is item
+    assert item.saves is None
+
+
+def test_a_queryset_finds_attributes_by_its_other_base(session: FakeSession) -> None:
+    class Finding:
+        def __getattr__(self, name: str) -> str:
+            return f"found {name}"
+
+    class FindingQuerySet(ModelQuerySet[Any], Finding):
+        pass
+
+    assert FindingQuerySet(Car).by_maker == "found by_maker"
+
+
 def test_rows_of_a_subclass_call_its_constructor(session: FakeSession) -> None:
     session.return_row(id=1, saves=3, kind="circle", radius=5)
     (shape,) = Shape.objects.all()
@@ -478,7 +524,7 @@ def test_a_queryset_taken_for_an_instance(session: FakeSession) -> None:
         f"a queryset is not an instance, so {call}() ignores must: write instance = Car.get(...) "
         f"first, or {advice}"
         for call, advice in (
-            ("update", "queryset.update(must='x')"),
+            ("update", "queryset.update(must=...)"),
             ("delete", "Car.get(...).delete()"),
         )
     ]
