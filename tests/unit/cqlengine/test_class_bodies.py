@@ -170,6 +170,7 @@ def test_attributes_with_classes_for_another_purpose() -> None:
         address_type=Address,
         column_class=columns.Text,
         NOWHERE=Address(),
+        default_home=Address(street="Main Street"),
         home=columns.UserDefinedType(Address),
         pair=(columns.Text(), columns.Text()),
         size=3,
