@@ -206,7 +206,9 @@ def warn_of_missing_columns(
             )
         elif is_user_type(user_type := value if isinstance(value, type) else type(value)):
             # A value with fields is a constant of the application, for example a default.
-            if value is not user_type and any(field is not None for field in value._values.values()):
+            if value is not user_type and any(
+                field is not None for field in value._values.values()
+            ):
                 continue
             _warn(
                 f"{label} is not a column: write {attribute} = "
