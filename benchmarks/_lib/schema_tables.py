@@ -142,6 +142,11 @@ def rules_of(content: Mapping[str, Sequence[Row]]) -> list[Rule]:
             # This driver selects only the columns that it needs, of which "type" is the last. For
             # its query, there is a rule of its own. Others select "*".
             needed = [column for column in described if column[0] != "column_name_bytes"]
-            rules.append((QUERY, f"type FROM {name}".encode(), RESULT, body(name, needed, rows)))
+            needed_rows = [
+                {key: value for key, value in row.items() if key != "column_name_bytes"}
+                for row in rows
+            ]
+            answer = body(name, needed, needed_rows)
+            rules.append((QUERY, f"type FROM {name}".encode(), RESULT, answer))
         rules.append((QUERY, f" {name}".encode(), RESULT, body(name, described, rows)))
     return rules
