@@ -109,6 +109,7 @@ class TestBoundStatement:
         ):
             prepared().bind(values)
 
+    @pytest.mark.filterwarnings("ignore:a mapping has values for 'ID'")
     @pytest.mark.parametrize(
         ("values", "note"),
         [
