@@ -103,7 +103,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                     return self._page
             message = self._message
             page = message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
-            self._page = rows_of_page(page)
+            # Check the usual class here, which saves a call.
+            self._page = page if type(page) is list else rows_of_page(page)
         return self._page
 
     def all_tuples(self) -> list[tuple[Any, ...]]:

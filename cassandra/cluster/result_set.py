@@ -155,7 +155,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             if self._cached_columns is None and self._message is not None:
                 self._cached_columns = (self.column_names, self.column_types)
             self._message = None
-            self._page = rows_of_page(response)
+            self._page = response if type(response) is list else rows_of_page(response)
 
     # Applications use these private names, which cassandra-driver has, to replace the current page.
     @property
@@ -213,8 +213,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             assert message is not None
             page = []
             if message.kind == RESULT_KIND_ROWS:
-                page = rows_of_page(message.decode(self._get_row_factory()))
-            self._page = page
+                page = message.decode(self._get_row_factory())
+            # Check the usual class here, which saves a call.
+            self._page = page if type(page) is list else rows_of_page(page)
         return self._page
 
     @property
