@@ -591,11 +591,6 @@ RESULT: dict[str, str] = {
         "to_csv to_parquet write_csv write_parquet save export",
     ),
     **_same(
-        "write SELECT JSON in the statement's text, or json.dumps([row._asdict() for row in "
-        "result], default=str)",
-        "json to_json",
-    ),
-    **_same(
         "write result.column_types",
         "dtypes schema types",
     ),
@@ -807,7 +802,7 @@ PREPARED: dict[str, str] = {
     **_same(
         "write session.execute(prepared, values); "
         "functions of cassandra.concurrent take the session first",
-        "execute execute_async run query fetch fetchall",
+        "execute execute_async run fetch fetchall",
     ),
     **_same("write prepared.bind(values)", "bind_list bind_dict bind_all set_values set"),
     **_same("write prepared.query_string", "query text cql statement"),

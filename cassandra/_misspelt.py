@@ -166,6 +166,14 @@ def nearest(name: str, candidates: Iterable[str], alike: float = ALIKE_SUGGESTIO
     return matches[0] if matches else None
 
 
+def letters_of(name: str) -> str:
+    """Return what names that differ by transposed letters, case or underscores have in common.
+
+    :param name: one of the names.
+    """
+    return "".join(sorted(name.replace("_", "").lower()))
+
+
 def _similarity_bound(name: str, other: str) -> float:
     """Return a number that the similarity of two names cannot exceed, computed from their lengths
     and common letters.

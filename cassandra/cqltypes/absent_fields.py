@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cassandra._later_warnings import warn
+from cassandra._misspelt import letters_of
 
 log = logging.getLogger("cassandra.cqltypes")
 
@@ -19,7 +20,9 @@ _MAX_REPORTED = 1000
 _MIN_LETTERS = 4  # of a name that may be misspelt
 
 
-def report_absent(value: Any, name: str, attributes: Sequence[str]) -> None:
+def report_absent(
+    value: Any, name: str, attributes: Sequence[str], absent: tuple[str, ...]
+) -> None:
     """Report the attributes that `value` lacks; each class and type once.
 
     This is a warning if the object has an attribute of the same letters, such as ``strete`` or
@@ -29,9 +32,9 @@ def report_absent(value: Any, name: str, attributes: Sequence[str]) -> None:
     :param value: an object that is written as a value of the type.
     :param name: the CQL type.
     :param attributes: the attributes for the fields of the type.
+    :param absent: those that it lacks.
     """
     cls = type(value)
-    absent = tuple(attribute for attribute in attributes if not hasattr(value, attribute))
     key = (cls, name, absent)
     if key in _reported:
         return
@@ -40,12 +43,12 @@ def report_absent(value: Any, name: str, attributes: Sequence[str]) -> None:
         _reported.clear()
     _reported.add(key)
     others = {
-        _letters(other): other
+        letters_of(other): other
         for other in dir(value)
         if not other.startswith("_") and other not in attributes
     }
     for attribute in absent:
-        similar_name = others.get(_letters(attribute))
+        similar_name = others.get(letters_of(attribute))
         # Short words, such as "no" and "on", may have the same letters by chance.
         if similar_name is not None and len(attribute) >= _MIN_LETTERS:
             warn(
@@ -59,8 +62,3 @@ def report_absent(value: Any, name: str, attributes: Sequence[str]) -> None:
                 attribute,
                 name,
             )
-
-
-def _letters(attribute: str) -> str:
-    """Return what names that differ by typing or by their style have in common."""
-    return "".join(sorted(attribute.replace("_", "").lower()))

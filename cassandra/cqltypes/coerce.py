@@ -678,6 +678,9 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
         return member_or_refuse(udt_items, value, what, name, fields)
     items = [getattr(value, attribute, _ABSENT) for attribute in attributes]
     if any(item is _ABSENT for item in items):
-        report_absent(value, name, attributes)
+        absent = [
+            attribute for attribute, item in zip(attributes, items, strict=True) if item is _ABSENT
+        ]
+        report_absent(value, name, attributes, tuple(absent))
         return [None if item is _ABSENT else item for item in items]
     return items

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from cassandra._habits import is_table, refuse_table
 from cassandra._imports import import_module
 from cassandra._later_warnings import warn
-from cassandra._misspelt import nearest
+from cassandra._misspelt import letters_of, nearest
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate
 from cassandra.errors import MissingParameter, UnsetUnsupported
@@ -165,7 +165,7 @@ def _values_in_order(row: Iterable[Any]) -> tuple[Any, ...]:
 
 def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
     """Warn if `row` has a key that is certainly misspelt: a marker without a value has the same
-    letters, or nearly. Log other keys without a marker. Both at most once for each statement.
+    letters. Log other keys without a marker. Both at most once for each statement.
 
     As in cassandra-driver, the values of these keys are ignored.
     """
@@ -202,12 +202,7 @@ def _is_misspelt(key: str, marker: str) -> bool:
     """
     numbers_of_key = [character for character in key if character.isdigit()]
     numbers_of_marker = [character for character in marker if character.isdigit()]
-    return numbers_of_key == numbers_of_marker and _letters(key) == _letters(marker)
-
-
-def _letters(name: str) -> list[str]:
-    """Return what names that differ by transposed letters, case or underscores have in common."""
-    return sorted(name.replace("_", "").lower())
+    return numbers_of_key == numbers_of_marker and letters_of(key) == letters_of(marker)
 
 
 def _values_of_fields(row: object, fields: Sequence[str], names: Sequence[str]) -> list[Any]:

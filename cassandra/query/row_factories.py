@@ -35,12 +35,12 @@ def _decoded_by(method: str) -> Callable[[_Factory], _Factory]:
 def rows_of_page(page: Any) -> Any:
     """Return what a row factory has returned for a page, as rows.
 
+    Callers need not pass a list, which is returned as it is.
+
     :param page: usually a list. A mapping, such as rows by key, is a single row, as in
         cassandra-driver: iterating over it would lose its values. A factory that returns None has
         used the rows itself, so no rows are left.
     """
-    if type(page) is list:
-        return page
     if page is None:
         return []
     if isinstance(page, Mapping):

@@ -62,7 +62,9 @@ def test_another_absent_field_is_logged_once(caplog: pytest.LogCaptureFixture) -
     with caplog.at_level(logging.WARNING, "cassandra.cqltypes"), warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(2):
-            absent_fields.report_absent(Address(street="s", city="c"), ADDRESS, FIELDS)
+            absent_fields.report_absent(
+                Address(street="s", city="c"), ADDRESS, FIELDS, ("zip_code",)
+            )
     assert caplog.messages == [
         "Address has no attribute 'zip_code', so this field of ks.address is written as null"
     ]
@@ -74,6 +76,6 @@ def test_the_reports_are_limited(
     """When the set of reports is full, it is emptied: classes are reported again."""
     monkeypatch.setattr(absent_fields, "_MAX_REPORTED", 2)
     for type_name in ("a", "b", "c", "a"):
-        absent_fields.report_absent(Address(street="s"), type_name, FIELDS)
+        absent_fields.report_absent(Address(street="s"), type_name, FIELDS, ("zip_code",))
     assert len(absent_fields._reported) == 2
     assert len(caplog.messages) == 4
