@@ -9,14 +9,15 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from cassandra._bounded import Bounded, text_size
 from cassandra._later_warnings import warn
 from cassandra._misspelt import letters_of
 
 log = logging.getLogger("cassandra.cqltypes")
 
-# The classes that were reported already, each with its type and the absent attributes.
-_reported: set[tuple[type, str, tuple[str, ...]]] = set()
-_MAX_REPORTED = 1000
+# The classes that were reported already, each with its type and the absent attributes. If there are
+# too many, all are forgotten and may be reported again.
+_reported: Bounded[tuple[type, str, tuple[str, ...]], bool] = Bounded(1000, 1 << 20)
 _MIN_LETTERS = 4  # of a name that may be misspelt
 
 
@@ -36,12 +37,9 @@ def report_absent(
     """
     cls = type(value)
     key = (cls, name, absent)
-    if key in _reported:
+    if _reported.get(key):
         return
-    # Forget all when the set is full, so that it does not grow for ever.
-    if len(_reported) >= _MAX_REPORTED:
-        _reported.clear()
-    _reported.add(key)
+    _reported.keep(key, True, text_size(key))
     others = {
         letters_of(other): other
         for other in dir(value)

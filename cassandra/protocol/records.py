@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any, NoReturn
 
+from cassandra._bounded import Bounded, text_size
 from cassandra._habits import is_table, refuse_table
 from cassandra._imports import import_module
 from cassandra._later_warnings import warn
@@ -26,9 +27,9 @@ _CHANGEABLE_ERRORS = frozenset({TypeError, ValueError, MissingParameter, UnsetUn
 # passes, for example, a UUID instead of a row, it gets an error.
 _SCALAR_MODULES = frozenset({"builtins", "datetime", "decimal", "uuid", "ipaddress"})
 _ABSENT = object()
-# The markers of the statements for which we have logged a warning about unknown names.
-_warned: set[tuple[str, ...]] = set()
-_MAX_WARNED = 1000
+# The markers of the statements for which we have logged a warning about unknown names. If there are
+# too many, all are forgotten: a repeated warning is better than a set that grows for ever.
+_warned: Bounded[tuple[str, ...], bool] = Bounded(1000, 1 << 20)
 
 log = logging.getLogger("cassandra.query")
 
@@ -170,15 +171,12 @@ def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
     As in cassandra-driver, the values of these keys are ignored.
     """
     markers = tuple(names)
-    if markers in _warned:
+    if _warned.get(markers):
         return
     unknown = [key for key in row if key not in markers]
     if not unknown:
         return
-    # Forget all when the set is full: a repeated warning is better than a set that grows for ever.
-    if len(_warned) >= _MAX_WARNED:
-        _warned.clear()
-    _warned.add(markers)
+    _warned.keep(markers, True, text_size(markers))
     suggestions = import_module("difflib").get_close_matches(str(unknown[0]), markers, 1)
     message = (
         f"a mapping has values for {', '.join(map(repr, unknown[:5]))}"

@@ -70,12 +70,10 @@ def test_another_absent_field_is_logged_once(caplog: pytest.LogCaptureFixture) -
     ]
 
 
-def test_the_reports_are_limited(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """When the set of reports is full, it is emptied: classes are reported again."""
-    monkeypatch.setattr(absent_fields, "_MAX_REPORTED", 2)
-    for type_name in ("a", "b", "c", "a"):
+def test_the_reports_are_limited(caplog: pytest.LogCaptureFixture) -> None:
+    """After 1,000 reports, the earlier ones are forgotten: a class is reported again."""
+    types = [f"type{number}" for number in range(1001)]
+    for type_name in [*types, types[-1], types[0]]:
         absent_fields.report_absent(Address(street="s"), type_name, FIELDS, ("zip_code",))
-    assert len(absent_fields._reported) == 2
-    assert len(caplog.messages) == 4
+    reported = [message.rpartition("field of ")[2].split()[0] for message in caplog.messages]
+    assert reported == [*types, types[0]]

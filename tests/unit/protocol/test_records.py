@@ -194,6 +194,18 @@ def test_names_without_a_marker_are_logged_once_per_statement(
     assert "Did you mean 'name' by 'names'?" in record.getMessage()
 
 
+def test_only_the_last_statements_with_unknown_names_are_remembered(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """After 1,000 other statements were reported, a statement is reported again."""
+    first_marker = f"id_{uuid.uuid4().hex}"
+    other_markers = [f"{first_marker}_{number}" for number in range(1000)]
+    for marker in [first_marker, *other_markers, first_marker]:
+        values_of({marker: 1, "unknown": 2}, [marker], version=4)
+    markers = [message.partition("statement are ")[2] for message in caplog.messages]
+    assert sum(marker.startswith(f"{first_marker}:") for marker in markers) == 2
+
+
 def test_a_repeated_marker_gets_the_same_value_without_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
