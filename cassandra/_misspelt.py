@@ -104,9 +104,9 @@ def warn_of_misspelt(
     """Warn of an attribute of a model instance that is probably a misspelt column.
 
     The attribute is not written. This is not an error, because applications may store their own
-    attributes on instances. So there is a warning only if the attribute has the same letters as the
-    column, or was passed to the constructor; otherwise it is logged. Each class and name is
-    reported once.
+    attributes on instances. So there is a warning only if the attribute differs from the column
+    by case, underscores or transposed letters, or was passed to the constructor; otherwise it is
+    logged. Each class and name is reported once.
 
     :param cls: the model.
     :param attributes: the names in the instance's dict.
@@ -126,7 +126,7 @@ def warn_of_misspelt(
             f"{cls.__name__}.{attribute} is not a column and is not written; did you mean "
             f"{column!r}?"
         )
-        if are_keywords or sorted(attribute) == sorted(column):
+        if are_keywords or letters_of(attribute) == letters_of(column):
             warnings.warn(message, RuntimeWarning, stacklevel=_habits.stack_level())
         else:
             log.warning(message)

@@ -335,18 +335,21 @@ def test_a_misspelt_column_is_reported_once(
     class Dog(Model):
         id = columns.Integer(primary_key=True)
         name = columns.Text()
+        zip_code = columns.Text()
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for number in range(2):
             dog: Any = Dog(id=number)
             dog.nmae = "Rex"
+            dog.zipCode = "1010"
             dog.names = ["Rex"]  # may be an attribute of the application
             dog.colour = "brown"  # not similar to a column's name
             dog._name = "Max"
             dog.save()
     assert [(str(warning.message), warning.filename) for warning in caught] == [
-        ("Dog.nmae is not a column and is not written; did you mean 'name'?", __file__)
+        ("Dog.nmae is not a column and is not written; did you mean 'name'?", __file__),
+        ("Dog.zipCode is not a column and is not written; did you mean 'zip_code'?", __file__),
     ]
     assert [record.getMessage() for record in caplog.records] == [
         "Dog.names is not a column and is not written; did you mean 'name'?"
