@@ -464,16 +464,6 @@ def delete(instance: BaseModel) -> Operation[None]:
     yield from execute_write(model, options, plan.text, bound, instance=instance)
 
 
-def run_own_save(instance: Any, step: str) -> bool:
-    """Write a new instance by the `save` of the application's class; returns True.
-
-    :param instance: an instance of a model that overrides `save`.
-    :param step: "save".
-    """
-    instance.save()
-    return True
-
-
 def run_custom_dmlquery(instance: Any, step: str) -> bool:
     """Write an instance by the application's own `__dmlquery__` class, if its model has one.
 

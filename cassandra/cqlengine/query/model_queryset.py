@@ -35,7 +35,6 @@ from cassandra.cqlengine.query.dml import (
     DMLQuery,
     execute_write,
     run_custom_dmlquery,
-    run_own_save,
     save,
     timestamp_of,
 )
@@ -511,38 +510,25 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :raises ValidationError: if a column cannot hold its value.
         :raises LWTException: if `if_not_exists` is set and the row exists.
         """
-        write = run_own_save if self.model.__mapping__.has_own_save else run_custom_dmlquery
-        instance: T = run(self.creation(kwargs, write))
-        return instance
+        instance, row = self._new_instance(kwargs)
+        # Let the application's own `save` or `__dmlquery__` write the instance, if there is one.
+        if self.model.__mapping__.has_own_save:
+            instance.save()
+        elif not run_custom_dmlquery(instance, "save"):
+            run(save(instance))
+        return self._finish_creation(instance, row)
 
     async def acreate(self, **kwargs: Any) -> T:
         """Insert a row on a connection of `cassandra.aio` and return its instance.
 
         :param kwargs: values by the attributes' names.
         """
-        if not self.model.__mapping__.has_own_asave:
-            return await arun(self.creation(kwargs))
-        instance: T
         instance, row = self._new_instance(kwargs)
-        await instance.asave()  # type: ignore[attr-defined]
-        self._finish_creation(row)
-        return instance
-
-    def creation(
-        self, values: dict[str, Any], write: Callable[[Any, str], bool] | None = None
-    ) -> Operation[Any]:
-        """Return the operation that inserts a row of `values`; it returns the instance.
-
-        :param values: values by the attributes' names.
-        :param write: called with the instance and "save". It returns True if it has written the
-            instance itself, and False if this function must write it. None if this function always
-            writes it.
-        """
-        instance, row = self._new_instance(values)
-        if write is None or not write(instance, "save"):
-            yield from save(instance)
-        self._finish_creation(row)
-        return instance
+        if self.model.__mapping__.has_own_asave:
+            await instance.asave()
+        else:
+            await arun(save(instance))
+        return self._finish_creation(instance, row)
 
     def _new_instance(self, values: dict[str, Any]) -> tuple[Any, Values]:
         """Return a new instance with the options of this queryset, and its values."""
@@ -559,8 +545,11 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             row.options = self._options
         return instance, row
 
-    def _finish_creation(self, row: Values) -> None:
-        """Set the options for later writes of an instance that was inserted."""
+    def _finish_creation(self, instance: T, row: Values) -> T:
+        """Set the options for later writes of an instance that was inserted; returns it.
+
+        :param row: the values of the instance.
+        """
         options = self._options
         if options.is_conditional or options.timestamp is not None:
             # Drop the conditions and the timestamp, which apply to one write. Other options, such
@@ -568,6 +557,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             row.options = options.for_later()
         if options.batch is not None:
             options.batch.hold(row)
+        return instance
 
     def create_many(self, rows: Iterable[Mapping[str, Any] | T], concurrency: int = 100) -> list[T]:
         """Insert many rows by concurrent requests, and return their instances.
