@@ -279,7 +279,7 @@ class DseGraph:
     @staticmethod
     def create_execution_profile(
         graph_name: str, graph_protocol: bytes = GraphProtocol.GRAPHSON_2_0, **kwargs: Any
-    ) -> Any:
+    ) -> profiles.GraphExecutionProfile:
         """Return a profile with these options, which cannot be used to execute graph queries."""
         options = GraphOptions(
             graph_name=graph_name,

@@ -72,7 +72,7 @@ class LostTimes:
         )
 
 
-def value_in_row(row: Any, name: str, index: int) -> Any:
+def value_in_row(row: Any, name: str, index: int) -> object:
     """Return the value that a row of the application has for a column; None if it has none.
 
     :param row: a tuple, list, mapping by column name, or object with attributes.

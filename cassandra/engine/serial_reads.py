@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from cassandra.consistency import SERIAL_LEVELS
+
+StatementT = TypeVar("StatementT")
 
 
 class WithConsistency:
@@ -35,7 +37,7 @@ class WithConsistency:
         return WithConsistency, (self._statement, self.consistency_level)
 
 
-def in_order(statement: Any, consistency: int | None) -> Any:
+def in_order(statement: StatementT, consistency: int | None) -> StatementT | WithConsistency:
     """Return the statement to pass to a policy for its query plan.
 
     All clients should try the replicas of a serial read in the same order. So if `consistency` is

@@ -10,7 +10,7 @@ import logging
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cassandra._forks import renewed
 from cassandra._threads import RLock
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["BUCKETS", "ClusterGauges", "Histogram", "HostCounters", "HostGauges", "RequestCounters"]
 
 log = logging.getLogger(__name__)
+
+ClusterT = TypeVar("ClusterT")
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The default upper bounds of the latency buckets, in seconds."""
@@ -262,7 +264,7 @@ class RequestCounters(RequestObserver):
                 self._counters_of(host).bytes_in += request.response_size
 
 
-def checked_cluster(cluster: Any, owner: str) -> Any:
+def checked_cluster(cluster: ClusterT, owner: str) -> ClusterT:
     """Return a cluster whose metrics are to be reported.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.

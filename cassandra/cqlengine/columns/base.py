@@ -277,14 +277,14 @@ class Column(Mapped[T]):
         return value
 
     @plain
-    def to_database(self, value: object) -> Any:
+    def to_database(self, value: object) -> object:
         """Return `value` in the form that is bound to a statement.
 
         :param value: a value of the column, or None.
         """
         return value
 
-    def to_filter(self, value: object) -> Any:
+    def to_filter(self, value: object) -> object:
         """Return the value of a filter in the form that is bound.
 
         :param value: a value of the column, or None.

@@ -242,7 +242,7 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
         self._check_size(value)
         return {self._element(self.value_col, element) for element in value}
 
-    def to_python(self, value: object) -> Any:
+    def to_python(self, value: object) -> set[Any]:
         if value is None:
             # Null is read as an empty set: applications add elements without checking if the row
             # has a set.
@@ -250,7 +250,7 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
         return {self.value_col.to_python(element) for element in _iterable(self, value)}
 
     @by_elements
-    def to_database(self, value: object) -> Any:
+    def to_database(self, value: object) -> object:
         if value is None:
             return None
         return {self.value_col.to_database(element) for element in _iterable(self, value)}
@@ -334,13 +334,13 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
         self._check_size(value)
         return [self._element(self.value_col, element) for element in value]
 
-    def to_python(self, value: object) -> Any:
+    def to_python(self, value: object) -> list[Any]:
         if value is None:
             return []
         return [self.value_col.to_python(element) for element in _iterable(self, value)]
 
     @by_elements
-    def to_database(self, value: object) -> Any:
+    def to_database(self, value: object) -> object:
         if value is None:
             return None
         return [self.value_col.to_database(element) for element in _iterable(self, value)]
@@ -393,7 +393,7 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
             for key, item in value.items()
         }
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: Any) -> dict[Any, Any]:
         if value is None:
             return {}
         if not _is_map(value):
@@ -402,7 +402,7 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
         return {key_of(key): value_of(item) for key, item in value.items()}
 
     @by_elements
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: Any) -> object:
         if value is None:
             return None
         key_of, value_of = self.key_col.to_database, self.value_col.to_database
@@ -480,7 +480,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         )
 
     @by_elements
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: Any) -> object:
         # The driver may return () for null, so write () as null: a value that was read and saved
         # again stays the same.
         if value is None or not len(value):
@@ -591,7 +591,7 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         return list(value) if isinstance(value, tuple) else value
 
     @by_elements
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: Any) -> object:
         if value is None or self._codec_checks_elements:
             return value
         return [self.value_col.to_database(element) for element in value]
@@ -681,7 +681,7 @@ class UserDefinedType(Column[U], Generic[U]):
     def to_python(self, value: object) -> Any:
         return None if value is None else self._instance(value)
 
-    def to_database(self, value: object) -> Any:
+    def to_database(self, value: object) -> object:
         return None if value is None else self._instance(value).to_database()
 
     def _stock_copier(self) -> Callable[[Any], Any]:

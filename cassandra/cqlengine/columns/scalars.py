@@ -91,7 +91,7 @@ class Text(Column[str]):
         except UnicodeDecodeError:
             raise ValidationError(f"{self.label} {value!r} is not UTF-8") from None
 
-    def to_filter(self, value: object) -> Any:
+    def to_filter(self, value: object) -> object:
         if not _checks_as_text(type(self)):
             # This is a column class of the application (for enums or JSON, for example). Its own
             # methods convert the value.
@@ -135,7 +135,7 @@ class Blob(Column[bytes]):
         return value
 
     @plain
-    def to_database(self, value: object) -> Any:
+    def to_database(self, value: object) -> object:
         if not isinstance(value, (bytes, bytearray, memoryview)):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not bytes")
         return bytearray(value)
@@ -184,7 +184,7 @@ class _ConvertedColumn(Column[_Value]):
         return self.validate(value) if value is not None else None
 
     @plain
-    def to_database(self, value: object) -> Any:
+    def to_database(self, value: object) -> object:
         return self.validate(value) if value is not None else None
 
 
@@ -377,5 +377,5 @@ class Inet(Column[str]):
         return str(address if ipv4_address is None else ipv4_address)
 
     @plain
-    def to_database(self, value: object) -> Any:
+    def to_database(self, value: object) -> object:
         return value if value is None else str(value)

@@ -62,11 +62,11 @@ class DateTime(Column[datetime.datetime]):
         return moment
 
     @reads_rows_as_they_are
-    def to_python(self, value: object) -> Any:
+    def to_python(self, value: object) -> datetime.datetime | None:
         return None if value is None else self._moment(value)
 
     @plain
-    def to_database(self, value: object) -> Any:
+    def to_database(self, value: object) -> object:
         """Return milliseconds since 1970."""
         if value is None:
             return None
@@ -105,7 +105,7 @@ class Date(Column[DateValue]):
             raise ValidationError(f"{self.label} {value!r} is not a date") from None
 
     @plain
-    def to_database(self, value: object) -> Any:
+    def to_database(self, value: object) -> object:
         """Return the days since 1970-01-01, plus 2**31."""
         if value is None:
             return None
@@ -136,7 +136,7 @@ class Time(Column[TimeValue]):
             raise ValidationError(f"{self.label} {value!r} is not a time") from None
 
     @plain
-    def to_database(self, value: object) -> Any:
+    def to_database(self, value: object) -> object:
         return self.to_python(value)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar, overload
 
 from cassandra._forks import renew_in_child
 from cassandra._imports import Deferred
@@ -32,6 +32,7 @@ else:
     build = Deferred("cassandra.metadata.schema.build")
 
 V = TypeVar("V")
+DefaultT = TypeVar("DefaultT")
 
 log = logging.getLogger("cassandra.metadata")
 
@@ -158,7 +159,11 @@ class LazyMapping(dict[str, V]):
             raise _with_names_note(error, name, self._names, self._if_empty)  # noqa: B904  # it is the same error
         return self._make(source)
 
-    def get(self, name: str, default: object = None) -> Any:
+    @overload
+    def get(self, name: str, default: None = None) -> V | None: ...
+    @overload
+    def get(self, name: str, default: DefaultT) -> V | DefaultT: ...
+    def get(self, name: str, default: object = None) -> object:
         try:
             return self._make(self._names[name])
         except KeyError:
