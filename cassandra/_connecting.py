@@ -143,10 +143,7 @@ def _tls_context(options: argparse.Namespace, prefix: str) -> ssl.SSLContext:
 
 
 def _unreadable(option: str, error: OSError) -> str:
-    """Return the message for a file that cannot be read, or has no certificate.
-
-    :param option: the option and its value.
-    """
+    """Return the message for a file that cannot be read, or has no certificate."""
     if isinstance(error, ssl.SSLError):
         return f"{option} has no certificate in PEM format: {error.reason or error}"
     return f"{option} cannot be read: {error.strerror or error}"

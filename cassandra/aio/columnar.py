@@ -147,7 +147,6 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
     def _begin(self, mode: str) -> None:
         """Record how the rows are being read.
 
-        :param mode: the new value of `_begun`.
         :raises RuntimeError: if earlier pages were read and dropped, so that rows would be missing.
         """
         if self._begun == BY_COLUMNS:

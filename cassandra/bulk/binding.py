@@ -262,7 +262,6 @@ class Binder:
         :param source: rows, or an array of two dimensions, in the order of the bind markers. Tables
             with named columns were checked when their columns were selected.
         :param row_numbers: the index of each row in the chunk.
-        :param chunk: the chunk of the rows.
         """
         if isinstance(source, list):
             for type_name in CHECKED_TYPES:
@@ -443,7 +442,6 @@ class Binder:
     ) -> Bound:
         """Group the bound rows of a chunk into requests, and the requests into waves.
 
-        :param block: the rows that could be bound.
         :param row_numbers: for each row of the block, its number in the chunk.
         :param failures: the rows that could not be bound, as (number, error).
         :returns: the waves, and `failures` with the rows that fail in this step.
@@ -484,8 +482,6 @@ class Binder:
         """Return (number, error) for each row that servers would refuse because of its key, its
         time to live or a null inside a collection.
 
-        :param prepared: the statement of the rows.
-        :param block: the bound rows.
         :param keys: the positions of the key among the bind markers.
         :param row_numbers: the number of each row in its chunk.
         """
@@ -656,7 +652,6 @@ def _refused_key(
 ) -> ValueError | None:
     """Return the error for a key that every server would refuse; None if it is valid.
 
-    :param names: the name of each value of the row.
     :param keys: the positions of the key among these.
     :param spans: (offset of the length, size) of each value.
     """

@@ -384,10 +384,7 @@ class _Copy:
         return statement_rows
 
     def add_report(self, report: LoadReport) -> None:
-        """Add the outcome of one load to the report of the copy.
-
-        :param report: the report of the load.
-        """
+        """Add the outcome of one load to the report of the copy."""
         self._report.requests += report.requests
         # A load that returns has written all of its rows: an error would have ended the copy. Count
         # the rows that were read, because one of them may have become several rows of the load.

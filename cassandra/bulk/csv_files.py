@@ -88,8 +88,6 @@ def _line_of_quote(text: str, line: int, delimiter: str, quote: str) -> int:
 
     :param text: a row without its end.
     :param line: the line on which the row begins.
-    :param delimiter: the delimiter of fields.
-    :param quote: the quote character.
     """
     q, d = re.escape(quote), re.escape(delimiter)
     quoted = rf"{q}[^{q}]*(?:{q}{q}[^{q}]*)*{q}(?!{q})"  # two quotes in a row are one in the field
@@ -737,11 +735,7 @@ _WHOLE_FLOAT = re.compile(r"[+-]?[0-9]+\.0+")
 
 
 def _advice_on(field: str, error: Exception) -> str:
-    """Return what to write for a field of CSV that cannot be read; "" without advice.
-
-    :param field: the text of the field.
-    :param error: the error of the reader.
-    """
+    """Return what to write for a field of CSV that cannot be read; "" without advice."""
     text = field.strip()
     if text.lower() in _USUAL_NULLS:
         return f"; if this means null, add it to null=, as null={['', text or 'NULL']!r}"

@@ -157,7 +157,6 @@ class _JsonLines:
     def line(self, chunk: Chunk, index: int, notes: Mapping[str, Any]) -> str:
         """Return the JSON object for a failed row.
 
-        :param chunk: the chunk that has the row.
         :param index: the row's index in the chunk.
         :param notes: its location and error, by their names in _NOTES.
         """

@@ -225,7 +225,6 @@ class Load:
     def _chunks(self, reading: Reading, fields: FieldsOfEach) -> Generator[Chunk, None, None]:
         """Return the chunks of the source. Probable mistakes in them are logged as warnings.
 
-        :param reading: the options for reading.
         :param fields: the field names of each file of the source.
         """
         options = self._options

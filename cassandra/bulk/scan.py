@@ -219,7 +219,6 @@ class _ScanBase:
         The checkpoint would record each page as used before the caller has its rows. After an error
         these rows would be lost, and the next scan would skip them.
 
-        :param method: the name of the method.
         :raises TypeError: if the scan has a checkpoint.
         """
         if self.checkpoint is not None:

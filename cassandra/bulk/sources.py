@@ -178,7 +178,6 @@ def _transposed(columns: Mapping[str, Any], lengths: Set[int]) -> str:
     """Return advice for a matrix whose second dimension is the number of rows; "" for any other.
 
     :param columns: the columns, which have different lengths.
-    :param lengths: these lengths.
     """
     for name, values in columns.items():
         shape: Any = getattr(values, "shape", ())
@@ -313,8 +312,6 @@ def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
 def _formats_of(paths: Sequence[str], reading: Reading) -> list[str]:
     """Return the format of each file of a source.
 
-    :param paths: the files of the source.
-    :param reading: the options for reading.
     :raises ValueError: if a format is unknown.
     """
     instead = _pattern_advice(paths)
@@ -322,10 +319,7 @@ def _formats_of(paths: Sequence[str], reading: Reading) -> list[str]:
 
 
 def _pattern_advice(paths: Sequence[str]) -> str:
-    """Return how to name only some files of a folder, for an error; "" for other files.
-
-    :param paths: the files of a source.
-    """
+    """Return how to name only some files of a folder, for an error; "" for other files."""
     folders = {os.path.dirname(path) for path in paths}
     endings = [os.path.splitext(path)[1] for path in paths]
     ending = next((ending for ending in endings if ending in _ENDINGS), None)
@@ -645,7 +639,6 @@ def _check_text_options(source: object, paths: Sequence[str] | None, reading: Re
 def _without_effect(options: Sequence[str], what: str) -> str:
     """Return the beginning of the error for options that have no effect.
 
-    :param options: the names of the options.
     :param what: the sources that have these options.
     """
     names = ", ".join(f"{name}=" for name in options)

@@ -700,7 +700,6 @@ def _by_first_format(
 ) -> Any:
     """Convert `text` by the first of the formats that fits; raise ValueError if none does.
 
-    :param option: the name of the option that has the formats.
     :param named_formats: the readers of formats that have a name, such as "iso".
     """
     stripped = text.strip(_BLANKS)

@@ -356,10 +356,7 @@ class _Writer:
         return os.fspath(path.with_name(f".{path.name}.tmp"))
 
     def end(self, table: str) -> UnloadReport:
-        """Write the manifest, and return the report.
-
-        :param table: the table's name.
-        """
+        """Write the manifest, and return the report."""
         if self._write is not None:
             self._end_file()
         report = self.report
@@ -399,8 +396,6 @@ def _counted(rows: Sequence[Any]) -> Iterator[Iterator[Any]]:
     number of the latest row before the message of an error for a value.
 
     `Scan.locating` finds the primary key of the row by this number.
-
-    :param rows: the rows of the page.
     """
     number = 0
 

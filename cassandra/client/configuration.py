@@ -443,10 +443,7 @@ class ClusterBase(
         self.config_mode = ConfigMode.LEGACY
 
     def _default_of_profiles(self, name: str) -> Any:
-        """Return the value that a new `ExecutionProfile` has for a setting.
-
-        :param name: the name of the profile's attribute.
-        """
+        """Return the value that a new `ExecutionProfile` has for a setting."""
         return getattr(ExecutionProfile(), name)
 
     def _profiles_of_sessions(self) -> list[ExecutionProfile]:

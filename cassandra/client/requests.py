@@ -489,8 +489,6 @@ class RequestMaker:
         `happy_path.HappyPath` calls this, but only after it has checked that no user code may
         change the request.
 
-        :param batch: a batch of the application.
-        :param options: the options of the call.
         :param on_done: called with the request when it is over.
         """
         entries = batch.sealed_entries()

@@ -255,7 +255,6 @@ class SessionBase(RequestMaker, ObservedBySession):
     def _set_default(self, name: str, setting: str, value: object) -> None:
         """Set an old-style setting of this session: it changes the session's default profile.
 
-        :param name: the name of the session's attribute.
         :param setting: the name of the profile's setting.
         """
         if self.cluster.config_mode is ConfigMode.PROFILES:

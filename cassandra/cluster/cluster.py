@@ -288,10 +288,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         return session
 
     def _close_session(self, session: Session) -> None:
-        """Close `session`'s connections.
-
-        :param session: a session of this cluster.
-        """
+        """Close `session`'s connections."""
         self.sessions.discard(session)
         thread = self._loop_thread
         if thread is None:

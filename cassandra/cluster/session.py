@@ -361,11 +361,7 @@ class Session(SessionBase, CompatSession):
         Unlike `execute_async`, this does not return the future. The watcher is called in the
         engine's thread.
 
-        :param query: a CQL string, or a statement.
-        :param parameters: as for `execute_async`.
         :param watcher: called with the future and `argument`; must not block.
-        :param argument: any object.
-        :param execution_profile: an `ExecutionProfile`, or its name.
         :param row_type: the class of the rows, as for `execute`; None for the row factory's rows.
         """
         options = self._default_options
@@ -396,7 +392,6 @@ class Session(SessionBase, CompatSession):
         """Return a completed future for a request that is over.
 
         :param request: the engine's request, which has its answer or error.
-        :param row_factory: makes the rows.
         """
         future = ResponseFuture(self, request.statement, row_factory)
         if type(request.response) is happy_path.RowsAnswer:

@@ -598,10 +598,7 @@ class InstanceRows:
         return instances
 
     def _read_names(self, model: type[BaseModel], names: Sequence[str]) -> list[str]:
-        """Return the attributes of `model` for the columns that were read or are fixed.
-
-        :param names: the columns of the rows.
-        """
+        """Return the attributes of `model` for the columns that were read or are fixed."""
         fields = {*names, *self._fixed_names}
         columns = model.__mapping__.columns
         return [name for name, column in columns.items() if column.db_field_name in fields]

@@ -168,10 +168,7 @@ class Metadata(bases.MetadataBase):
         return host, True
 
     def _replace_hosts(self, hosts: list[Host]) -> None:
-        """Replace the snapshot of hosts (called by the engine).
-
-        :param hosts: all known hosts.
-        """
+        """Replace the snapshot of hosts (called by the engine)."""
         self._hosts = MappingProxyType({host.endpoint: host for host in hosts})
         self.tablets.take_hosts(hosts)
         token_class = token_class_of(self.partitioner) if self.token_metadata_enabled else None
@@ -212,8 +209,6 @@ class Metadata(bases.MetadataBase):
         """Replace the replication of all keyspaces (called by the engine).
 
         `replication_version` counts the changes.
-
-        :param replication: the replication by keyspace.
         """
         # The engine calls this after each read of the schema, but only a change makes the placement
         # invalid.
@@ -377,10 +372,7 @@ class Metadata(bases.MetadataBase):
         return "\n\n".join(keyspace.export_as_string() for keyspace in self.keyspaces.values())
 
     def _replace_schema(self, schema: Schema) -> None:
-        """Replace the snapshot of the schema (called by the engine).
-
-        :param schema: the schema that was read.
-        """
+        """Replace the snapshot of the schema (called by the engine)."""
         # An application may hold a keyspace's object: it must show the new schema.
         previous = self.schema.sources
         for name, source in schema.sources.items():

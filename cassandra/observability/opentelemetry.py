@@ -234,7 +234,6 @@ _starts: Bounded[tuple[tuple[Any, ...], bool], _Start] = Bounded(1000, 1 << 23)
 def _cached_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
     """Return the name and the attributes for a request; cached.
 
-    :param traits: `ObservedRequest.traits`.
     :param has_text: True to include the CQL.
     """
     start = _starts.get((traits, has_text))

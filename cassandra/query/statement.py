@@ -401,7 +401,6 @@ def _placeholder_mistake(query: str, error: Exception, has_names: bool) -> str:
     """Return why the placeholders of `query` do not fit, with advice for the usual mistakes.
 
     :param error: the error of the operator ``%``.
-    :param has_names: True if the parameters are a mapping.
     """
     reason = f"no parameter is named {error}" if isinstance(error, KeyError) else str(error)
     query_without_percent_signs = query.replace("%%", "")

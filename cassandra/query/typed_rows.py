@@ -185,10 +185,7 @@ def _make_row_maker(
 
 
 def _check_names(names: Sequence[str], fields: Sequence[Field], class_name: str) -> None:
-    """Raise TypeError unless each column has its own field, and each required field a column.
-
-    :param names: the names of the columns.
-    """
+    """Raise TypeError unless each column has its own field, and each required field a column."""
     field_names = [field.name for field in fields]
     for name in names:
         if name not in field_names:

@@ -190,10 +190,7 @@ def _train(
     archive_flags: list[str],
     watch: Callable[[], None],
 ) -> None:
-    """Run a node for a moment, and shut it down cleanly, so that Java writes the archive.
-
-    :param archive_flags: the flags that make Java write the archive.
-    """
+    """Run a node for a moment, and shut it down cleanly, so that Java writes the archive."""
     directory = os.path.join(work_directory, "node1")
     node = LocalNode(
         1, NodeLocation("dc1", "rack1"), subnet.address(1), subnet.jmx_port(1), directory

@@ -57,10 +57,7 @@ def fields() -> str:
 
 
 def _description_of(text: str, setting: Setting[Any, Any]) -> str:
-    """Return the description of a setting in the field list.
-
-    :param text: the setting's docstring.
-    """
+    """Return the description of a setting in the field list."""
     # The description follows a colon, so begin it with a small letter, unless it begins with a
     # name.
     if text[1].islower() and not text.startswith(_NAMES):

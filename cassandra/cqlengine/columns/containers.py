@@ -276,8 +276,6 @@ _STRINGS = (str, bytes, bytearray)
 def _refuse_string(column: Column[Any], value: object, noun: str, example: str) -> None:
     """Refuse a string where a collection is expected.
 
-    :param column: the column of the collection.
-    :param value: the value of the column.
     :param noun: what the column holds: "list", "set" or "tuple".
     :param example: the collection to write instead, where ``{}`` is the string.
     :raises ValidationError: if `value` is a string or bytes.

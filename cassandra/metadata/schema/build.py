@@ -230,7 +230,6 @@ def _literal_of(parsed_type: Sequence[Any], value: str) -> str:
     """Return the CQL literal of a string from the schema tables.
 
     :param parsed_type: the type of the value, as `cqltype_to_python` has parsed it.
-    :param value: the string.
     """
     name = parsed_type[0]
     if name == "frozen":

@@ -169,7 +169,6 @@ def _match_columns(
 ) -> TableRows:
     """Match a table's columns with the bind markers by name.
 
-    :param names: the names of the table's columns.
     :param column_of_name: returns the column of a name.
     :param read_values: returns the values of a column for a CQL type.
     :raises ValueError: if the names are not the same, or two columns have one name.

@@ -112,7 +112,6 @@ class DefaultAnswers:
     def _unprimed(self, request: Request, description: str) -> Message:
         """Return the answer to a statement that no prime matches: an error if the node is strict.
 
-        :param request: the request.
         :param description: the statement as it appears in the error of a strict node.
         """
         if not self.strict:
