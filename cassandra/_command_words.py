@@ -33,7 +33,7 @@ _WORD = re.compile(
     r"""|(?<![\w.-])(?P<name>[a-z][a-z_]*[a-z])\b"""
     r"""(?:(?P<sign>=)(?P<value>\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|'[^']*'|"[^"]*"|\.\.\.|[\w.+-]*\w)?)?"""
 )
-# What follows a parameter at the beginning of a message.
+# A word that follows the parameter at the beginning of a message.
 _VERB = re.compile(r" (?:must|is|are|has|have|cannot|names|of|and)\b")
 
 

@@ -673,7 +673,7 @@ def advise_on_pairs(cls: type) -> None:
     setattr(cls, "__getattr__", refuse)  # noqa: B010
 
 
-# Of the cluster of cassandra.aio.
+# Advice for attributes that a cluster of cassandra.aio does not have.
 ASYNC_CLUSTER: dict[str, str] = {
     **_same(
         "write await cluster.shutdown(), or use an `async with` block",

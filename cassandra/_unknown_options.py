@@ -28,7 +28,7 @@ _OF_STATEMENTS = (
     "routing_key",
     "serial_consistency_level",
 )
-# Those of these settings that an execution profile has, too.
+# The settings above that an execution profile has, too.
 _OF_PROFILES = frozenset(("consistency_level", "retry_policy", "serial_consistency_level"))
 
 # The option of this driver for each name that other libraries, or other calls of this driver, use

@@ -52,9 +52,10 @@ copybutton_prompt_is_regexp = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
-# What asyncio says of its protocols' methods is not ours, and refers to its own documentation.
+# The docstrings of asyncio's protocol classes refer to asyncio's documentation, so do not show them
+# for our subclasses.
 autodoc_inherit_docstrings = False
-# Some names are public in two modules, as in today's drivers; a reference may go to either.
+# Some names are public in two modules, as in cassandra-driver; a reference may go to either.
 suppress_warnings = ["ref.python"]
 # One parameter a line: some constructors have more than fifty.
 maximum_signature_line_length = 88
@@ -68,65 +69,76 @@ def skips(app: object, what: object, name: str, value: object, skip: bool, optio
 def add_attributes(
     app: object, what: str, name: str, value: object, options: object, lines: list[str]
 ) -> None:
-    """Add the attributes of a class that names another module than the one that it stands in.
+    """Add the attributes of a class whose `__module__` is not the module that defines it.
 
-    Autodoc looks for their texts in the module that the class names.
+    Autodoc looks for their docstrings in `__module__`, and finds none there.
     """
     if what != "class" or not isinstance(value, type):
         return
     # Compiled modules have no source to look at.
-    modules = [one for one in sys.modules if re.match(r"cassandra\.(?!_accel)", one)]
+    modules = [name for name in sys.modules if re.match(r"cassandra\.(?!_accel)", name)]
     for module in modules:
         if module == value.__module__ or vars(sys.modules[module]).get(value.__name__) is not value:
             continue
-        found = ModuleAnalyzer.for_module(module).find_attr_docs()
-        for (owner, attribute), texts in found.items():
-            # Those of a package that only hands the class on have no owner.
+        docstrings = ModuleAnalyzer.for_module(module).find_attr_docs()
+        for (owner, attribute), texts in docstrings.items():
+            # In a package that only re-exports the class, the attributes have no owner.
             if owner == value.__name__ and not attribute.startswith("_"):
-                known = getattr(value, attribute, None)
-                shown = [f"   :value: {known!r}"] if isinstance(known, (bool, int, str)) else []
-                head = ["", f".. py:attribute:: {attribute}", *shown, ""]
+                default = getattr(value, attribute, None)
+                is_short = isinstance(default, (bool, int, str))
+                options_of_entry = [f"   :value: {default!r}"] if is_short else []
+                head = ["", f".. py:attribute:: {attribute}", *options_of_entry, ""]
                 lines += [*head, *(f"   {text}" for text in texts)]
 
 
 def show_public_bases(
     app: object, name: str, value: object, options: object, bases: list[type]
 ) -> None:
-    """Show the next public base in the place of one that is not public."""
-    for at, base in enumerate(bases):
+    """Replace each private base class by its next public base class."""
+    for position, base in enumerate(bases):
         if isinstance(base, type):
-            bases[at] = next(one for one in base.__mro__ if not one.__name__.startswith("_"))
+            bases[position] = next(
+                parent for parent in base.__mro__ if not parent.__name__.startswith("_")
+            )
 
 
 def show_defaults(
-    app: object, what: str, name: str, value: object, options: object, given: str, returned: str
+    app: object,
+    what: str,
+    name: str,
+    value: object,
+    options: object,
+    parameters: str,
+    returned: str,
 ) -> tuple[str, str] | None:
-    """Show the default of a setting that is an attribute of its class, in the place of NOT_SET."""
-    if not given:
+    """Replace NOT_SET in a signature by the default, the class attribute of that name."""
+    if not parameters:
         return None
-    # What the calls take for the error's sake alone.
-    given = re.sub(r"(, )?\*\*_unknown(: [\w.]+)?", "", given)
+    # Hide `**_unknown`: functions only have it to raise a helpful error for a misspelt option.
+    parameters = re.sub(r"(, )?\*\*_unknown(: [\w.]+)?", "", parameters)
     if what != "class":
-        return given.replace("=NOT_SET", "=..."), returned
-    if given.count("=") > MOST_SHOWN:
-        # Its settings are listed below, with their defaults: nobody reads sixty of them in a row.
-        first = given.strip("()").split(", ")[:2]
-        return f"({', '.join(one.replace('=NOT_SET', '=...') for one in first)}, **settings)", None
+        return parameters.replace("=NOT_SET", "=..."), returned
+    if parameters.count("=") > MAX_PARAMETERS:
+        # The page lists the settings with their defaults below: nobody reads sixty in a row.
+        first_two = parameters.strip("()").replace("=NOT_SET", "=...").split(", ")[:2]
+        return f"({', '.join(first_two)}, **settings)", None
 
-    def default(found: re.Match[str]) -> str:
-        known = getattr(value, found[1], ...)
-        plain = known is None or isinstance(known, (bool, int, float, str))
-        return f"{found[1]}={known!r}" if plain else f"{found[1]}=..."
+    def with_default(match: re.Match[str]) -> str:
+        default = getattr(value, match[1], ...)
+        is_short = default is None or isinstance(default, (bool, int, float, str))
+        return f"{match[1]}={default!r}" if is_short else f"{match[1]}=..."
 
-    return re.sub(r"(\w+)=NOT_SET", default, given), returned
+    return re.sub(r"(\w+)=NOT_SET", with_default, parameters), returned
 
 
-# Parameters of a class beyond which its signature is cut short.
-MOST_SHOWN = 20
+# If a class has more parameters, its signature only shows the first two.
+MAX_PARAMETERS = 20
 
 
 def without_overloads(analyze: Callable[[ModuleAnalyzer], None]) -> Callable[[Any], None]:
-    """Return a reader of sources that leaves out overloads: one signature comes before the text."""
+    """Return a replacement for `ModuleAnalyzer.analyze` that drops overloads, so that each function
+    is shown with a single signature.
+    """
 
     def analyze_alone(analyzer: ModuleAnalyzer) -> None:
         analyze(analyzer)
@@ -179,7 +191,7 @@ def members(holder: object) -> list[tuple[str, str]]:
         ]
     else:
         names = list(vars(holder)["__all__"])
-    found = {}
+    sentences = {}
     for name in names:
         static = inspect.getattr_static(holder, name, None)
         if isinstance(holder, type) and not (
@@ -190,11 +202,11 @@ def members(holder: object) -> list[tuple[str, str]]:
         if not isinstance(holder, type) and not isinstance(value, type) and not callable(value):
             continue
         text = (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ")
-        if not name.startswith("_") and name not in found and not is_plain(value) and text:
+        if not name.startswith("_") and name not in sentences and not is_plain(value) and text:
             sentence = re.split(r"(?<=[.;:])\s", text)[0].rstrip(";:")
-            # Other names of a docstring are of another place.
-            found[name] = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", sentence)
-    return sorted(found.items())
+            # Names in the sentence are relative to another page, so do not link them.
+            sentences[name] = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", sentence)
+    return sorted(sentences.items())
 
 
 def is_plain(value: object) -> bool:

@@ -184,7 +184,7 @@ def _query_of(
             _refuse_aggregates(columns, where, aggregates)
     else:
         for column in columns:
-            # Of a list we quote each name, so a server would look for a column "count(*)".
+            # We quote each name of a list, so a server would look for a column "count(*)".
             if "(" in column and column not in table.columns:
                 _refuse_aggregates(column, where, aggregates)
                 raise ValueError(

@@ -110,13 +110,13 @@ class Heartbeats:
         """
         beats = {self._spawn(_beat(connection, self._timeout)): connection
                  for connection in connections}  # fmt: skip
-        # With a timeout of a few seconds, LATE would be too large a part of it.
+        # If the timeout is only a few seconds, do not wait as long as LATE.
         _, late = await asyncio.wait(beats, timeout=min(LATE, self._timeout / 4))
         # If one is late, the host may hang: also ask its other silent connections.
         if late:
-            asked = {id(connection) for connection in connections}
+            ids = {id(connection) for connection in connections}
             for connection in self._silent_connections(host):
-                if id(connection) not in asked:
+                if id(connection) not in ids:
                     beats[self._spawn(_beat(connection, self._timeout))] = connection
             await asyncio.wait(beats)
         silent = [connection for beat, connection in beats.items() if not beat.result()]

@@ -38,8 +38,8 @@ _BASE: dict[str, Any] = {
     "file_cache_size": "32MiB",
     "networking_cache_size": "16MiB",
     "concurrent_reads": 8,
-    # Not more than the number of processors, because a vector index only allows one more concurrent
-    # writer than there are processors. Further writes fail.
+    # At most one per processor: a vector index allows one more concurrent writer than there are
+    # processors, and further writes fail.
     "concurrent_writes": min(8, os.cpu_count() or 2),
     "concurrent_counter_writes": 4,
     "concurrent_compactors": 1,

@@ -20,7 +20,8 @@ QUERY = "SELECT k FROM t"
 INSERT = "INSERT INTO t (k) VALUES (?)"
 K = [("k", "int")]
 ONE_ROW = rows(K, [(1,)])
-# Who makes a request. Observers must see the value of the caller, in whichever thread they run.
+# The name of the code that executes a request. An observer must see this value, in whichever thread
+# it runs.
 caller: ContextVar[str] = ContextVar("caller", default="nobody")
 
 

@@ -999,7 +999,7 @@ def test_corrected_rows_keep_their_place_among_rows_of_their_key(
         int.from_bytes(time, "big") - first_write_time: (int.from_bytes(id, "big"), name.decode())
         for id, name, time in values_sent(node)
     }
-    # Of each key, the greatest write time is that of its last row in the source.
+    # The row of a key that is last in the source has the greatest write time of that key.
     assert rows_by_time == {0: (1, "row 0"), 1: (1, "row 1"), 2: (2, "row 2"), 3: (2, "row 3")}
 
 

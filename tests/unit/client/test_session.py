@@ -180,7 +180,7 @@ async def test_a_replaced_default_profile_is_used(
     """The default profile may be replaced by key, or with the whole mapping of profiles."""
     async with connected(cluster_class, **settings) as (cluster, session, requests):
         manager = cluster.profile_manager
-        # Its load balancing policy is new, too, and is given the hosts.
+        # The new profile has a load balancing policy of its own, which must learn the hosts.
         manager.profiles[EXEC_PROFILE_DEFAULT] = ExecutionProfile(
             consistency_level=ConsistencyLevel.ALL
         )

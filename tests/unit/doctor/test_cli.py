@@ -73,7 +73,7 @@ def test_a_closed_port_is_one_problem_with_advice(capsys: pytest.CaptureFixture[
     assert code == 1
     assert f"PROBLEM  {address}:{port}: {address} cannot be connected to" in out
     assert "-> is the node running" in out
-    # That the cluster cannot be connected to, follows from the port: the fault is counted once.
+    # The cluster cannot be connected to because the port is closed, so only one fault is counted.
     assert "note     connect: Unable to connect" in out
     assert "because of the problem above" in out
     assert f"1 problem, {NO_FURTHER_WARNING}" in out

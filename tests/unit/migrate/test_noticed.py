@@ -163,7 +163,7 @@ def test_errors_that_a_handler_recovers_from(handler: str, names: list[str]) -> 
         ("def __init__(self, a=1, **rest): super().__init__(a, **rest)", ["b"]),
         ("def __init__(self, *, a=1, **rest): super().__init__(**rest)", ["b"]),
         ("def __init__(self, **rest): super().__init__(b=2, **rest)", ["a"]),
-        # It is not known what these pass on.
+        # We cannot know which arguments these constructors pass on.
         ("def __init__(self, a, b): super().__init__(a=a)", None),
         ("def __init__(self, **rest): rest.pop('a'); super().__init__(**rest)", None),
         ("def __init__(self, **rest): super().__init__(**rest); super().__init__(**rest)", None),

@@ -89,7 +89,7 @@ async def test_a_mapping_is_a_row_in_both_apis(node: FakeNode) -> None:
         result = cluster.connect().execute(READ)
         assert result.one() == result[0] == whole[0]
         assert result.all() == result.current_rows == whole
-        # Also of a result that the application makes itself, and of a page that it replaces.
+        # A result that the application makes, or whose page it replaces, has the same rows.
         assert ResultSet(result.response_future, whole[0]).all() == whole
         result._current_rows = whole[0]
         assert result.current_rows == whole
