@@ -25,13 +25,16 @@ Times = dict[str, list[float | None]]
 
 
 def least(results: list[dict[str, Any]]) -> Times:
-    """Return the least times of several passes of one driver."""
+    """Return the least time of each call among several passes of one driver.
+
+    :param results: for each pass, the times by case. A time is None if the driver lacks the call.
+    """
     merged: Times = dict(results[0]["cases"])
     for other in results[1:]:
         for name, times in other["cases"].items():
             merged[name] = [
-                min((time for time in pair if time is not None), default=None)
-                for pair in zip(merged[name], times, strict=True)
+                min((time for time in times_of_call if time is not None), default=None)
+                for times_of_call in zip(merged[name], times, strict=True)
             ]
     return merged
 

@@ -139,7 +139,7 @@ _COUNTERPARTS = {
 
 
 def _character(text: str) -> str:
-    r"""Return the character that an option has; \t stands for a tab, as in other tools."""
+    r"""Return the value of an option that is one character; \t stands for a tab."""
     return "\t" if text == r"\t" else text
 
 

@@ -172,7 +172,7 @@ class Load:
             return self.report
         finally:
             reader.close()
-            # Also after an error: the warning may say what the reason is.
+            # Do this after an error, too: a warning may give the reason of the error.
             reader.show_warnings()
 
     def _prepare(self, reader: Reader) -> Generator[Step, Any, _Parts]:

@@ -406,7 +406,7 @@ def _converted_scalar(type_name: str, read: Reader, value: object) -> object:
 
 
 def _advice_on(type_name: str, value: object) -> str:
-    """Return what to write for a value of JSON that its column does not take; "" without advice."""
+    """Return advice for a JSON value that does not fit its column's type; "" if there is none."""
     is_whole = isinstance(value, Decimal) and value == value.to_integral_value()
     if type_name in _INTEGERS and is_whole:
         return (

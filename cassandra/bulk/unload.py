@@ -310,7 +310,7 @@ class _Writer:
                 for row in counted_rows:
                     content = _json_row(names, row)
                     line = json.dumps(content, ensure_ascii=is_ascii) + "\n"
-                    # The values one by one are for the error about what cannot be encoded.
+                    # Pass each value, too, so that an error can name the column of the bad value.
                     lines.append(file_text.encoded(line, map(json.dumps, content.values())))
             file.writelines(lines)
             return len(rows)

@@ -133,10 +133,10 @@ class NamedTable:
 
         :param keyspace: the keyspace's name.
         """
-        full_name = keyspace + self.name
+        has_capitals = any(name != name.lower() for name in (keyspace, self.name))
         quoted = f"{protect_name(keyspace)}.{protect_name(self.name)}"
         needs_no_quotes = _UNQUOTED.fullmatch(keyspace) and _UNQUOTED.fullmatch(self.name)
-        if full_name == full_name.lower() or not needs_no_quotes or self._exists_in(keyspace):
+        if not has_capitals or not needs_no_quotes or self._exists_in(keyspace):
             return quoted
         # The name has capitals, and no table has exactly this name. So leave out the quotes, as
         # cassandra-driver does: the server then changes the name to lower case.

@@ -132,8 +132,10 @@ def _resolve(node: _Node) -> type[_CassandraType]:
     if issubclass(base, VectorType):
         if len(parameters) != 2:
             raise ValueError("VectorType takes 2 parameters")
-        # The parser has made a node of the dimension; take its name.
-        return base.apply_parameters([_resolve(parameters[0][1]), parameters[1][1][0]])
+        (_, element_node), (_, dimension_node) = parameters
+        # The parser makes a node of the dimension, too: its name is the number.
+        dimension, _ = dimension_node
+        return base.apply_parameters([_resolve(element_node), dimension])
     subtypes = [_resolve(child) for _, child in parameters]
     fields = [field for field, _ in parameters]
     has_field_names = any(field is not None for field in fields)

@@ -530,7 +530,7 @@ def coding(context, name):
 
 def decoding(context, name):
     """Deserialize bytes that are wrong for most types."""
-    kind = cqltypes.lookup_casstype(name)
+    cql_type = cqltypes.lookup_casstype(name)
     for data in (
         None,
         b"",
@@ -545,7 +545,7 @@ def decoding(context, name):
         b"\xff\xff\xff\xff",
         b"\0\0\0\0",
     ):
-        context.record_call(f"{data!r}", kind.from_binary, data, 4)
+        context.record_call(f"{data!r}", cql_type.from_binary, data, 4)
 
 
 def packing(context):

@@ -194,7 +194,7 @@ def test_a_session_that_was_used_notices_another_loop(node: FakeNode) -> None:
             session.execute(insert, (1,))
         with pytest.raises(RuntimeError, match="belongs to another event loop"):
             asyncio.run(execute())
-        # A second run of the right loop has a new record.
+        # When the right loop runs a second time, asyncio's record of it is another object.
         loop.run_until_complete(execute())
     finally:
         loop.run_until_complete(cluster.shutdown())

@@ -231,7 +231,7 @@ def test_rows_can_be_taken_from_and_appended_to_a_block(implementation: Implemen
 
 
 def test_positions_of_keys_are_checked(implementation: Implementation) -> None:
-    """A position in `Keys` must be that of one of the three values of a row."""
+    """Each position in `Keys` must be the index of a value: 0, 1 or 2 for rows of three values."""
     rows = block_of(implementation, [(1, 2, 3)])
     for keys in (
         Keys(partition=(3,), clustering=()),

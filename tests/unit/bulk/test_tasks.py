@@ -18,14 +18,15 @@ __all__ = ["nodes"]
 
 
 def test_pickled_tasks_return_each_row_once(nodes: FakeCluster) -> None:
-    """Another process, which gets the tasks as bytes, reads all rows, and may repeat a task."""
+    """Tasks can be pickled for other processes. Together they return each row once, and a task that
+    is repeated returns the same rows again.
+    """
     nodes.prime(QUERY, Table(no_fault))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         tasks = pickle.loads(pickle.dumps(scan_tasks(session, "a.t0", splits=12, page_size=30)))
     assert len(tasks) == 12
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         task_rows = [tuple(row) for task in tasks for row in task.rows(session)]
-        # If a task is retried, it reads the same rows again.
         assert list(tasks[3].rows(session)) == list(tasks[3].rows(session))
         pytest.importorskip("pyarrow")
         batches = [batch for task in tasks for batch in task.arrow_batches(session)]

@@ -765,7 +765,7 @@ class Gate:
 def responder(**body: Any) -> Any:
     """Return a responder in flight whose request depends on the connection's keyspace.
 
-    :param body: attributes of the request body that differ from this.
+    :param body: attributes of the request body, in place of the defaults below.
     """
     settings = {"depends": True, "is_use": False, "names_keyspace": False, **body}
     return SimpleNamespace(request=SimpleNamespace(request_body=SimpleNamespace(**settings)))

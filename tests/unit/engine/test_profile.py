@@ -51,7 +51,7 @@ class PolicyWithDistance(RoundRobinPolicy):
 
 
 def test_a_timeout_in_milliseconds_is_warned_of() -> None:
-    """A time-out of hours was probably meant in milliseconds, so there is a warning."""
+    """A timeout of hours was probably meant in milliseconds, so there is a warning."""
     with pytest.warns(RuntimeWarning, match="request_timeout=10000 is in seconds, more than 2 h"):
         assert ExecutionProfile(request_timeout=10_000).request_timeout == 10_000
 

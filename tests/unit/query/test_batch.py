@@ -337,7 +337,7 @@ class TestPayload:
 
     def test_a_request_counts_the_partitions_of_its_batch(self) -> None:
         """A request counts the partitions of its batch. If a statement has no routing key, the
-        number is unknown, which is 0.
+        count is unknown, and reported as 0.
         """
         batch = BatchStatement().add_many(prepared(), [(1, "a"), (1, "b")])
         assert partitions_of(self.request_body(batch)) == 1

@@ -241,7 +241,7 @@ def twos_complement(number: int) -> bytes:
 
 @pytest.mark.parametrize("bits", [7, 8, 62, 63, 64, 71, 72, 119, 120, 127, 128, 150, 511, 512])
 def test_varints_at_the_edges_of_their_sizes(implementation: Implementation, bits: int) -> None:
-    """Integers and decimals around each size are encoded in two's complement."""
+    """Numbers close to a power of two, where the encoding becomes a byte longer."""
     varint = t.IntegerType.build_codec(implementation.codecs)
     decimals = t.DecimalType.build_codec(implementation.codecs)
     for number in (1 << bits, (1 << bits) - 1, -(1 << bits), -(1 << bits) - 1):

@@ -461,7 +461,7 @@ async def test_index_targets_of_scylladb_become_cql() -> None:
         "C3": "map<text, int>",
         'C"4': "int",
     }
-    # For each target of an index in the system table: the target in its CQL.
+    # Maps the target of an index, as system_schema.indexes has it, to the target in CREATE INDEX.
     targets = {
         '{"pk":["id","C3"],"ck":["C\\"4"]}': '(id, "C3"), "C""4"',
         "c1": "full(c1)",

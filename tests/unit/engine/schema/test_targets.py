@@ -82,7 +82,7 @@ def test_the_number_of_pending_targets_is_bounded() -> None:
 
 
 def test_targets_that_were_read_are_discarded() -> None:
-    """`discard` removes a target that was read meanwhile. Discarding an unknown target does
+    """`discard` removes a target that needs no reading any more. Discarding an unknown target does
     nothing.
     """
     pending = PendingTargets()
