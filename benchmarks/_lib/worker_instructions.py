@@ -31,7 +31,7 @@ def _use_python_twin(pair: str) -> None:
         # When the package was imported, the class got the compiled method: replace it.
         from cassandra.query.prepared import PreparedStatement
 
-        PreparedStatement.bind = module.bind
+        PreparedStatement.bind = module.bind  # type: ignore[method-assign]
 
 
 for pair in filter(None, os.environ.get("TURBOCQL_BENCH_WITHOUT", "").split(",")):

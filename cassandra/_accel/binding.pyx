@@ -14,13 +14,15 @@ from cassandra._accel.fields cimport (
 
 # This comes before the imports, because modules of `cassandra.query` import this function, even if
 # this module is the first that a process imports.
-def bind(prepared, values):
+def bind(prepared, values, *_extra):
     """Return a `BoundStatement` of the prepared statement; see `BoundStatement.bind`.
 
     :param values: a sequence by position, a mapping by column name, or an object by its attributes.
-    :raises TypeError: if a value does not fit its column's type.
+    :raises TypeError: if a value does not fit its column's type, or values are separate arguments.
     :raises ValueError: if there are too many values, unknown names, or a value out of range.
     """
+    if _extra:
+        _refuse_arguments(prepared, (values, *_extra))
     cdef PreparedBase fields = None  # set if the fields of both statements can be used directly
     if _bound_has_fields and has_fields(_kind, prepared):
         fields = <PreparedBase> prepared
@@ -92,6 +94,8 @@ cdef inline int _copy(PyObject** to, PyObject** field, prepared, str name) excep
 
 from cassandra.query.bound import BoundStatement as _BoundStatementClass
 from cassandra.query.bound import name_statement as _name_statement
+from cassandra.query.bound import refuse_arguments as _refuse_arguments
+
 from cassandra.query.settings import SETTINGS as _statement_settings
 
 cdef extern from "objects.h":

@@ -30,6 +30,8 @@ _ABSENT = object()
 # The markers of the statements for which we have logged a warning about unknown names. If there are
 # too many, all are forgotten: a repeated warning is better than a set that grows for ever.
 _warned: Bounded[tuple[str, ...], bool] = Bounded(1000, 1 << 20)
+# The longest value, in characters, that the advice for a single value repeats.
+_MAX_SHOWN = 60
 
 log = logging.getLogger("cassandra.query")
 
@@ -117,7 +119,7 @@ def values_of(
     if isinstance(row, (str, bytes, bytearray)):
         if is_lone_text(row, len(names)):
             return (row,)
-        _refuse(row)
+        _refuse(row, names)
     fields = declared_fields(cls)
     if fields is not None:
         values = _values_of_fields(row, fields, names)
@@ -137,12 +139,12 @@ def values_of(
         if all(value is _ABSENT for value in values):
             if isinstance(row, Iterable):
                 return _values_in_order(row)
-            _refuse(row, f"; it has none of the attributes {', '.join(names)}")
+            _refuse(row, names, f"; it has none of the attributes {', '.join(names)}")
         values = [UNSET_VALUE if value is _ABSENT else value for value in values]
     elif isinstance(row, Iterable):
         return _values_in_order(row)
     else:
-        _refuse(row)
+        _refuse(row, names)
     # A missing value may be an error: see `refuse_missing`. A misspelt key of the mapping is a
     # likely cause, so log a warning first.
     for index, value in enumerate(values):
@@ -292,9 +294,12 @@ def note_misspelt_key(error: Exception, row: object, names: Sequence[str]) -> No
             error.args = (message + _misspelt_note(name, row, names), *error.args[1:])
 
 
-def _refuse(row: object, why: str = "") -> NoReturn:
+def _refuse(row: object, names: Sequence[str], why: str = "") -> NoReturn:
     if hasattr(row, "prepared_statement"):
         why = ": a bound statement has its values already, write session.execute(bound)"
+    elif not why and len(names) == 1:
+        value = repr(row)
+        why = f"; write ({value if len(value) <= _MAX_SHOWN else 'value'},)"
     raise TypeError(
         f"values are {row!r} ({type(row).__name__}); they have to be a sequence, "
         f"one for each bind marker, (value,) for a single one, a mapping or an object{why}"

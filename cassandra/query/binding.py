@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cassandra.query.bound import BoundStatement, name_statement
+from cassandra.query.bound import BoundStatement, name_statement, refuse_arguments
 
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from cassandra.query.prepared import PreparedStatement
 
 __all__ = ["bind"]
@@ -18,14 +20,16 @@ __all__ = ["bind"]
 _new = object.__new__
 
 
-def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
+def bind(prepared: PreparedStatement, values: Any, *_extra: NoReturn) -> BoundStatement:
     """Return a `BoundStatement` of the prepared statement; see `BoundStatement.bind`.
 
     :param values: a sequence by position, a mapping by column name, or an object by its attributes.
-    :raises TypeError: if a value does not fit its column's type.
+    :raises TypeError: if a value does not fit its column's type, or values are separate arguments.
     :raises ValueError: if there are too many values, a value is out of range, or an object has
         fields without a bind marker.
     """
+    if _extra:
+        refuse_arguments(prepared, (values, *_extra))
     bound = _new(BoundStatement)
     bound.prepared_statement = prepared
     bound.block = None

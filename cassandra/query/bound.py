@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import many_rows_advice
@@ -16,6 +16,8 @@ from cassandra.query.statement import FETCH_SIZE_UNSET, RoutingKey, Statement, q
 from cassandra.sentinels import UNSET_VALUE
 
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from cassandra import bases
     from cassandra.policies.retry import RetryPolicy
     from cassandra.protocol import records
@@ -208,6 +210,29 @@ def _read_back(value: Any, cql_type: Any) -> object:
         return cql_type.codec().decode_nullable(value)
     except Exception:  # raised by a type that the application has defined: a repr must not fail
         return value
+
+
+def refuse_arguments(prepared: PreparedStatement, arguments: Sequence[Any]) -> NoReturn:
+    """Raise TypeError for a call of `PreparedStatement.bind` with several arguments.
+
+    :param arguments: all positional arguments.
+    :raises TypeError: always.
+    """
+    names = [column.name for column in prepared.column_metadata]
+    if all(isinstance(argument, (tuple, list, Mapping)) for argument in arguments):
+        advice = "it binds one row; for many rows, write " + many_rows_advice(
+            "batch.add_many(prepared, rows)"
+        )
+    else:
+        values = ", ".join(names)
+        advice = (
+            "it takes the values of all markers together, as one sequence or mapping: write "
+            f"bind(({values}{',' * (len(names) == 1)}))"
+        )
+    raise TypeError(
+        f"bind() takes one argument, and {len(arguments)} were given: {advice} "
+        f"(in {query_head(prepared.query_string)})"
+    )
 
 
 def name_statement(error: BaseException, query: str) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cassandra.protocol.bind import BindPlan
     from cassandra.protocol.column_specs import ColumnMetadata
     from cassandra.protocol.encrypted import Encryption
-    from cassandra.query import binding
+    from cassandra.query.bound import BoundStatement
 else:
     from cassandra._impl import bases, bind as bind_plans, binding
 
@@ -278,7 +278,11 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             converting(metadata, converters) if isinstance(metadata, ResultMetadata) else metadata
         )
 
-    bind = binding.bind  # compiled if possible, since most requests begin with it
+    if TYPE_CHECKING:
+        # The function also takes further arguments, only to raise an error with advice.
+        def bind(self, values: Any) -> BoundStatement: ...
+    else:
+        bind = binding.bind  # compiled if possible, since most requests begin with it
 
     def is_lwt(self) -> bool:
         """Return True if this is a lightweight transaction.

@@ -352,3 +352,32 @@ def test_values_that_cannot_be_bound_leave_values_and_routing_key() -> None:
         bound.bind(("x",))
     assert bound.routing_key == b"\0\0\0\x07"
     assert bound.values[0] == b"\0\0\0\x07"
+
+
+# -- values that are not passed as one sequence ----------------------------------------------------
+
+
+def test_values_as_separate_arguments() -> None:
+    statement: Any = prepared()
+    with pytest.raises(TypeError, match=r"write bind\(\(id, name, marks\)\) \(in 'INSERT"):
+        statement.bind(1, "a", [2])
+    # Two rows in place of one.
+    with pytest.raises(TypeError, match=r"binds one row; .* batch\.add_many\(prepared, rows\)"):
+        statement.bind((1, "a"), (2, "b"))
+
+
+def test_separate_arguments_for_a_single_marker() -> None:
+    statement: Any = statement_of(name=UTF8Type)
+    with pytest.raises(TypeError, match=r"write bind\(\(name,\)\)"):
+        statement.bind("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"), [("abc", r"\('abc',\)"), (b"abc", r"\(b'abc',\)"), (5, r"\(5,\)")]
+)
+def test_the_value_of_a_single_marker_alone(value: object, advice: str) -> None:
+    with pytest.raises(TypeError, match=f"; write {advice} "):
+        statement_of(name=UTF8Type).bind(value)
+    # The advice does not repeat a long value.
+    with pytest.raises(TypeError, match=r"; write \(value,\) "):
+        statement_of(name=UTF8Type).bind(str(value) * 70)
