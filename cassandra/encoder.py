@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cassandra._lazy import lazy_names
 from cassandra.cqltypes.coerce import blob_bytes, duration_parts, refuse_zone, uuid_bytes
 from cassandra.cqltypes.missing import is_missing_type
+from cassandra.cqltypes.moments import NANOS_OF_DAY, is_whole_days, nanos_since_1970
 from cassandra.util.daterange import DateRange
 from cassandra.util.geometry import LineString, Point, Polygon
 from cassandra.util.orderedmap import OrderedMap, OrderedMapSerializedKey
@@ -34,6 +35,7 @@ from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_date
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+    from typing import NoReturn
 
 __all__ = ["Encoder", "ValueSequence", "cql_quote"]
 
@@ -55,6 +57,14 @@ def cql_quote(term: object) -> str:
 def _digits(number: Any) -> str:
     """Return the digits of an integer, even if its class is a subclass of int."""
     return int.__repr__(index(number))
+
+
+# The methods for classes of NumPy, by the names of these classes.
+_METHODS_FOR_NUMPY = {
+    "ndarray": "_cql_encode_array",
+    "datetime64": "_cql_encode_moment",
+    "timedelta64": "_refuse_interval",
+}
 
 
 class ValueSequence(list[T]):
@@ -130,8 +140,11 @@ class Encoder:
                 return mapping[parent]
             if parent.__module__ == "ipaddress":
                 return self.cql_encode_ipaddress
-            if parent.__module__ == "numpy" and parent.__name__ == "ndarray":
-                return self._cql_encode_array
+            if parent.__module__ == "numpy" and parent.__name__ in _METHODS_FOR_NUMPY:
+                named: Callable[[Any], str] = getattr(self, _METHODS_FOR_NUMPY[parent.__name__])
+                return named
+            if parent is datetime.timedelta:
+                return self._refuse_interval
         # Encode other containers item by item: str() of the whole container would be Python syntax.
         if issubclass(cls, Mapping):
             return self.cql_encode_map_collection
@@ -307,7 +320,29 @@ class Encoder:
         return f"'{cls(argument).compressed}'"
 
     def _cql_encode_array(self, val: Any) -> str:
-        return self.cql_encode_all_types(val.tolist())
+        # `tolist` of moments in nanoseconds returns integers, which servers take for milliseconds.
+        is_of_moments = getattr(getattr(val, "dtype", None), "kind", "") in ("M", "m")
+        return self.cql_encode_all_types(list(val) if is_of_moments else val.tolist())
+
+    def _cql_encode_moment(self, val: Any) -> str:
+        """Return the literal of a `numpy.datetime64`: a day, or the milliseconds since 1970."""
+        nanos = nanos_since_1970(val)
+        if nanos is None:
+            raise TypeError(f"{val!r} has no literal in CQL: write None for a missing value")
+        if is_whole_days(val):
+            # Both date and timestamp columns accept this literal.
+            return self.cql_encode_date(Date(nanos // NANOS_OF_DAY).date())
+        return _digits(nanos // 1_000_000)
+
+    def _refuse_interval(self, val: Any) -> NoReturn:
+        """Raise TypeError for a timedelta, of which CQL has no literal."""
+        advice = (
+            "None for a missing value"
+            if str(val) == "NaT"
+            else "cassandra.util.Duration(months, days, nanoseconds) for a duration column, or a "
+            "datetime.time for a time column"
+        )
+        raise TypeError(f"{val!r} has no literal in CQL: write {advice}")
 
     def cql_encode_sequence(self, val: Iterable[Any]) -> str:
         """Return ``(a, b)``, for ``IN``.

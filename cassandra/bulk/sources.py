@@ -126,7 +126,7 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
         self, types: Mapping[str, tuple[str, Any]], lost_times: LostTimes | None
     ) -> None:
         """Convert NumPy's datetime64 and timedelta64 to values for columns of these types when rows
-        are iterated over: codecs do not take NumPy's scalars.
+        are iterated over. Codecs accept NumPy's scalars as well, but more slowly.
 
         :param types: for each field that is written, its column and CQL type.
         :param lost_times: warns of times of day that a date column would lose; None warns of none.

@@ -39,6 +39,7 @@ from cassandra.cqltypes.failures import (
     refuse_value,
 )
 from cassandra.cqltypes.missing import is_missing, is_partly_masked
+from cassandra.cqltypes.moments import NANOS_OF_DAY, months_and_nanos, nanos_since_1970
 from cassandra.errors import DecodeError
 from cassandra.util.temporal import (
     Date,
@@ -246,8 +247,8 @@ def _timestamp_of_text(text: str) -> int:
 def timestamp_millis(value: object) -> int:
     """Return the milliseconds since 1970 of a timestamp.
 
-    :param value: a datetime (in UTC if it is naive), a date, a `Date`, a number of milliseconds, or
-        a string.
+    :param value: a datetime (in UTC if it is naive), a date, a `Date`, a number of milliseconds, a
+        string, or a `numpy.datetime64`.
     """
     # Check datetime before date, its base class. pandas' NaT is also a datetime, but stands for a
     # missing value, so refuse it.
@@ -271,9 +272,13 @@ def timestamp_millis(value: object) -> int:
             refuse_value(value, "is not a number of milliseconds")
         _warn_of_unit(millis)
     else:
-        millis = member_or_refuse(
-            timestamp_millis, value, "a datetime, a date or a number of milliseconds"
-        )
+        nanos = nanos_since_1970(value)
+        if nanos is not None:
+            millis = nanos // 1_000_000
+        else:
+            millis = member_or_refuse(
+                timestamp_millis, value, "a datetime, a date or a number of milliseconds"
+            )
     if not _INT64_MIN <= millis <= _INT64_MAX:
         refuse_value(value, f"is out of the range of timestamp ({_INT64_MIN} to {_INT64_MAX} ms)")
     return millis
@@ -346,7 +351,8 @@ _DAYS_OF_2000, _DAYS_OF_2100 = 10_957, 47_482
 def date_number(value: object) -> int:
     """Return the unsigned 32-bit number that encodes a date.
 
-    :param value: a `Date`, date, datetime or string; or an int, which is already that number.
+    :param value: a `Date`, date, datetime, string or `numpy.datetime64`; or an int, which is
+        already that number.
     """
     if isinstance(value, Date):
         number = operator.index(value.days_from_epoch) + DATE_OFFSET
@@ -366,15 +372,22 @@ def date_number(value: object) -> int:
         if number <= _LAST_OF_CALENDAR:
             _warn_of_day(number)
     else:
-        # Only an enum member can still be valid: convert its value. Anything else is an error.
-        number = member_or_refuse(date_number, value, "a date")
+        nanos = nanos_since_1970(value)
+        if nanos is not None:
+            number = nanos // NANOS_OF_DAY + DATE_OFFSET
+        else:
+            # Only an enum member can still be valid: convert its value. Anything else is an error.
+            number = member_or_refuse(date_number, value, "a date")
     if not 0 <= number <= 0xFFFFFFFF:
         refuse_value(value, "is out of the range of date (2**31 days before and after 1970-01-01)")
     return number
 
 
 def time_nanos(value: object) -> int:
-    """Return the nanoseconds since midnight of a time: a `Time`, `datetime.time`, str or int."""
+    """Return the nanoseconds since midnight of a time.
+
+    :param value: a `Time`, `datetime.time`, str or int, or a `numpy.timedelta64` since midnight.
+    """
     if isinstance(value, Time):
         nanos = operator.index(value.nanosecond_time)
     elif isinstance(value, (datetime.time, str)):
@@ -385,18 +398,25 @@ def time_nanos(value: object) -> int:
     elif hasattr(type(value), "__index__"):
         nanos = _index(value)
     else:
-        nanos = member_or_refuse(time_nanos, value, "a time of day")
+        interval = months_and_nanos(value)
+        if interval is None or interval[0]:
+            nanos = member_or_refuse(time_nanos, value, "a time of day")
+        else:
+            nanos = interval[1]
     if not 0 <= nanos < Time.DAY:
         refuse_value(value, f"is out of the range of time (0 to {Time.DAY - 1} ns)")
     return nanos
 
 
 def duration_parts(value: object) -> tuple[int, int, int]:
-    """Return (months, days, nanoseconds) of a `Duration`.
+    """Return (months, days, nanoseconds) of a `Duration` or a `numpy.timedelta64`.
 
     Raises an error if they do not fit int32, int32 and int64, or if some are positive and others
     negative.
     """
+    interval = months_and_nanos(value)
+    if interval is not None:
+        value = Duration(interval[0], 0, interval[1])
     if not isinstance(value, Duration):
         # Only an enum member can still be valid: convert its value. Anything else is an error.
         return member_or_refuse(duration_parts, value, "a cassandra.util.Duration")

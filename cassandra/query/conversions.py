@@ -41,13 +41,9 @@ _EXPRESSIONS = (
     (r"\(complex\d*\) is not a (?:real )?number", "value.real, or store both parts"),
     (r"\(float(?:16|32)\) is not a decimal", "Decimal(str(value))"),
     (r"\(Period\) is not ", "value.to_timestamp()"),
-    (r"\(datetime64\) is not a datetime", "value.astype('datetime64[us]').item()"),
-    (r"\(datetime64\) is not a date", "value.astype('datetime64[D]').item()"),
-    (r"\(timedelta64\) is not a time ", "value.astype('timedelta64[ns]').astype('int64')"),
-    (
-        r"\(timedelta64\) is not a cassandra.util.Duration",
-        "Duration(0, 0, int(value.astype('timedelta64[ns]').astype('int64')))",
-    ),
+    (r"'NaT'.*\((?:datetime|timedelta)64\) is not ", "None for a missing value"),
+    (r"\(datetime64\) is not a time ", "value.astype('datetime64[us]').item().time()"),
+    (r"\(datetime64\) is not text ", "str(value)"),
     (
         r"\(Timedelta\) is not a cassandra.util.Duration",
         "Duration(0, value.days, value.seconds * 10**9 + value.microseconds * 1000 + "
