@@ -26,7 +26,7 @@ from cassandra.errors import DriverException, NoHostAvailable
 from cassandra.testing.fake import FakeCluster, rows
 
 from .astra import Astra
-from .certificates import DAY, Authority
+from .certificates import Authority
 from .conftest import READ, Use
 
 
@@ -132,59 +132,13 @@ async def test_find_again_asks_the_service_again(
 # -- errors ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("cloud", "error", "message"),
-    [
-        ("bundle.zip", TypeError, "must be a mapping, but is of type str"),
-        ({}, ValueError, "needs 'secure_connect_bundle'"),
-        ({"secure_connect_bundel": "x"}, ValueError, "no setting 'secure_connect_bundel'"),
-        ({"secure_connect_bundle": "/nowhere.zip"}, OSError, r"/nowhere\.zip"),
-        ({"secure_connect_bundle": __file__}, ValueError, r"test_astra\.py is not a zip file"),
-        (
-            {"secure_connect_bundle": "x", "connect_timeout": 0},
-            ValueError,
-            "must be seconds above 0, but is 0",
-        ),
-        (
-            {"secure_connect_bundle": "x", "connect_timeout": float("nan")},
-            ValueError,
-            "must be seconds above 0, but is nan",
-        ),
-        (
-            {"secure_connect_bundle": "x", "connect_timeout": 1e300},
-            ValueError,
-            r"must be seconds above 0, but is 1e\+300",
-        ),
-        ({"secure_connect_bundle": 5}, TypeError, "a path or a binary file, but is of type int"),
-        ({"secure_connect_bundle": b"x"}, TypeError, "a path or a binary file, but is of type byt"),
-    ],
-)
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
-def test_wrong_cloud_settings_are_refused(
-    cluster_class: Any, cloud: Any, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        cluster_class(cloud=cloud)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"config_json": None}, r"it has no file config\.json"),
-        ({"config_json": "{}"}, "does not have host and port"),
-        ({"config_json": "not json"}, "not as expected"),
-        ({"key": None}, "it has no file key"),
-        ({"ca_crt": "nonsense"}, "its certificates cannot be loaded"),
-        ({"key": "nonsense"}, "its certificates cannot be loaded"),
-        ({"ca_crt": "x" * (2 << 20)}, "2097152 bytes"),
-    ],
-)
-def test_an_incomplete_or_damaged_bundle_is_refused(
-    astra: Astra, tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
-    bundle = astra.bundle(tmp_path / "mine.zip", **changes)
-    with pytest.raises(ValueError, match=rf"mine\.zip cannot be used: .*{message}"):
-        aio.Cluster(cloud={"secure_connect_bundle": bundle})
+def test_a_wrong_setting_or_bundle_is_an_error_of_the_constructor(cluster_class: Any) -> None:
+    """`tests/unit/client/test_cloud.py` has all mistakes of settings and of bundles."""
+    with pytest.raises(ValueError, match="no setting 'secure_connect_bundel'"):
+        cluster_class(cloud={"secure_connect_bundel": "x"})
+    with pytest.raises(ValueError, match=r"test_astra\.py is not a zip file"):
+        cluster_class(cloud={"secure_connect_bundle": __file__})
 
 
 def test_a_file_larger_than_the_directory_says_is_refused(tmp_path: Path) -> None:
@@ -226,88 +180,14 @@ def test_a_bundle_with_offsets_outside_of_the_file_is_refused(
     assert "is damaged" in refusal or "is not a zip file" in refusal
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_bundle_with_another_compression_is_refused(tmp_path: Path, method: int) -> None:
-    path = tmp_path / "odd.zip"
-    with zipfile.ZipFile(path, "w", method) as out:
-        out.writestr("config.json", "{}")
-    with pytest.raises(
-        ValueError, match=r"odd\.zip cannot be used: .*compressed in an unusual way"
-    ):
-        aio.Cluster(cloud={"secure_connect_bundle": str(path)})
-
-
-def test_a_bundle_whose_key_needs_a_password_is_refused(
-    astra: Astra, authority: Authority, tmp_path: Path
-) -> None:
-    serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
-    _, key_path = authority.issue("client")
-    key = serialization.load_pem_private_key(Path(key_path).read_bytes(), password=None)
-    encrypted_key = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.BestAvailableEncryption(b"secret"),
-    )
-    bundle = astra.bundle(tmp_path / "locked.zip", key=encrypted_key.decode())
-    with pytest.raises(ValueError, match="its key wants a password"):
-        aio.Cluster(cloud={"secure_connect_bundle": bundle})
-
-
-def test_a_bundle_with_an_expired_certificate_is_refused(
-    astra: Astra, authority: Authority, tmp_path: Path
-) -> None:
-    certificate, key = authority.issue("client", begins=-9 * DAY, ends=-DAY)
-    bundle = astra.bundle(
-        tmp_path / "old.zip", cert=Path(certificate).read_text(), key=Path(key).read_text()
-    )
-    with pytest.raises(ValueError, match=r"its certificate expired on .*download the bundle again"):
-        Cluster(cloud={"secure_connect_bundle": bundle})
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ((500, b"out of tea"), "it answers 500"),
-        ((200, b"not json"), "could not be asked"),
-        ((200, b"{}"), "does not say where the nodes are: KeyError"),
-        ((200, b"[" * 100_000), "could not be asked"),
-        ((200, b" " * (2 << 20)), "has more than 1048576 bytes"),
-        (
-            (
-                200,
-                b'{"contact_info": {"contact_points": [' + b'"x",' * 1000 + b'"x"], '
-                b'"sni_proxy_address": "a:1"}}',
-            ),
-            "names 1001 nodes, more than 1000",
-        ),
-        ((200, b"[]"), "does not say where the nodes are: TypeError"),
-        (
-            (200, b'{"contact_info": {"contact_points": [], "sni_proxy_address": "a:1"}}'),
-            "names no nodes",
-        ),
-        (
-            (200, b'{"contact_info": {"contact_points": ["x"], "sni_proxy_address": "a"}}'),
-            "could not be asked: the proxy's address is 'a'",
-        ),
-        (
-            (200, b'{"contact_info": {"contact_points": ["x"], "sni_proxy_address": "a:99999"}}'),
-            "could not be asked: the proxy's address is 'a:99999'",
-        ),
-        (
-            (200, b'{"contact_info": {"contact_points": [".x"], "sni_proxy_address": "a:1"}}'),
-            "could not be asked: a node's id is '.x'",
-        ),
-        (
-            (200, b'{"contact_info": {"contact_points": "abc", "sni_proxy_address": "a:1"}}'),
-            "does not say where the nodes are: TypeError",
-        ),
-    ],
-)
 def test_an_invalid_answer_of_the_service_is_an_error(
-    connect_and_read: Use, astra: Astra, bundle: str, answer: tuple[int, bytes], message: str
+    connect_and_read: Use, astra: Astra, bundle: str
 ) -> None:
-    astra.answer = answer
-    with pytest.raises(DriverException, match=rf"metadata service at 127\.0\.0\.1:\d+.*{message}"):
+    """`tests/unit/client/test_cloud.py` has all invalid answers."""
+    astra.answer = (500, b"out of tea")
+    with pytest.raises(
+        DriverException, match=r"metadata service at 127\.0\.0\.1:\d+.* it answers 500"
+    ):
         connect_and_read(cloud={"secure_connect_bundle": bundle})
 
 
@@ -358,25 +238,6 @@ def test_one_deadline_for_a_service_that_drips(
         finally:
             is_over.set()
             thread.join()
-
-
-def test_a_service_that_refuses_connections_is_an_error(
-    connect_and_read: Use, nodes: FakeCluster, authority: Authority, tmp_path: Path
-) -> None:
-    with Astra(authority, {}) as stopped_astra:
-        bundle = stopped_astra.bundle(tmp_path / "bundle.zip")
-    with pytest.raises(DriverException, match=r"could not be asked: .*refused"):
-        connect_and_read(cloud={"secure_connect_bundle": bundle})
-
-
-def test_a_service_with_another_ca_is_an_error(
-    connect_and_read: Use, astra: Astra, tmp_path: Path
-) -> None:
-    other_authority = Authority(tmp_path, "other")
-    other_ca = Path(other_authority.path).read_text()
-    bundle = astra.bundle(tmp_path / "bundle.zip", ca_crt=other_ca)
-    with pytest.raises(DriverException, match=r"could not be asked: .*certificate verify failed"):
-        connect_and_read(cloud={"secure_connect_bundle": bundle})
 
 
 @pytest.mark.parametrize(
