@@ -36,12 +36,13 @@ from cassandra.testing.fake.faults import (
 )
 from cassandra.testing.fake.managed import CosmosNode, KeyspacesNode
 from cassandra.testing.fake.node import FakeNode
-from cassandra.testing.fake.primitives import NOT_SET, Opcode, WireError
+from cassandra.testing.fake.primitives import NOT_SET, Opcode
 from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import BatchStatement, Request
 from cassandra.testing.fake.scylla import Arrivals, Scylla
 from cassandra.testing.fake.scylla_node import ScyllaNode, rate_limited
 from cassandra.testing.fake.values import Encoded, Udt
+from cassandra.testing.wire import WireError
 
 __all__ = [
     "NOT_SET", "Answer", "Answerable", "Arrivals", "BatchStatement", "CosmosNode", "Encoded",

@@ -14,9 +14,10 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from cassandra.testing.fake.primitives import RESPONSES, Opcode, WireError
+from cassandra.testing.fake.primitives import RESPONSES, Opcode
 from cassandra.testing.fake.requests import Request
 from cassandra.testing.fake.segments import SegmentReader, lz4_compress, lz4_decompress, pack
+from cassandra.testing.wire import WireError
 
 if TYPE_CHECKING:
     from cassandra.testing.fake.node import FakeNode

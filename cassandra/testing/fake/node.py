@@ -23,13 +23,14 @@ from cassandra.testing.fake.connection import ServerConnection
 from cassandra.testing.fake.defaults import OLDEST_VERSION, DefaultAnswers
 from cassandra.testing.fake.events import DRAIN_EVENT, event_body
 from cassandra.testing.fake.looping import Listening, NodeThread
-from cassandra.testing.fake.primitives import Opcode, WireError, string
+from cassandra.testing.fake.primitives import Opcode, string
 from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
 from cassandra.testing.fake.script import Match, Prime, Script
 from cassandra.testing.fake.segments import HAVE_LZ4
 from cassandra.testing.fake.system_tables import names_system_table
 from cassandra.testing.fake.values import Columns
+from cassandra.testing.wire import WireError
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -12,26 +12,6 @@ from enum import IntEnum
 
 from cassandra.testing.wire import Reader, WireError
 
-__all__ = [
-    "NOT_SET",
-    "RESPONSES",
-    "BodyReader",
-    "NotSet",
-    "Opcode",
-    "WireError",
-    "bytes_map",
-    "inet",
-    "inetaddr",
-    "long_bytes",
-    "long_string",
-    "short_bytes",
-    "string",
-    "string_list",
-    "string_multimap",
-    "unsigned_vint",
-    "vint",
-]
-
 
 class Opcode(IntEnum):
     """The types of messages (native_protocol_v5.spec, section 2.4.1.4)."""

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from cassandra.testing.fake.primitives import BodyReader, NotSet, Opcode, WireError
+from cassandra.testing.fake.primitives import BodyReader, NotSet, Opcode
+from cassandra.testing.wire import WireError
 
 if TYPE_CHECKING:
     from cassandra.testing.fake.connection import ServerConnection

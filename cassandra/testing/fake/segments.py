@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 
-from cassandra.testing.fake.primitives import WireError
+from cassandra.testing.wire import WireError
 
 try:
     import lz4.block as lz4

@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from cassandra.testing.fake.connection import METADATA_IDS, TABLET_VERSIONS
 from cassandra.testing.fake.looping import Listening, NodeThread
-from cassandra.testing.fake.primitives import Opcode, WireError, string
+from cassandra.testing.fake.primitives import Opcode, string
 from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
 from cassandra.testing.fake.segments import pack
@@ -38,6 +38,7 @@ from cassandra.testing.replay.sniffing import (
     supported_body,
     used_keyspace,
 )
+from cassandra.testing.wire import WireError
 
 
 class Recorder:

@@ -7,16 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cassandra.observability.texts import is_about_roles, message_without_secrets, without_secrets
-from cassandra.testing.fake.primitives import (
-    BodyReader,
-    Opcode,
-    WireError,
-    long_bytes,
-    string,
-    string_list,
-)
+from cassandra.testing.fake.primitives import BodyReader, Opcode, long_bytes, string, string_list
 from cassandra.testing.fake.requests import CUSTOM_PAYLOAD, TRACING
 from cassandra.testing.fake.segments import SegmentReader
+from cassandra.testing.wire import WireError
 
 _HEADER = struct.Struct(">BBhBi")
 _WARNING = 0x08  # a flag of an envelope

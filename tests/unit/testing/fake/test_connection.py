@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from cassandra.testing.fake.connection import ServerConnection
-from cassandra.testing.fake.primitives import Opcode, WireError
+from cassandra.testing.fake.primitives import Opcode
 from cassandra.testing.fake.segments import lz4_compress, pack
+from cassandra.testing.wire import WireError
 
 COMPRESSED = 0x01
 

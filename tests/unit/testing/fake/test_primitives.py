@@ -9,6 +9,7 @@ import pytest
 
 import cassandra.testing.fake as fake
 from cassandra.testing.fake import primitives
+from cassandra.testing.wire import WireError
 
 
 def test_the_fake_node_imports_nothing_of_the_driver() -> None:
@@ -107,7 +108,7 @@ def test_a_body_reader_decodes_each_notation() -> None:
     assert reader.bytes_map() == {"g": b"h"}
     assert [reader.value(), reader.value(), reader.value()] == [None, primitives.NOT_SET, b"i"]
     assert reader.at_end
-    with pytest.raises(primitives.WireError, match="-3"):
+    with pytest.raises(WireError, match="-3"):
         primitives.BodyReader(bytes.fromhex("fffffffd")).value()
 
 

@@ -6,7 +6,8 @@ import zlib
 
 import pytest
 
-from cassandra.testing.fake import primitives, segments
+from cassandra.testing.fake import segments
+from cassandra.testing.wire import WireError
 
 
 def crc24_by_bits(data: bytes) -> int:
@@ -68,7 +69,7 @@ def test_damaged_frames_are_noticed(position: int) -> None:
     segment = segments.encode_segment(b"payload", self_contained=True, compressed=False)
     damaged = bytearray(segment)
     damaged[position] ^= 1
-    with pytest.raises(primitives.WireError, match="CRC"):
+    with pytest.raises(WireError, match="CRC"):
         segments.SegmentReader(compressed=False).feed(bytes(damaged) + bytes(100))
 
 

@@ -9,7 +9,6 @@ import pytest
 from cassandra.testing.fake.primitives import (
     BodyReader,
     Opcode,
-    WireError,
     bytes_map,
     long_bytes,
     short_bytes,
@@ -30,6 +29,7 @@ from cassandra.testing.replay.sniffing import (
     used_keyspace,
     with_values,
 )
+from cassandra.testing.wire import WireError
 
 # Header flags of a response (native_protocol_v5.spec, section 2.2).
 TRACED, PAYLOAD, WARNED = 0x02, 0x04, 0x08
