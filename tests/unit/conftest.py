@@ -12,7 +12,9 @@ import pytest
 
 from cassandra.client import implementation
 from cassandra.client.settings.table import ClusterSettings
+from cassandra.cluster import Cluster, Session
 from cassandra.engine import mistakes
+from cassandra.testing.fake import FakeNode
 from tests.leftovers import nothing_is_left_open, watch
 from tests.unit.loops import LOOPS, Loops
 from tests.unit.simulated import Simulated, current_loop
@@ -66,6 +68,20 @@ def simulated(monkeypatch: pytest.MonkeyPatch, default_patience: None) -> Iterat
     monkeypatch.setattr("tests.unit.simulated.current", simulation)
     yield simulation
     simulation.check()
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    """A node that answers the driver's own queries only. Many modules have another `node`."""
+    with FakeNode() as fake_node:
+        yield fake_node
+
+
+@pytest.fixture
+def session(node: FakeNode) -> Iterator[Session]:
+    """A blocking session that is connected to `node`."""
+    with Cluster([node.address], port=node.port) as cluster:
+        yield cluster.connect()
 
 
 def _is_simulated(item: Any) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from cassandra import aio
 from cassandra.client.paging import NextPage
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import Session
 from cassandra.errors import InvalidRequest, QueryExhausted
 from cassandra.protocol import InvalidPagingState
 from cassandra.query import SimpleStatement
@@ -27,12 +27,6 @@ def node() -> Iterator[FakeNode]:
     with FakeNode() as fake_node:
         fake_node.prime(READ, paged([("k", "int")], [(k,) for k in range(ROW_COUNT)]))
         yield fake_node
-
-
-@pytest.fixture
-def session(node: FakeNode) -> Iterator[Session]:
-    with Cluster([node.address], port=node.port) as cluster:
-        yield cluster.connect()
 
 
 def read_count(node: FakeNode) -> int:

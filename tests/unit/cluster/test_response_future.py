@@ -5,13 +5,12 @@ ever.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from cassandra.cluster import Cluster, ResponseFuture, Session
+from cassandra.cluster import ResponseFuture, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.errors import ConnectionShutdown, InvalidRequest
 from cassandra.query import SimpleStatement
@@ -20,18 +19,6 @@ from tests.waiting import WAIT, until
 
 READ = "SELECT v FROM t"
 COLUMNS = [("v", "int")]
-
-
-@pytest.fixture
-def node() -> Iterator[FakeNode]:
-    with FakeNode() as node:
-        yield node
-
-
-@pytest.fixture
-def session(node: FakeNode) -> Iterator[Session]:
-    with Cluster([node.address], port=node.port) as cluster:
-        yield cluster.connect()
 
 
 def prime_pages(node: FakeNode, page_count: int) -> None:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import Session
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode, Opcode, hold, rows
 from tests.waiting import WAIT, until
@@ -20,18 +19,6 @@ from tests.waiting import WAIT, until
 WRITE = "INSERT INTO t (k, v) VALUES (1, 2)"
 READ = "SELECT v FROM t"
 ANSWER = rows([("v", "int")], [(2,)])
-
-
-@pytest.fixture
-def node() -> Iterator[FakeNode]:
-    with FakeNode() as node:
-        yield node
-
-
-@pytest.fixture
-def session(node: FakeNode) -> Iterator[Session]:
-    with Cluster([node.address], port=node.port) as cluster:
-        yield cluster.connect()
 
 
 def write_statements() -> list[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,6 @@ from tests.unit.security.conftest import authority as authority
 
 # The doctor warns of the driver itself if its compiled modules are missing.
 NO_FURTHER_WARNING = "0 warnings" if fallback_reason is None else "1 warning"
-
-
-@pytest.fixture
-def node() -> Iterator[FakeNode]:
-    """Yield a fake node."""
-    with FakeNode() as running:
-        yield running
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str]:

@@ -72,12 +72,6 @@ def node() -> Iterator[FakeNode]:
         yield node
 
 
-@pytest.fixture
-def session(node: FakeNode) -> Iterator[Session]:
-    with Cluster([node.address], port=node.port) as cluster:
-        yield cluster.connect()
-
-
 class TestParameters:
     @pytest.mark.parametrize("parameters", [(2, "b"), [2, "b"], {"k": 2}, (), [], {}, None, 5])
     @pytest.mark.filterwarnings("ignore:the parameters are ignored")

@@ -6,7 +6,6 @@ import inspect
 import re
 import socket
 from collections import namedtuple
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +45,6 @@ ADDRESS = Udt("ks", "address", (("street", "text"), ("number", "int")))
 @pytest.fixture(params=CLUSTER_CLASSES, ids=["blocking", "asyncio"])
 def cluster_class(request: pytest.FixtureRequest) -> Any:
     return request.param
-
-
-@pytest.fixture
-def node() -> Iterator[FakeNode]:
-    with FakeNode() as node:
-        yield node
 
 
 # -- the protocol's version ------------------------------------------------------------------------

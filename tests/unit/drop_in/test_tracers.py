@@ -36,12 +36,6 @@ def node() -> Iterator[FakeNode]:
         yield node
 
 
-@pytest.fixture
-def session(node: FakeNode) -> Iterator[Session]:
-    with Cluster([node.address], port=node.port) as cluster:
-        yield cluster.connect()
-
-
 # The calls of wrappers: the name of the method, and its argument.
 Completions = list[tuple[str, Any]]
 

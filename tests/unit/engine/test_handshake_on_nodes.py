@@ -109,12 +109,6 @@ def connect(request: pytest.FixtureRequest) -> Connect:
     return connect_function
 
 
-@pytest.fixture
-def node() -> Iterator[FakeNode]:
-    with FakeNode() as running:
-        yield running
-
-
 def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
     """Return the error of the only host."""
     (error,) = caught.value.errors.values()

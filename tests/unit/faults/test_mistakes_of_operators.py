@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,12 +23,6 @@ from cassandra.throttling import RateLimitingThrottler
 make_cluster: Any = Cluster
 make_reporter: Any = StatsReporter
 make_throttler: Any = RateLimitingThrottler
-
-
-@pytest.fixture
-def node() -> Iterator[FakeNode]:
-    with FakeNode() as running:
-        yield running
 
 
 def refusal(port: int, **settings: Any) -> str:

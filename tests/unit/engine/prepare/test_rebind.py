@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import Session
 from cassandra.cqltypes import Int32Type, ListType, LongType, UserType, UTF8Type
 from cassandra.engine.prepare.reprepare import take_over
 from cassandra.errors import BindColumnsChanged
@@ -150,12 +150,6 @@ def node() -> Iterator[FakeNode]:
     with FakeNode() as fake_node:
         fake_node.prime_prepare(INSERT, [("k", "int"), ("v", "int")], pk_indexes=[0])
         yield fake_node
-
-
-@pytest.fixture
-def session(node: FakeNode) -> Iterator[Session]:
-    with Cluster([node.address], port=node.port) as cluster:
-        yield cluster.connect()
 
 
 def change_type(node: FakeNode, cql_type: str) -> None:
