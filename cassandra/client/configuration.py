@@ -18,7 +18,6 @@ from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import endpoint_of
 from cassandra.client.identity import Identity
 from cassandra.client.implementation import warn_of_fallback
-from cassandra.client.metadata_switches import MetadataSwitches
 from cassandra.client.observing import ObservedByCluster
 from cassandra.client.pool_sizes import PoolSizes
 from cassandra.client.settings.checks import reject_class
@@ -35,7 +34,7 @@ from cassandra.engine.profile import (
     ProfileManager,
     attached_policies,
 )
-from cassandra.errors import ConnectionShutdown
+from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies.retry import RetryPolicy
 from cassandra.versions import ProtocolVersion
 
@@ -119,9 +118,7 @@ class ConfigMode(enum.Enum):
     PROFILES = 2
 
 
-class ClusterBase(
-    MetadataSwitches, PoolSizes, ShardAwareness, Identity, ObservedByCluster, ClusterSettings
-):
+class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, ClusterSettings):
     """The part of both `Cluster` classes that checks and stores their settings.
 
     :raises TypeError: if a setting is unknown, or has a wrong type.
@@ -143,6 +140,7 @@ class ClusterBase(
     _client_routes: ClientRoutes | None = None
     _core: Core | None = None
     is_shutdown: bool
+    metadata: Metadata
 
     def _configure(self, settings: dict[str, Any]) -> None:
         """Store the settings; called by the constructor.
@@ -585,6 +583,25 @@ class ClusterBase(
         """
         # Change the list in place: the engine refers to this list object.
         self._listeners[:] = [other for other in self._listeners if other is not listener]
+
+    # -- the reading of metadata -------------------------------------------------------------------
+
+    def _follow_tokens(self) -> None:
+        metadata: Metadata | None = vars(self).get("metadata")
+        # `metadata` does not exist yet if a subclass sets `token_metadata_enabled` before it calls
+        # the constructor.
+        if metadata is not None:
+            metadata.token_metadata_enabled = self.token_metadata_enabled
+
+    def set_meta_refresh_enabled(self, enabled: bool) -> None:
+        """Switch the reading of all metadata off or on: of the schema, and of the node list after
+        events. In new applications use `schema_metadata_enabled` and `token_metadata_enabled`.
+
+        :param enabled: False to stop reading, True to read again.
+        """
+        if self._core is None:
+            raise ConnectionException("the cluster is not connected")
+        self._core.schema.enabled = bool(enabled)
 
     # -- for the engine ----------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cassandra.engine.prepare.body import prepare_body
-from cassandra.engine.prepare.key_positions import key_positions
 from cassandra.engine.prepare.rebind import changes_of
 from cassandra.engine.prepare.registry import StatementRegistry
 from cassandra.engine.prepare.reprepare import guard
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.retry import RetryPolicy
+    from cassandra.protocol.column_specs import ColumnMetadata
     from cassandra.protocol.messages.results import ResultMessage
 
 PreparedTexts = RecentlyUsed[tuple[str | None, str], PreparedStatement]
@@ -425,3 +425,26 @@ async def all_or_first_error(
         if isinstance(outcome, BaseException):
             raise outcome
     return outcomes  # type: ignore[return-value]
+
+
+def key_positions(metadata: Metadata, markers: Sequence[ColumnMetadata] | None) -> list[int] | None:
+    """Return for each column of the partition key, in order, the index of its bind marker.
+
+    Since protocol version 4, the server's answer to PREPARE contains this. For version 3, read the
+    partition key from the schema.
+
+    :returns: None if the table is not known, or if a column of the key has no bind marker.
+    """
+    if not markers:
+        return None
+    keyspace = metadata.keyspaces.get(markers[0].keyspace_name)
+    table = keyspace.tables.get(markers[0].table_name) if keyspace is not None else None
+    if table is None:
+        return None
+    # If several markers have the name of a column, use the first one.
+    positions: dict[str, int] = {}
+    for position, marker in enumerate(markers):
+        positions.setdefault(marker.name, position)
+    key_positions = [positions.get(column.name, -1) for column in table.partition_key]
+    # An incomplete key is of no use: all of its columns together determine the replicas.
+    return key_positions if key_positions and -1 not in key_positions else None

@@ -21,7 +21,7 @@ from cassandra.client import configuration
 from cassandra.client.configuration import ClusterBase, ConfigMode
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.connection import DefaultEndPoint, DefaultEndPointFactory, UnixSocketEndPoint
-from cassandra.errors import ConnectionShutdown
+from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.metrics import Metrics
 from cassandra.policies import RetryPolicy, RoundRobinPolicy
 
@@ -517,3 +517,38 @@ def test_new_policies_are_not_passed_to_a_cluster_that_is_shut_down(is_shutdown:
     gc.collect()
     configuration._call_if_open(reference, 2)
     assert calls == ([] if is_shutdown else [1])
+
+
+# -- the reading of metadata --------------------------------------------------------------------
+
+
+def test_before_connect_the_switches_are_stored() -> None:
+    cluster: Any = Cluster()
+    assert (cluster.schema_metadata_enabled, cluster.token_metadata_enabled) == (True, True)
+    cluster.schema_metadata_enabled = 0
+    cluster.token_metadata_enabled = 0
+    assert (cluster.schema_metadata_enabled, cluster.token_metadata_enabled) == (False, False)
+    assert cluster.metadata.token_metadata_enabled is False
+    with pytest.raises(ConnectionException, match="not connected"):
+        cluster.set_meta_refresh_enabled(False)
+
+
+def test_token_metadata_can_be_disabled_in_the_constructor() -> None:
+    assert Cluster(token_metadata_enabled=False).metadata.token_metadata_enabled is False
+
+
+def test_the_settings_of_the_engine_follow_the_switches() -> None:
+    cluster = Cluster()
+    engine = cluster._settings()
+    assert (engine.schema_metadata_enabled, engine.token_metadata_enabled) == (True, True)
+    cluster.schema_metadata_enabled = False
+    assert (engine.schema_metadata_enabled, engine.token_metadata_enabled) == (False, True)
+    cluster.token_metadata_enabled = False
+    assert engine.token_metadata_enabled is False
+
+
+def test_schema_reading_can_be_switched_off() -> None:
+    cluster: Any = Cluster()
+    cluster._core = SimpleNamespace(schema=SimpleNamespace(enabled=True))
+    cluster.set_meta_refresh_enabled(False)
+    assert cluster._core.schema.enabled is False

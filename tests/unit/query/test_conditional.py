@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.query.conditional import is_conditional
 
 
@@ -20,6 +21,8 @@ from cassandra.query.conditional import is_conditional
 def test_statements_with_a_condition(text: str) -> None:
     """A statement with a condition is recognised, even in a batch or with comments."""
     assert is_conditional(text) is True
+    assert SimpleStatement(text).is_lwt()
+    assert BatchStatement().add(SimpleStatement(text)).is_lwt()
 
 
 @pytest.mark.parametrize(
@@ -41,3 +44,5 @@ def test_statements_with_a_condition(text: str) -> None:
 )
 def test_if_elsewhere_is_not_a_condition(text: str) -> None:
     assert is_conditional(text) is False
+    assert not SimpleStatement(text).is_lwt()
+    assert not BatchStatement().add(SimpleStatement(text)).is_lwt()

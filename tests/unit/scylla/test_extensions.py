@@ -8,7 +8,6 @@ import datetime
 import os
 from collections import Counter
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,10 +15,8 @@ import pytest
 from cassandra import ConfigurationException, ConsistencyLevel, OperationType, RateLimitReached
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.connection import UnixSocketEndPoint
-from cassandra.engine.prepare.key_positions import key_positions
 from cassandra.policies import AdaptivePolicy, RoundRobinPolicy, TokenAwarePolicy
-from cassandra.query import BatchStatement, SimpleStatement
-from cassandra.query.conditional import is_conditional
+from cassandra.query import BatchStatement
 from cassandra.testing.fake import FakeCluster, Opcode, Scylla, rate_limited, rows, schema_change
 from cassandra.testing.fake.tokens import token_of
 from tests.proxies import Proxy
@@ -130,38 +127,6 @@ def test_on_cassandra_is_lwt_looks_at_the_query(version: int) -> None:
         assert not session.prepare("SELECT v FROM ks.t WHERE k = ?").is_lwt()
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("INSERT INTO t (k) VALUES (1) IF NOT EXISTS", True),
-        ("insert into t (k) values (1) if not exists using ttl 5", True),
-        ("UPDATE t SET v = 1 WHERE k = 1 IF v = 2", True),
-        ("DELETE FROM t WHERE k = 1\nIF\nEXISTS", True),
-        ("BEGIN BATCH UPDATE t SET v = 1 WHERE k = 1 IF v = 2 APPLY BATCH", True),
-        ("/* if */ UPDATE t SET v = 1 WHERE k = 1 IF v = 2", True),
-        ("INSERT INTO t (k) VALUES ('what if')", False),
-        ("INSERT INTO t (k) VALUES ('it''s if')", False),
-        ("INSERT INTO t (k, \"if\") VALUES (1, 2)", False),
-        ("INSERT INTO t (k) VALUES ($$if$$)", False),
-        ("INSERT INTO t (k) VALUES (1) -- if not exists", False),
-        ("UPDATE gif SET iff = 1 WHERE k = 1", False),
-        ("CREATE TABLE IF NOT EXISTS t (k int PRIMARY KEY)", False),
-        ("SELECT * FROM t", False),
-    ],
-)  # fmt: skip
-def test_is_lwt_finds_conditions_in_the_query(text: str, expected: bool) -> None:
-    assert is_conditional(text) is expected
-    assert SimpleStatement(text).is_lwt() is expected
-    batch = BatchStatement()
-    batch.add(SimpleStatement("SELECT 1"))
-    assert not batch.is_lwt()
-    batch.add(SimpleStatement(text))
-    assert batch.is_lwt() is expected
-    batch_of_string = BatchStatement()
-    batch_of_string.add(text)
-    assert batch_of_string.is_lwt() is expected
-
-
 def test_a_batch_of_a_prepared_transaction_is_a_transaction(session: Session) -> None:
     prepared = session.prepare(INSERT.format(VNODES) + " IF NOT EXISTS")
     batch = BatchStatement()
@@ -186,23 +151,6 @@ def test_with_version_3_routing_keys_come_from_the_schema(nodes: FakeCluster) ->
         for key in range(200):
             session.execute(prepared, (key,))
         check_arrivals(nodes, 200)
-
-
-def test_key_positions_come_from_the_schema() -> None:
-    def markers(*names: str) -> Any:
-        return [SimpleNamespace(keyspace_name="ks", table_name="t", name=name) for name in names]
-
-    key = [SimpleNamespace(name="a"), SimpleNamespace(name="b")]
-    table = SimpleNamespace(partition_key=key)
-    metadata: Any = SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={"t": table})})
-    # The first marker of each column of the key, in the order of the key.
-    assert key_positions(metadata, markers("b", "v", "a", "a")) == [2, 0]
-    # A column of the key has no marker, or the table is unknown.
-    assert key_positions(metadata, markers("a")) is None
-    assert key_positions(metadata, markers()) is None
-    assert key_positions(SimpleNamespace(keyspaces={}), markers("a", "b")) is None  # type: ignore[arg-type]
-    empty: Any = SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={})})
-    assert key_positions(empty, markers("a", "b")) is None
 
 
 # -- tablets ---------------------------------------------------------------------------------------
