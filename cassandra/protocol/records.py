@@ -138,11 +138,11 @@ def values_of(
         # If the object has none of the attributes, it is an iterator of values, or a mistake.
         if all(value is _ABSENT for value in values):
             if isinstance(row, Iterable):
-                return _values_in_order(row)
+                return _values_in_order(row, names)
             _refuse(row, names, f"; it has none of the attributes {', '.join(names)}")
         values = [UNSET_VALUE if value is _ABSENT else value for value in values]
     elif isinstance(row, Iterable):
-        return _values_in_order(row)
+        return _values_in_order(row, names)
     else:
         _refuse(row, names)
     # A missing value may be an error: see `refuse_missing`. A misspelt key of the mapping is a
@@ -156,14 +156,40 @@ def values_of(
     return tuple(values)
 
 
-def _values_in_order(row: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the values of an iterable. Raises TypeError for a set, as it has no order."""
+def _values_in_order(row: Iterable[Any], names: Sequence[str]) -> tuple[Any, ...]:
+    """Return the values of an iterable. Raises TypeError for a set, as it has no order.
+
+    Warn of a named tuple, or a pandas Series, whose names are those of other markers.
+    """
     if isinstance(row, Set) and len(row) > 1:
         raise TypeError(
             f"values are the {type(row).__name__} {row!r}, which has no order: write a tuple, or a "
             "mapping of values by name"
         )
+    labels, conversion = _labels_of(row)
+    # Names that belong to no marker, such as aliases, do not say what was meant.
+    if labels != tuple(names[: len(labels)]) and set(labels) <= set(names):
+        warn(
+            f"the values of a {type(row).__name__} are bound by position, and its names "
+            f"{', '.join(labels)} are in another order than the bind markers {', '.join(names)}: "
+            f"write {conversion} to bind them by name"
+        )
     return tuple(row)
+
+
+def _labels_of(row: Any) -> tuple[tuple[str, ...], str]:
+    """Return the names of the values of a named tuple or a pandas Series, and the expression that
+    makes a mapping of them; () for other rows.
+    """
+    fields = getattr(type(row), "_fields", ())
+    if isinstance(fields, tuple) and fields:
+        return fields, "row._asdict()"
+    # NumPy's arrays and the columns of polars have no labels.
+    if hasattr(row, "iloc") and hasattr(row, "to_dict"):
+        labels = tuple(row.index)
+        if all(isinstance(label, str) for label in labels):
+            return labels, "series.to_dict()"
+    return (), ""
 
 
 def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:

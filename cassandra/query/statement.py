@@ -370,6 +370,7 @@ def bind_params(
             "a single one is written (value,), several are written (first, second)"
         )
     values: Any
+    passed_params = params
     if isinstance(params, Mapping):
         values = {name: encode(value) for name, value in params.items()}
     else:
@@ -390,18 +391,20 @@ def bind_params(
         error_class = MissingParameter if isinstance(error, KeyError) else type(error)
         raise error_class(
             f"the placeholders of {query_head(query)} do not fit the {description} given: "
-            f"{_placeholder_mistake(query, error, has_names)}"
+            f"{_placeholder_mistake(query, error, passed_params)}"
         ) from error
     if not text.isascii():
         _refuse_lone_surrogates(text, params)
     return text
 
 
-def _placeholder_mistake(query: str, error: Exception, has_names: bool) -> str:
+def _placeholder_mistake(query: str, error: Exception, params: object) -> str:
     """Return why the placeholders of `query` do not fit, with advice for the usual mistakes.
 
     :param error: the error of the operator ``%``.
+    :param params: the parameters as they were passed.
     """
+    has_names = isinstance(params, Mapping)
     reason = f"no parameter is named {error}" if isinstance(error, KeyError) else str(error)
     query_without_percent_signs = query.replace("%%", "")
     if re.search(r"%[dif]\b", query_without_percent_signs) and "real number" in reason:
@@ -414,6 +417,10 @@ def _placeholder_mistake(query: str, error: Exception, has_names: bool) -> str:
     if has_names and has_plain_placeholder:
         return f"{reason}; %s is for a sequence, write %(name)s"
     if not has_names and has_name_placeholder:
+        # A named tuple and a pandas Series have names, but are no mappings.
+        for method in ("_asdict", "to_dict"):
+            if hasattr(params, method):
+                return f"{reason}; %(name)s is for a mapping, write parameters.{method}()"
         return f"{reason}; %(name)s is for a mapping, write %s"
     if not has_plain_placeholder and not has_name_placeholder:
         return "the text has no placeholder: write %s or ?, without quotes"

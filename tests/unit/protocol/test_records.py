@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import uuid
 import warnings
-from collections import defaultdict
+from collections import defaultdict, namedtuple
 from typing import Any, ClassVar
 
 import attrs
+import pandas
 import pytest
 
 from cassandra.errors import MissingParameter
@@ -219,3 +220,41 @@ def test_sets_have_no_order() -> None:
         with pytest.raises(TypeError, match=r"values are the \w+ .*, which has no order"):
             values_of(row, NAMES, version=4)
     assert values_of({1}, ["a"], version=4) == (1,)
+
+
+# -- rows with names that are bound by position ----------------------------------------------------
+
+Person = namedtuple("Person", ["name", "id"])
+Other = namedtuple("Other", ["first", "id"])
+
+
+def test_names_in_another_order_than_the_markers() -> None:
+    """The values of named tuples and Series are bound by position, as in cassandra-driver."""
+    rows = [
+        (Person("Ada", 1), r"row\._asdict\(\)"),
+        (pandas.Series({"name": "Ada", "id": 1}), r"series\.to_dict\(\)"),
+    ]
+    for row, expression in rows:
+        with pytest.warns(RuntimeWarning, match=f"name, id are in another .* {expression}") as seen:
+            assert values_of(row, ["id", "name"], version=4) == ("Ada", 1)
+        assert seen[0].filename == __file__
+        # Also if there are further markers.
+        with pytest.warns(RuntimeWarning, match="bind markers id, age, name: write"):
+            values_of(row, ["id", "age", "name"], version=4)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Person("Ada", 1),
+        pandas.Series({"name": "Ada", "id": 1}),
+        pandas.Series(["Ada", 1]),
+        pandas.Series(["Ada", 1], index=["first", "id"]),
+        pandas.Series(["Ada"], index=["name"]),
+        Other("Ada", 1),
+    ],
+)
+def test_names_that_are_no_mistake(row: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert values_of(row, ["name", "id"], version=4) == tuple(row)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import decimal
 import pickle
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+import pandas
 import pytest
 
 from cassandra import ConsistencyLevel
@@ -22,6 +24,8 @@ from cassandra.query import (
     bind_params,
 )
 from tests.unit.query.test_bound import prepared
+
+Pair = namedtuple("Pair", ["a", "b"])
 
 
 def pickled(statement: Any) -> Any:
@@ -155,6 +159,8 @@ class TestParameters:
             ("SELECT v FROM t WHERE k = %f", (1.5,), TypeError, "given: write %s for every value"),
             ("SELECT %s, %s", {"a": 1}, TypeError, r"%s is for a sequence, write %\(name\)s$"),
             ("SELECT %(a)s", (1,), TypeError, r"%\(name\)s is for a mapping, write %s$"),
+            ("SELECT %(a)s", Pair(1, 2), TypeError, r"write parameters\._asdict\(\)$"),
+            ("SELECT %(a)s", pandas.Series([1]), TypeError, r"write parameters\.to_dict\(\)$"),
         ],
     )
     def test_mistakes_name_the_query(
