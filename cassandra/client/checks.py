@@ -11,19 +11,24 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import stack_level, warn_of_milliseconds
-from cassandra._imports import at_first_cluster
+from cassandra._imports import Deferred, at_first_cluster
+from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DependencyException, NoHostAvailable, refused_everywhere
 
 if TYPE_CHECKING:
+    from cassandra.client import misplaced_levels
     from cassandra.engine.happy_path import RequestBase
     from cassandra.protocol.records import is_lone_text, is_record
 else:
+    misplaced_levels = Deferred("cassandra.client.misplaced_levels")
     at_first_cluster(
         __name__,
         is_lone_text="cassandra.protocol.records",
         is_record="cassandra.protocol.records",
     )
 
+# The greatest number of a consistency level: up to this, a timeout may be a level by mistake.
+_HIGHEST_LEVEL = max(ConsistencyLevel.value_to_name)
 VECTOR_TYPES = ("list", "array", "numpy")
 
 
@@ -101,14 +106,23 @@ def check_timeout(timeout: object) -> None:
     # limit is its lower one. Compare with it here, because most calls need no more.
     if timeout >= 5000:
         warn_of_milliseconds("timeout", timeout)
+    elif type(timeout) is int and timeout <= _HIGHEST_LEVEL:
+        misplaced_levels.warn_of_level(timeout)
 
 
 def check_trace(trace: object) -> None:
     """Warn of a number in the place of `trace`, which is probably a timeout."""
     if isinstance(trace, (int, float)) and trace not in (0, 1):
+        # The number may be a consistency level, too.
+        level = ConsistencyLevel.value_to_name.get(trace) if isinstance(trace, int) else None
+        for_level = (
+            f", SimpleStatement(text, consistency_level=ConsistencyLevel.{level}) for a level"
+            if level
+            else ""
+        )
         warnings.warn(
             f"trace={trace} asks the servers to trace the request, which is slow: write "
-            f"timeout={trace} for a timeout, and trace=True for a trace",
+            f"timeout={trace} for a timeout{for_level}, and trace=True for a trace",
             RuntimeWarning,
             stacklevel=stack_level(),
         )

@@ -366,7 +366,15 @@ def checked_timeout(name: str, timeout: _Value) -> _Value:
             f"{name} must be a number of seconds or None, but is {timeout!r} "
             f"of type {type(timeout).__name__}"
         )
-    if isinstance(timeout, (int, float)):
+    if isinstance(timeout, bool):
+        # Other drivers accept bools, as numbers.
+        warnings.warn(
+            f"{name}={timeout} is a timeout of {int(timeout)} seconds: write a number of seconds, "
+            "or None for no limit",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
+    elif isinstance(timeout, (int, float)):
         warn_of_milliseconds(name, timeout)
     return timeout
 

@@ -123,7 +123,7 @@ def test_values_of_wrong_types_are_refused_by_name(name: str, value: Any, messag
         profile.clone(**{name: value})
 
 
-@pytest.mark.parametrize("timeout", [None, 0, -1, 0.5, True, Fraction(1, 2)])
+@pytest.mark.parametrize("timeout", [None, 0, -1, 0.5, Fraction(1, 2)])
 def test_request_timeout_accepts_numbers_and_none(timeout: Any) -> None:
     assert ExecutionProfile(request_timeout=timeout).request_timeout == timeout
 
@@ -410,3 +410,10 @@ def test_copies_are_independent(implementation: Implementation, duplicate: Any) 
     assert request_settings(implementation, profile)["request_timeout"] == 3.0
     assert request_settings(implementation, copied)["request_timeout"] == 4.0
     assert vars(copied).keys() == vars(profile).keys()
+
+
+@pytest.mark.parametrize(("timeout", "seconds"), [(True, 1), (False, 0)])
+def test_a_timeout_that_is_a_bool_is_warned_of(timeout: bool, seconds: int) -> None:
+    with pytest.warns(RuntimeWarning, match=f"={timeout} is a timeout of {seconds} seconds: write"):
+        profile = ExecutionProfile(request_timeout=timeout)
+    assert profile.request_timeout == timeout
