@@ -88,16 +88,16 @@ def constant_of(value: object) -> str:
 
 
 def level_of(value: object) -> int | None:
-    """Return a consistency level that may be given by its name, in letters of either case.
+    """Return the consistency level for a level, or for its name in upper or lower case.
 
     :param value: a value of `ConsistencyLevel`, or its name; None is returned unchanged.
     :raises ValueError: if there is no such level.
     """
+    if value is None:
+        return None
     level: object = value
     if isinstance(value, str):
         level = ConsistencyLevel.name_to_value.get(value.upper())
-    if value is None:
-        return None
     is_bool = isinstance(level, bool)  # True and False are ints, but are certainly a mistake
     if isinstance(level, int) and not is_bool and level in ConsistencyLevel.value_to_name:
         return level

@@ -12,7 +12,7 @@ from cassandra.aio.concurrent import ExecutionResult, PlacedResult
 from cassandra.aio.result import ResultSet
 from cassandra.aio.session import Session
 
-# Type checkers must not see it: they would allow every name.
+# Define `__getattr__` in a way that type checkers do not see: they would allow every name.
 globals()["__getattr__"] = lazy_names(__name__)
 
 __all__ = ["Cluster", "ExecutionResult", "PlacedResult", "ResultSet", "Session"]

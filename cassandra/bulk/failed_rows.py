@@ -30,7 +30,7 @@ from cassandra.sentinels import UNSET_VALUE
 # The last fields of each line; their names begin with underscores.
 _NOTES = ("source", "row", "line", "error")
 
-# How many rows of a table to convert at a time: one row takes as long.
+# How many rows of a table to convert at a time. Converting one row takes as long as this many.
 _ROWS_AT_A_TIME = 64
 RowKey = tuple[str | None, int]  # the absolute path of the source's file, and the row's number
 

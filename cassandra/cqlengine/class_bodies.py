@@ -278,5 +278,6 @@ def _is_now(moment: datetime) -> bool:
     return any(abs(now - moment) < _PRESENT for now in candidates)
 
 
-# A default that is younger was made by the same statement as its model.
+# A default this close to the present was computed when the model was created. It was probably meant
+# to be computed for each row.
 _PRESENT = timedelta(seconds=10)

@@ -613,7 +613,10 @@ def _statement_and_params(
     params: object,
     consistency_level: int | None,
 ) -> tuple[Any, Any]:
-    """Return a statement with its consistency level, and its parameters, for `Session.execute`."""
+    """Return a statement with its consistency level, and its parameters, for `Session.execute`.
+
+    They are also logged.
+    """
     # True if `query` is a statement object of the application.
     is_owned_by_application = False
     if isinstance(query, BaseCQLStatement):
@@ -634,6 +637,8 @@ def _statement_and_params(
             # Copy the statement, because the application may execute it elsewhere.
             query = copy.copy(query)
         query.consistency_level = level
+    if log.isEnabledFor(logging.DEBUG):
+        hooks.log_statement(log, connection, getattr(query, "query_string", query), params)
     return query, params
 
 
@@ -661,8 +666,6 @@ def execute(
             "connection.aexecute(...)"
         )
     statement, params = _statement_and_params(target, query, params, consistency_level)
-    if log.isEnabledFor(logging.DEBUG):
-        hooks.log_statement(log, target, getattr(statement, "query_string", statement), params)
     result: ResultSet[Any] = target.session.execute(statement, params, timeout=timeout)
     # Set the row factory of this result only: other code may use the session too, with other rows.
     set_row_factory(result, dict_factory)
@@ -692,8 +695,6 @@ async def aexecute(
             f"the connection {target.label} has a blocking session: use connection.execute(...)"
         )
     statement, params = _statement_and_params(target, query, params, consistency_level)
-    if log.isEnabledFor(logging.DEBUG):
-        hooks.log_statement(log, target, getattr(statement, "query_string", statement), params)
     future = target.session.execute(statement, params, timeout=timeout)
     # Set the row factory of this request only: other code may use the session too, with other rows.
     future.row_factory = dict_factory

@@ -297,9 +297,10 @@ class _Reader(ast.NodeVisitor):
         if not bases or "" in bases or node.attr in scope.bindings:
             return
         answers = [names.has_attribute(base, node.attr) for base in bases]
-        # True if one base has the attribute. Otherwise None (not known) if that is the answer for
-        # some base.
-        is_there = True if True in answers else None if None in answers else False
+        is_there: bool | None = any(answers)
+        # If no base has the attribute, but we do not know it of some base, the answer is not known.
+        if not is_there and None in answers:
+            is_there = None
         self._add_attribute(node, bases[0], is_there, is_own=True)
 
     # Assignments.

@@ -164,9 +164,12 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
 
 
 def type_of_items(array: Array, cqltype: CqlType) -> CqlType | None:
-    """Return the CQL type of the items of an array whose rows, or items, are bound as `cqltype`.
+    """Return the CQL type of the numbers in an array that is bound to a column of type `cqltype`.
 
-    :returns: None if rows of an array are not bound as this type.
+    In an array with one dimension, each number is a value of the column. In an array with two, each
+    row is a value, if the type is a list, set or vector.
+
+    :returns: None if the array cannot be bound to the column.
     """
     cqltype = bare(cqltype)
     if array.ndim == 1:

@@ -1,4 +1,4 @@
-"""The hook of Airflow's provider: connections with each policy, sensors' questions."""
+"""Airflow's Cassandra hook: it connects with each load balancing policy, and answers sensors."""
 
 from __future__ import annotations
 

@@ -342,10 +342,10 @@ def test_a_row_fails_if_the_throttler_never_has_room() -> None:
 def test_rows_that_servers_reject_are_no_waits_for_the_throttler(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """MOST_WAITS limits how many slices in a row the throttler refuses completely.
+    """A load gives up if the throttler refuses every request of MOST_WAITS slices in a row.
 
-    A slice whose rows are rejected by a server was sent, so it does not count. Here many such
-    slices come first, and then a row that the throttler refuses almost as often as is allowed.
+    If a server rejects the rows of a slice, the slice was sent, so it does not count. Here servers
+    reject many slices first. Then the throttler refuses a row almost as often as is allowed.
     """
     monkeypatch.setattr(sender, "MOST_WAITS", RETRIES * 2)
     refusals = RETRIES * 2 - 1

@@ -111,8 +111,9 @@ def test_changes_of_a_new_row(explicit: int, exposed: int, now: Any, changed: li
     ],
 )
 def test_changes_of_a_row_that_was_read(now: Any, explicit: int, changed: list[int]) -> None:
-    """Of a row that was read, columns have changed whose value differs from the stored one.
-    `changed` has their positions.
+    """After a row was read, the columns whose values differ from the stored values have changed.
+
+    :param changed: the positions of these columns.
     """
     state = values(*now, stored=(1, "x", {"a"}), explicit=explicit)
     assert changed_positions(state, ROW) == changed

@@ -734,7 +734,7 @@ async def test_no_host_available_says_if_only_one_host_was_tried(
 
 
 async def test_no_host_available_says_if_the_plan_had_only_one_host(nodes: FakeCluster) -> None:
-    """A host filter that leaves one host is a usual reason why nothing else was tried."""
+    """If nothing else was tried, the reason may be a host filter that leaves only one host."""
     for fake_node in nodes.nodes:
         fake_node.prime(READ, error(ErrorCode.OVERLOADED))
     policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address == nodes[0].address)

@@ -57,7 +57,7 @@ async def test_a_host_known_by_its_advertised_address_keeps_it() -> None:
 async def test_a_name_with_several_addresses_is_not_a_nodes_end_point(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Such a name leads to any of several nodes, so the end point is that of the row."""
+    """The name may lead to any of several nodes, so the address in the node's row is used."""
 
     async def two_addresses(*args: Any, **kwargs: Any) -> Any:
         return [(0, 0, 0, "", (address, 9042)) for address in ("10.0.0.1", "10.0.0.2")]
