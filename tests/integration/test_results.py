@@ -162,7 +162,9 @@ async def test_awaited_arrow_tables_and_batches_have_the_same_values(
 
 
 def test_a_table_without_rows(written: tuple[Session, dict[int, tuple[Any, ...]]]) -> None:
-    """A SELECT without rows still gives an Arrow table with its columns; an INSERT has none."""
+    """A SELECT without rows still gives an Arrow table with its columns. An INSERT has no columns:
+    `to_arrow` raises an error.
+    """
     pytest.importorskip("pyarrow")
     session, _ = written
     table = session.execute("SELECT * FROM wide WHERE p = -1").to_arrow()

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from cassandra import ConsistencyLevel, InvalidRequest
+from cassandra import ConsistencyLevel
 from cassandra.cluster import Cluster, ExecutionProfile, Session
-from cassandra.protocol import ProtocolException
 from cassandra.query import BatchStatement, BatchType, SimpleStatement
 from cassandra.testing.fake import FakeNode, Opcode, Request
 
@@ -77,12 +76,6 @@ def test_the_options_of_a_call_are_sent(node: FakeNode, session: Session) -> Non
     assert request.paging_state == b"page"
     with pytest.raises(ValueError, match="there is no execution profile 'nothing'"):
         session.execute("SELECT 1", execution_profile="nothing")
-
-
-def test_an_empty_paging_state_is_refused(session: Session) -> None:
-    """For an empty state the server would return the first page again, in an endless loop."""
-    with pytest.raises((InvalidRequest, ProtocolException), match="the paging state is empty"):
-        session.execute("SELECT 1", paging_state=b"")
 
 
 # -- statements and parameters ---------------------------------------------------------------------

@@ -291,7 +291,7 @@ def test_a_second_execution_warns_and_sends_only_what_was_added_since(
 
 
 def test_the_warning_names_the_line_of_the_application(session: FakeSession) -> None:
-    """The second execution is that at the end of the `with` block, whose line the warning names."""
+    """The end of the `with` block executes the batch a second time; the warning names its line."""
     with (
         pytest.warns(UserWarning, match="Batch executed multiple times") as caught,
         BatchQuery() as batch,

@@ -78,7 +78,9 @@ async def test_hosts_that_are_up_come_first_and_contact_points_last() -> None:
 
 
 async def test_if_find_endpoints_fails_the_contact_points_stay() -> None:
-    """`find_again` adds what `find_endpoints` returns to the contact points."""
+    """`find_again` adds the end points that `find_endpoints` returns to the contact points. If that
+    fails, the contact points stay as they are.
+    """
 
     def failing_lookup() -> Any:
         raise OSError("unreachable")

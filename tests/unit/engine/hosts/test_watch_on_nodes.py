@@ -107,7 +107,7 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
 
 
 async def test_listeners_may_be_registered_before_the_first_connect() -> None:
-    """They get an "add" event for each host of the first node list."""
+    """Such a listener gets an "add" event for each host of the first node list."""
     with FakeCluster(2) as nodes:
         async with aio.Cluster(nodes.contact_points, port=nodes.port) as cluster:
             events = HostEvents()

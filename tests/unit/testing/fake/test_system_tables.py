@@ -182,7 +182,7 @@ def test_other_conditions_are_refused(client: RawClient, condition: str) -> None
 
 
 def test_the_columns_come_in_the_selected_order(client: RawClient) -> None:
-    """The names of columns and tables are not case-sensitive."""
+    """A row has the columns that were selected, in this order. Names are not case-sensitive."""
     (row,) = select(client, "  Select  RACK ,\n key FROM System.LOCAL ;")
     assert list(row.items()) == [("rack", b"rack1"), ("key", b"local")]
     assert refusal(client, "SELECT key, x, y FROM system.local") == (
