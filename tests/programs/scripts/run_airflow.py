@@ -1,4 +1,4 @@
-"""Airflow's Cassandra hook: it connects with each load balancing policy, and answers sensors."""
+"""Airflow's Cassandra hook: connections with each load balancing policy, and polls of sensors."""
 
 from __future__ import annotations
 
