@@ -15,6 +15,7 @@ from cassandra.cqlengine.connection import DEFAULT_CONNECTION, format_log_contex
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.options import NOT_SET
 from cassandra.cqlengine.query.errors import check_applied
+from cassandra.cqlengine.query.unexecuted import ExecutionCheck
 from cassandra.cqlengine.running import Operation, Request, arun, run
 from cassandra.cqlengine.statements import (
     BaseCQLStatement,
@@ -179,12 +180,15 @@ class BatchQuery:
         self._in_context = False
         self._conditional = False
         self._idempotent = True  # as long as there is no statement that is not
+        # None in a copy of a batch.
+        self._execution_check: ExecutionCheck | None = ExecutionCheck()
 
     # -- adding statements ----------------------------------------------------------------------
 
     @property
     def queries(self) -> list[QueuedStatement]:
         """The statements that are not executed yet, each with ``str()`` and `get_context`."""
+        self._finish_execution_check()  # the application may only want to look at them
         return [QueuedStatement(text, values) for text, values in self._entries]
 
     def add_query(self, query: BaseCQLStatement) -> None:
@@ -232,6 +236,8 @@ class BatchQuery:
                 "all statements of a batch go to one connection: "
                 f"this one is for {names[0]}, the batch for {names[1]}"
             )
+        if self._execution_check is not None:
+            self._execution_check.note_statement()
         # Copy the values, because the application may change the instance's collections later.
         self._entries.append((text, [_snapshot(value) for value in values]))
         self._conditional = self._conditional or conditional
@@ -299,6 +305,7 @@ class BatchQuery:
                 stacklevel=stack_level(),
             )
         self._executed = True
+        self._finish_execution_check()
         # Release the instances before callbacks are called: they may write instances directly.
         self._release_instances()
         if self._entries:
@@ -339,6 +346,7 @@ class BatchQuery:
     # -- blocks ---------------------------------------------------------------------------------
 
     def __enter__(self) -> BatchQuery:
+        self._finish_execution_check()
         return self
 
     def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
@@ -351,6 +359,7 @@ class BatchQuery:
             self._restore_instances()
 
     async def __aenter__(self) -> BatchQuery:
+        self._finish_execution_check()
         return self
 
     async def __aexit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
@@ -359,6 +368,12 @@ class BatchQuery:
         elif not self._failed:
             self._failed = True
             self._restore_instances()
+
+    def _finish_execution_check(self) -> None:
+        """Drop the check for batches that are never executed."""
+        check, self._execution_check = self._execution_check, None
+        if check is not None:
+            check.finish()
 
     def _restore_instances(self) -> None:
         """Restore the state of each instance from before its write, because nothing was written."""

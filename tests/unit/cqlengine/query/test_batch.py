@@ -50,13 +50,16 @@ def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.Monke
     # refused.
     with pytest.raises(CQLEngineException, match="one connection"):
         batch.add_bound("x", values=[], connection="other")
+    assert len(batch.queries) == 3
     batch = BatchQuery()
     batch.add_bound("x", values=[], connection="other")
     with pytest.raises(CQLEngineException, match="DEFAULT_CONNECTION, the batch for other"):
         Car.batch(batch).create(maker="a", line=1, year=2)
+    assert len(batch.queries) == 1
     # A model that names no connection uses that of the batch.
     batch = BatchQuery(connection="other")
     Car.batch(batch).create(maker="a", line=1, year=2)
+    assert len(batch.queries) == 1
 
 
 def test_a_batch_that_is_not_executed_leaves_instances_changed() -> None:
@@ -194,8 +197,8 @@ def test_an_added_statement_gets_the_batchs_timestamp_if_it_has_none(
     statement.add_assignment(Car.__mapping__.columns["maker"], "a")
     batch = BatchQuery(timestamp=MOMENT)
     batch.add_query(statement)
-    ((_, values),) = batch._entries
-    assert expected in values
+    (query,) = batch.queries
+    assert expected in query.get_context().values()
 
 
 def test_later_changes_of_a_collection_do_not_change_the_batch() -> None:
@@ -206,7 +209,8 @@ def test_later_changes_of_a_collection_do_not_change_the_batch() -> None:
     scores["a"].append(2)
     data[0] = 0
     expected = [{"a"}, {"a": [1]}, bytearray(b"ab"), b"ab", "text", b"bytes", 5]
-    assert batch._entries == [("x", expected)]
+    (query,) = batch.queries
+    assert list(query.get_context().values()) == expected
 
 
 # -- executing -------------------------------------------------------------------------------------

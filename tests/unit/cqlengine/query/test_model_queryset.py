@@ -485,9 +485,10 @@ def test_what_the_constructor_sets_in_a_row_that_was_read_is_not_written(
 
 def test_create_many_warns_that_it_does_not_call_save(session: FakeSession) -> None:
     """It writes what the instances have, and keeps their own options."""
-    item = Item(id=1)
+    item, batch = Item(id=1), BatchQuery()
     with pytest.warns(RuntimeWarning, match=r"does not call Item\.save\(\)") as caught:
-        (created,) = Item.objects.batch(BatchQuery()).create_many([item])
+        (created,) = Item.objects.batch(batch).create_many([item])
+    assert len(batch.queries) == 1
     assert caught[0].filename == __file__
     assert created is item
     assert item.saves is None
