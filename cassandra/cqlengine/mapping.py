@@ -155,6 +155,8 @@ class Mapping:
         self.has_own_init = False
         self.has_own_save = False
         self.has_own_asave = False
+        # The methods that the application's class overrides, but not their awaitable twins.
+        self.unpaired_methods: frozenset[str] = frozenset()
         # (position, column) of columns whose default is set in new instances. Columns whose default
         # is an empty collection are left out: see `_EMPTY_DEFAULTS`.
         self.defaults = tuple(

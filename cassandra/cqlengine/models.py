@@ -52,6 +52,7 @@ from cassandra.cqlengine.query.batch import BatchQuery
 from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 from cassandra.cqlengine.query.model_queryset import ModelQuerySet
 from cassandra.cqlengine.running import Operation, arun, run
+from cassandra.cqlengine.unpaired import unpaired_methods, warn_of_unpaired
 from cassandra.cqlengine.values import Values, changed_positions, values_of
 from cassandra.util.cql_text import escape_name, protect_name
 
@@ -272,6 +273,7 @@ def _note_own_methods(model: type[Any], mapping: Mapping) -> None:
     mapping.has_own_init = "__init__" in own_names
     mapping.has_own_save = "save" in own_names
     mapping.has_own_asave = "asave" in own_names
+    mapping.unpaired_methods = unpaired_methods(model, __name__)
 
 
 def _parent_with_table(
@@ -538,6 +540,7 @@ class BaseModel(metaclass=ModelMetaClass):
 
     async def asave(self) -> Self:
         """Insert or update the row, as `save` does, on a connection of `cassandra.aio`."""
+        warn_of_unpaired(type(self), "save", "asave")
         await arun(self._write(dml.save(self)))
         return self
 
@@ -565,6 +568,7 @@ class BaseModel(metaclass=ModelMetaClass):
 
         :param values: values by the attributes' names.
         """
+        warn_of_unpaired(type(self), "update", "aupdate")
         await arun(self._write(dml.update(self, values)))
         return self
 
@@ -575,6 +579,7 @@ class BaseModel(metaclass=ModelMetaClass):
 
     async def adelete(self) -> None:
         """Delete the row on a connection of `cassandra.aio`."""
+        warn_of_unpaired(type(self), "delete", "adelete")
         await arun(self._write(dml.delete(self)))
 
     def timeout(self, timeout: float | None) -> Self:
@@ -672,6 +677,7 @@ class BaseModel(metaclass=ModelMetaClass):
         :param args: conditions, such as ``Model.age > 5``.
         :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
         """
+        warn_of_unpaired(cls, "get", "aget")
         return await cls.objects.aget(*args, **kwargs)
 
     @classmethod
@@ -695,6 +701,7 @@ class BaseModel(metaclass=ModelMetaClass):
         """
         if not cls.__mapping__.columns.keys() >= kwargs.keys():
             raise cls.__mapping__.unknown_columns(kwargs)
+        warn_of_unpaired(cls, "create", "acreate")
         return await cls.objects.acreate(**kwargs)
 
 

@@ -47,6 +47,7 @@ from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator, filter_v
 from cassandra.cqlengine.query.queryset import AbstractQuerySet, is_fixed, is_lookup
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.statements import Timestamp, UpdateStatement, check_timestamp
+from cassandra.cqlengine.unpaired import warn_of_unpaired
 from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
@@ -527,6 +528,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         if self.model.__mapping__.has_own_asave:
             await instance.asave()
         else:
+            warn_of_unpaired(self.model, "save", "acreate")
             await arun(save(instance))
         return self._finish_creation(instance, row)
 
@@ -594,6 +596,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         model: Any = self._instance_class()
         if model.__mapping__.has_own_asave:
             self._warn_of_own_save("acreate_many", "asave")
+        else:
+            warn_of_unpaired(model, "save", "acreate_many")
         return await arun(creations(model, self._options, rows, concurrency))
 
     def _warn_of_own_save(self, call: str, method: str) -> None:

@@ -33,7 +33,9 @@ class AwaitedResult:
     async def _rows(self) -> Any:
         session = self._session
         rows = self.row_factory(list(session.names), [tuple(row) for row in session.rows])
-        return SimpleNamespace(rows=rows, fetch_all=lambda: _awaitable(rows))
+        return SimpleNamespace(
+            rows=rows, current_rows=rows, has_more_pages=False, fetch_all=lambda: _awaitable(rows)
+        )
 
 
 async def _awaitable(value: Any) -> Any:
