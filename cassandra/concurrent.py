@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Protocol, 
 from cassandra._habits import advise_on_pairs, is_table
 from cassandra._imports import at_first_cluster
 from cassandra._lazy import lazy_names
-from cassandra._threads import Lock, Waiter, in_own_greenlet, new_user_thread, new_waiter
+from cassandra._threads import Lock, Waiter, in_own_greenlet, new_lock, new_user_thread, new_waiter
 from cassandra._unknown_options import unknown_option
 from cassandra.client.checks import check_pairs
 from cassandra.client.filling import fill
@@ -49,6 +49,9 @@ _Number = TypeVar("_Number")
 
 
 log = logging.getLogger("cassandra.concurrent")
+
+# If nobody reads a generator of results for so many seconds, its statements are sent all the same.
+_PATIENCE = 1.0
 
 _NOT_SENT = (
     "a generator of execute_concurrent was not read to its end before its session was shut down: "
@@ -188,9 +191,9 @@ def execute_concurrent(
         when all requests in flight are done. False returns errors as results.
     :param results_generator: True returns a generator of results instead of a list. The call sends
         the first `concurrency` statements, and more are sent as you read results. The statements
-        and results of a large load are thus never all in memory. If you close or drop the
-        generator, the remaining statements are sent in the background, unless it has raised an
-        error.
+        and results of a large load are thus never all in memory. If you do not read for a second,
+        or close or drop the generator, the remaining statements are sent in the background, unless
+        it has raised an error.
     :param execution_profile: a profile or its name, for all executions.
     :param row_type: the class of rows for all results, as in `Session.execute`.
     :returns: an `ExecutionResult` (success, result_or_exc) for each pair.
@@ -426,6 +429,18 @@ class _Run:
         # The lock on which the reading thread waits. The deque is empty while that thread does not
         # wait.
         self._waiters: deque[Waiter] = deque()
+        # Held to use the statements and the collector: `_send_ahead` uses them in another thread.
+        self._lock = new_lock()
+        # Outcomes that `_send_ahead` has taken from the collector, and the error that ended it.
+        self._ahead: list[ExecutionResult] = []
+        self._error_ahead: BaseException | None = None
+        # True while the caller of a generator waits for its next outcome, and the number of
+        # outcomes that it has read.
+        self._is_reading = False
+        self._reads = 0
+        # Released at the end of a generator, for `_send_ahead`; None if that does not run.
+        self._end_of_reading: Waiter | None = None
+        self._is_ended = False
         # Do not pass a bound method: it would keep this object, the session and the statements
         # alive as long as the collector.
         self._collector.notify_reader = partial(_wake_up, self._waiters)
@@ -448,14 +463,78 @@ class _Run:
         """
         try:
             self._fill()
+            if not self._collector.is_exhausted:
+                self._start_sending_ahead()
             yield None
-            yield from self.outcomes()
+            self._is_reading = True
+            for outcome in self.outcomes():
+                self._reads += 1
+                self._is_reading = False
+                yield outcome
+                self._is_reading = True
         except GeneratorExit:
             # The caller has dropped the generator, so nobody reads the results any more. But
             # `execute_concurrent` promises to send all statements.
+            self._end_sending_ahead()
             if not self._collector.is_exhausted:
                 self._send_the_rest()
             raise
+        finally:
+            self._end_sending_ahead()
+
+    def _start_sending_ahead(self) -> None:
+        """Start the thread that sends statements while nobody reads the generator."""
+        self._end_of_reading = new_waiter()
+        try:
+            new_user_thread(self._send_ahead, "cassandra-concurrent-ahead").start()
+        except RuntimeError:  # the interpreter is shutting down, or has no more threads
+            self._end_of_reading = None
+
+    def _end_sending_ahead(self) -> None:
+        waiter, self._end_of_reading = self._end_of_reading, None
+        if waiter is not None:
+            self._is_ended = True
+            waiter.release()
+            _wake_up(self._waiters)
+
+    def _send_ahead(self) -> None:
+        """Send statements while nobody reads the generator, and keep their outcomes.
+
+        An application may keep a generator and never read it. Other drivers send all of its
+        statements. We wait for a second first: usually, the application reads on, and then neither
+        the statements nor the outcomes should all be in memory.
+        """
+        end, reads = self._end_of_reading, -1
+        while end is not None and not end.acquire(timeout=_PATIENCE):
+            if reads == self._reads and not self._is_reading:
+                try:
+                    self._send_until_read(reads)
+                except BaseException as error:
+                    self._error_ahead = error  # of the iterable of statements: `outcomes` raises it
+            collector = self._collector
+            is_failed = self._fail_fast and collector.has_failed
+            if collector.is_exhausted or is_failed or self._error_ahead is not None:
+                return
+            reads = self._reads
+
+    def _send_until_read(self, reads: int) -> None:
+        """Send statements until the application reads on, all are sent, or one has failed."""
+        collector = self._collector
+        while not self._is_ended:
+            with self._lock:
+                collector.is_paused = self._fail_fast and collector.has_failed
+                is_read = self._is_reading or self._reads != reads
+                if is_read or collector.is_exhausted or collector.is_paused:
+                    return
+                if collector.wants_more:
+                    self._fill()
+                outcomes = collector.take()
+                self._ahead += outcomes
+                if any(isinstance(outcome[1], ConnectionShutdown) for outcome in outcomes):
+                    log.warning(_NOT_SENT)
+                    collector.is_exhausted = True  # the iterable of statements may be endless
+                    return
+            self._wait(is_ahead=True)
 
     def _send_the_rest(self) -> None:
         """Send the remaining statements in a new thread, and drop their results."""
@@ -489,13 +568,18 @@ class _Run:
         """
         collector = self._collector
         while True:
-            # After an error that will be raised, send no more statements.
-            collector.is_paused = self._fail_fast and collector.has_failed
-            # Send more statements before yielding results: the caller may be slow, and the servers
-            # should not be idle meanwhile.
-            if collector.wants_more:
-                self._fill()
-            ready = collector.take()
+            with self._lock:
+                if self._error_ahead is not None:
+                    raise self._error_ahead
+                # After an error that will be raised, send no more statements.
+                collector.is_paused = self._fail_fast and collector.has_failed
+                # Send more statements before yielding results: the caller may be slow, and the
+                # servers should not be idle meanwhile.
+                if collector.wants_more:
+                    self._fill()
+                ready = collector.take()
+                if self._ahead:
+                    ready, self._ahead = self._ahead + ready, []
             if collector.has_failed and self._fail_fast:
                 yield from self._yield_until_failure(ready)
             elif ready:
@@ -573,17 +657,20 @@ class _Run:
         future.clear_callbacks()
         self._collector.put(position, False, error)
 
-    def _wait(self) -> None:
-        """Wait until the collector is ready, or all executions are complete."""
+    def _wait(self, is_ahead: bool = False) -> None:
+        """Wait until the collector is ready, or all executions are complete.
+
+        :param is_ahead: True to wait no longer than until the end of the generator.
+        """
         collector = self._collector
-        while not (collector.is_ready or collector.is_over):
+        while not (collector.is_ready or collector.is_over or (is_ahead and self._is_ended)):
             waiter = new_waiter()
             # Register the waiter first, and then check again. A completion first changes the
             # collector and then looks for a waiter, so one of the two threads always sees what the
             # other has done.
             self._waiters.append(waiter)
             collector.is_awaited = True
-            if not (collector.is_ready or collector.is_over):
+            if not (collector.is_ready or collector.is_over or (is_ahead and self._is_ended)):
                 if self._refuse_in_child is not None:
                     self._refuse_in_child()
                 waiter.acquire()

@@ -13,12 +13,13 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import Any
 from unittest.mock import MagicMock, Mock
 
 import pytest
 
-from cassandra import aio
+from cassandra import aio, concurrent
 from cassandra.aio import concurrent as aio_concurrent
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import (
@@ -30,7 +31,7 @@ from cassandra.concurrent import (
 )
 from cassandra.errors import InvalidRequest
 from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged, rows, void
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged, rows, silence, void
 from tests.waiting import WAIT
 
 
@@ -323,6 +324,100 @@ def test_statements_that_are_lost_with_the_session_are_logged(
         thread.join(WAIT)
     (message,) = caplog.messages
     assert "the statements that were not sent yet are lost. Read all of its results" in message
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let statements be sent soon if nobody reads a generator."""
+    monkeypatch.setattr(concurrent, "_PATIENCE", 0.01)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("read_count", [0, 1, 7, 30])
+def test_a_generator_that_is_kept_unread_sends_all_statements(
+    counting: CountingSession, read_count: int
+) -> None:
+    """As in cassandra-driver. Its results can still be read, in the order of the statements."""
+    outcomes = execute_concurrent_with_args(
+        counting, "q", arguments(100), concurrency=4, results_generator=True
+    )
+    read = [next(outcomes) for _ in range(read_count)]
+    assert counting.has_received(100)
+    assert counting.requested == list(range(100))
+    read += outcomes
+    assert [outcome.result_or_exc for outcome in read] == [[i] for i in range(100)]
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("fail_fast", [False, True])
+def test_errors_of_a_generator_that_is_kept_unread(fail_fast: bool) -> None:
+    requested: list[int] = []
+    is_requested = threading.Event()
+
+    class Session(SynchronousSession):
+        def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> FakeFuture:
+            requested.append(parameters[0])
+            if parameters[0] == (30 if fail_fast else 99):
+                is_requested.set()
+            return super().execute_async(statement, parameters, **kwargs)
+
+    outcomes = execute_concurrent_with_args(
+        Session({30}),
+        "q",
+        arguments(100),
+        concurrency=4,
+        raise_on_first_error=fail_fast,
+        results_generator=True,
+    )
+    assert is_requested.wait(WAIT)
+    if fail_fast:
+        with pytest.raises(ValueError, match="30"):
+            list(outcomes)
+        assert len(requested) < 50
+    else:
+        assert [number for number, outcome in enumerate(outcomes) if not outcome.success] == [30]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_error_of_the_statements_of_a_generator_that_is_kept_unread() -> None:
+    is_raised = threading.Event()
+
+    def statements() -> Iterator[tuple[str, tuple[int]]]:
+        for number in range(30):
+            yield "q", (number,)
+        is_raised.set()
+        raise ZeroDivisionError
+
+    outcomes = execute_concurrent(
+        SynchronousSession(), statements(), concurrency=4, results_generator=True
+    )
+    assert is_raised.wait(WAIT)
+    with pytest.raises(ZeroDivisionError):
+        list(outcomes)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_session_that_is_closed_ends_a_generator_that_is_kept_unread(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        insert = session.prepare("INSERT INTO t (a) VALUES (?)")
+        node.prime("INSERT INTO t (a) VALUES (?)", silence())
+        # The statements may be endless.
+        unread = execute_concurrent(
+            session,
+            repeat((insert, ())),
+            concurrency=2,
+            raise_on_first_error=False,
+            results_generator=True,
+        )
+    for thread in threading.enumerate():
+        if thread.name == "cassandra-concurrent-ahead":
+            thread.join(WAIT)
+    (message,) = caplog.messages
+    assert "the statements that were not sent yet are lost" in message
+    unread.close()
 
 
 def test_an_error_in_a_generator_stops_sending() -> None:
