@@ -61,3 +61,18 @@ class TruthTest(UseCheck):
     """Remembers the line that has tested an object for truth."""
 
     __slots__ = ()
+
+
+class IterationCheck(UseCheck):
+    """Warns if a generator is dropped before anyone iterates over it, but not if it is closed.
+
+    The generator's frame holds the only reference to it.
+    """
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        # A generator that is closed before its first step drops its arguments without running. The
+        # frame that runs now is then that of the code that calls `aclose`.
+        if "aclose" not in sys._getframe(1).f_code.co_names:
+            super().__del__()

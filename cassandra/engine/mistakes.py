@@ -9,7 +9,7 @@ import warnings
 from typing import Any, NoReturn
 
 from cassandra._habits import stack_level
-from cassandra._truth_tests import TruthTest, UseCheck
+from cassandra._truth_tests import IterationCheck, TruthTest
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -62,11 +62,11 @@ def truth_test() -> TruthTest:
     )
 
 
-def iteration_check() -> UseCheck:
+def iteration_check() -> IterationCheck:
     """Return the object that warns if statements are never executed, because nobody iterates over
     their outcomes.
     """
-    return UseCheck(
+    return IterationCheck(
         "nobody has iterated over the outcomes of execute_concurrent, so none of its statements "
         "was executed: write `async for success, result in session.execute_concurrent(pairs)`"
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import pickle
 import warnings
+from collections.abc import AsyncGenerator, Callable
 
 import pytest
 
-from cassandra._truth_tests import TruthTest
+from cassandra._truth_tests import IterationCheck, TruthTest
 from tests.processes import run_python
 
 
@@ -46,3 +48,33 @@ def test_the_end_of_the_interpreter_causes_no_warning() -> None:
         "from cassandra._truth_tests import TruthTest\ntest = TruthTest('nothing was done')\n"
     )
     assert process.stderr == ""
+
+
+# -- generators that nobody iterates over ----------------------------------------------------------
+
+
+async def numbers(check: IterationCheck) -> AsyncGenerator[int, None]:
+    check.is_used = True
+    yield 1
+
+
+def drop(make: Callable[[IterationCheck], object]) -> None:
+    make(IterationCheck("nothing was done"))
+    gc.collect()
+
+
+async def test_a_generator_that_is_dropped_warns() -> None:
+    with pytest.warns(RuntimeWarning, match=r"^nothing was done$"):
+        drop(numbers)
+
+
+async def test_a_generator_that_is_closed_causes_no_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        await numbers(IterationCheck("nothing was done")).aclose()
+        with contextlib.suppress(ZeroDivisionError):
+            async with contextlib.aclosing(numbers(IterationCheck("nothing was done"))):
+                raise ZeroDivisionError
+        async with contextlib.aclosing(numbers(IterationCheck("nothing was done"))) as generator:
+            assert [number async for number in generator] == [1]
+        gc.collect()
