@@ -50,7 +50,8 @@ _Number = TypeVar("_Number")
 
 log = logging.getLogger("cassandra.concurrent")
 
-# If nobody reads a generator of results for so many seconds, its statements are sent all the same.
+# If nobody begins to read a generator of results for this time, its statements are sent all the
+# same. In seconds.
 _PATIENCE = 1.0
 
 _NOT_SENT = (
@@ -191,9 +192,9 @@ def execute_concurrent(
         when all requests in flight are done. False returns errors as results.
     :param results_generator: True returns a generator of results instead of a list. The call sends
         the first `concurrency` statements, and more are sent as you read results. The statements
-        and results of a large load are thus never all in memory. If you do not read for a second,
-        or close or drop the generator, the remaining statements are sent in the background, unless
-        it has raised an error.
+        and results of a large load are thus never all in memory. If you do not begin to read
+        within a second, or close or drop the generator, the remaining statements are sent in the
+        background, unless it has raised an error.
     :param execution_profile: a profile or its name, for all executions.
     :param row_type: the class of rows for all results, as in `Session.execute`.
     :returns: an `ExecutionResult` (success, result_or_exc) for each pair.
@@ -434,13 +435,10 @@ class _Run:
         # Outcomes that `_send_ahead` has taken from the collector, and the error that ended it.
         self._ahead: list[ExecutionResult] = []
         self._error_ahead: BaseException | None = None
-        # True while the caller of a generator waits for its next outcome, and the number of
-        # outcomes that it has read.
-        self._is_reading = False
-        self._reads = 0
-        # Released at the end of a generator, for `_send_ahead`; None if that does not run.
-        self._end_of_reading: Waiter | None = None
-        self._is_ended = False
+        # Released when the application begins to read a generator or drops it, for `_send_ahead`;
+        # None if that does not run.
+        self._end_of_patience: Waiter | None = None
+        self._is_read = False
         # Do not pass a bound method: it would keep this object, the session and the statements
         # alive as long as the collector.
         self._collector.notify_reader = partial(_wake_up, self._waiters)
@@ -466,12 +464,8 @@ class _Run:
             if not self._collector.is_exhausted:
                 self._start_sending_ahead()
             yield None
-            self._is_reading = True
-            for outcome in self.outcomes():
-                self._reads += 1
-                self._is_reading = False
-                yield outcome
-                self._is_reading = True
+            self._end_sending_ahead()
+            yield from self.outcomes()
         except GeneratorExit:
             # The caller has dropped the generator, so nobody reads the results any more. But
             # `execute_concurrent` promises to send all statements.
@@ -479,62 +473,56 @@ class _Run:
             if not self._collector.is_exhausted:
                 self._send_the_rest()
             raise
-        finally:
-            self._end_sending_ahead()
 
     def _start_sending_ahead(self) -> None:
-        """Start the thread that sends statements while nobody reads the generator."""
-        self._end_of_reading = new_waiter()
+        """Start the thread that sends statements until the application reads the generator."""
+        self._end_of_patience = new_waiter()
         try:
             new_user_thread(self._send_ahead, "cassandra-concurrent-ahead").start()
         except RuntimeError:  # the interpreter is shutting down, or has no more threads
-            self._end_of_reading = None
+            self._end_of_patience = None
 
     def _end_sending_ahead(self) -> None:
-        waiter, self._end_of_reading = self._end_of_reading, None
+        waiter, self._end_of_patience = self._end_of_patience, None
         if waiter is not None:
-            self._is_ended = True
+            self._is_read = True
             waiter.release()
             _wake_up(self._waiters)
 
     def _send_ahead(self) -> None:
-        """Send statements while nobody reads the generator, and keep their outcomes.
+        """Send statements until the application reads the generator, and keep their outcomes.
 
         An application may keep a generator and never read it. Other drivers send all of its
-        statements. We wait for a second first: usually, the application reads on, and then neither
-        the statements nor the outcomes should all be in memory.
+        statements. We wait for a second first: usually, the application reads, and then neither the
+        statements nor the outcomes should all be in memory.
         """
-        end, reads = self._end_of_reading, -1
-        while end is not None and not end.acquire(timeout=_PATIENCE):
-            if reads == self._reads and not self._is_reading:
-                try:
-                    self._send_until_read(reads)
-                except BaseException as error:
-                    self._error_ahead = error  # of the iterable of statements: `outcomes` raises it
-            collector = self._collector
-            is_failed = self._fail_fast and collector.has_failed
-            if collector.is_exhausted or is_failed or self._error_ahead is not None:
-                return
-            reads = self._reads
+        waiter = self._end_of_patience
+        if waiter is None or waiter.acquire(timeout=_PATIENCE):
+            return
+        try:
+            while self._send_some_ahead():
+                self._wait(is_ahead=True)
+        except BaseException as error:
+            self._error_ahead = error  # of the iterable of statements: `outcomes` raises it
 
-    def _send_until_read(self, reads: int) -> None:
-        """Send statements until the application reads on, all are sent, or one has failed."""
+    def _send_some_ahead(self) -> bool:
+        """Send statements as the collector wants them. Return False if no more are to be sent: the
+        application has begun to read, all are sent, or one has failed.
+        """
         collector = self._collector
-        while not self._is_ended:
-            with self._lock:
-                collector.is_paused = self._fail_fast and collector.has_failed
-                is_read = self._is_reading or self._reads != reads
-                if is_read or collector.is_exhausted or collector.is_paused:
-                    return
-                if collector.wants_more:
-                    self._fill()
-                outcomes = collector.take()
-                self._ahead += outcomes
-                if any(isinstance(outcome[1], ConnectionShutdown) for outcome in outcomes):
-                    log.warning(_NOT_SENT)
-                    collector.is_exhausted = True  # the iterable of statements may be endless
-                    return
-            self._wait(is_ahead=True)
+        with self._lock:
+            collector.is_paused = self._fail_fast and collector.has_failed
+            if self._is_read or collector.is_exhausted or collector.is_paused:
+                return False
+            if collector.wants_more:
+                self._fill()
+            outcomes = collector.take()
+            self._ahead += outcomes
+            if any(isinstance(outcome[1], ConnectionShutdown) for outcome in outcomes):
+                log.warning(_NOT_SENT)
+                collector.is_exhausted = True  # the iterable of statements may be endless
+                return False
+            return True
 
     def _send_the_rest(self) -> None:
         """Send the remaining statements in a new thread, and drop their results."""
@@ -660,17 +648,17 @@ class _Run:
     def _wait(self, is_ahead: bool = False) -> None:
         """Wait until the collector is ready, or all executions are complete.
 
-        :param is_ahead: True to wait no longer than until the end of the generator.
+        :param is_ahead: True to wait no longer than until the application reads the generator.
         """
         collector = self._collector
-        while not (collector.is_ready or collector.is_over or (is_ahead and self._is_ended)):
+        while not (collector.is_ready or collector.is_over or (is_ahead and self._is_read)):
             waiter = new_waiter()
             # Register the waiter first, and then check again. A completion first changes the
             # collector and then looks for a waiter, so one of the two threads always sees what the
             # other has done.
             self._waiters.append(waiter)
             collector.is_awaited = True
-            if not (collector.is_ready or collector.is_over or (is_ahead and self._is_ended)):
+            if not (collector.is_ready or collector.is_over or (is_ahead and self._is_read)):
                 if self._refuse_in_child is not None:
                     self._refuse_in_child()
                 waiter.acquire()

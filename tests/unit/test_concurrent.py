@@ -332,18 +332,33 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concurrent, "_PATIENCE", 0.01)
 
 
+def join_threads_that_send_ahead() -> None:
+    """Wait until the threads that send the statements of unread generators have ended."""
+    for thread in threading.enumerate():
+        if thread.name == "cassandra-concurrent-ahead":
+            thread.join(WAIT)
+            assert not thread.is_alive()
+
+
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("read_count", [0, 1, 7, 30])
-def test_a_generator_that_is_kept_unread_sends_all_statements(
-    counting: CountingSession, read_count: int
-) -> None:
+def test_a_generator_that_is_kept_unread_sends_all_statements(counting: CountingSession) -> None:
     """As in cassandra-driver. Its results can still be read, in the order of the statements."""
     outcomes = execute_concurrent_with_args(
         counting, "q", arguments(100), concurrency=4, results_generator=True
     )
-    read = [next(outcomes) for _ in range(read_count)]
     assert counting.has_received(100)
     assert counting.requested == list(range(100))
+    assert [outcome.result_or_exc for outcome in outcomes] == [[i] for i in range(100)]
+
+
+def test_a_generator_that_is_read_slowly_keeps_few_outcomes(counting: CountingSession) -> None:
+    """Once the application has begun to read, statements are sent only as it reads on."""
+    outcomes = execute_concurrent_with_args(
+        counting, "q", arguments(100), concurrency=4, results_generator=True
+    )
+    read = [next(outcomes)]
+    join_threads_that_send_ahead()
+    assert len(counting.requested) < 20
     read += outcomes
     assert [outcome.result_or_exc for outcome in read] == [[i] for i in range(100)]
 
@@ -412,9 +427,7 @@ def test_a_session_that_is_closed_ends_a_generator_that_is_kept_unread(
             raise_on_first_error=False,
             results_generator=True,
         )
-    for thread in threading.enumerate():
-        if thread.name == "cassandra-concurrent-ahead":
-            thread.join(WAIT)
+    join_threads_that_send_ahead()
     (message,) = caplog.messages
     assert "the statements that were not sent yet are lost" in message
     unread.close()

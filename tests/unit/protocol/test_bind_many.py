@@ -111,7 +111,9 @@ def test_rows_of_all_forms(implementation: Implementation) -> None:
         iter((1, "x")),
     ]  # fmt: skip
     expected = plan.bind((1, "x"), version=4)
-    assert plan.bind_many(forms, version=4).rows() == [expected] * len(forms)
+    # The names of `Pair` are those of the markers in another order.
+    with pytest.warns(RuntimeWarning, match="Pair are bound by position"):
+        assert plan.bind_many(forms, version=4).rows() == [expected] * len(forms)
 
 
 def test_fields_of_objects_are_found_by_alias(implementation: Implementation) -> None:
