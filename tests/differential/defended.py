@@ -66,6 +66,41 @@ SEEN = [
             Seen(r"core_data\.sequences_as_text", r"show:in", ANY_ERROR, ROWS),
             Seen(r"docs_core\.sequences_for_in", r"show:tuple", ANY_ERROR),
             Seen(r"values\.coding\[", "show:", ANY_ERROR, r"[^e]"),
+            Seen(r"forms_of_calls\.bind_forms", "show:generator", ANY_ERROR, r"\["),
+            Seen(r"forms_of_calls\.moments_of_numpy", "show:bound", ANY_ERROR, ROWS),
+            Seen(r"forms_of_calls\.moments_of_numpy", "show:bound .* read", r"\[\]", r"\[Row"),
+            Seen(r"forms_of_calls\.moments_of_numpy", "table:", NOTHING),
+        ),
+    ),
+    Defended(
+        what="A timedelta in a simple statement is a TypeError before it is sent.",
+        why="CQL has no literal for it: every server refuses the statement.",
+        seen=(
+            Seen(r"forms_of_calls\.moments_of_numpy", "show:interval", SERVER, r"error\(TypeError"),
+        ),
+    ),
+    Defended(
+        what="A text in place of the values of one marker is a TypeError, and not a ValueError.",
+        why="Today's drivers take its characters for values, and complain of their number.",
+        seen=(
+            Seen(
+                r"forms_of_calls\.bind_forms",
+                "show:one text",
+                r"error\(ValueError",
+                r"error\(TypeError",
+            ),
+        ),
+    ),
+    Defended(
+        what="A named tuple whose names are those of the markers in another order warns.",
+        why="Its values are bound by position, as in today's drivers, which say nothing.",
+        seen=(
+            Seen(
+                r"forms_of_calls\.names_in_another_order",
+                "warnings:RuntimeWarning",
+                NOTHING,
+                "warned",
+            ),
         ),
     ),
     Defended(
