@@ -808,6 +808,16 @@ PREPARED: dict[str, str] = {
     **_same("write prepared.query_string", "query text cql statement"),
 }
 
+STATEMENT: dict[str, str] = {
+    **_same(
+        "write session.execute(statement, parameters), or "
+        "session.prepare(statement.query_string).bind(values)",
+        "bind bind_params bindparams params parameters values",
+    ),
+    **_same("write session.execute(statement, parameters)", "execute run all one fetch fetchall"),
+    **_same("write statement.query_string", "query text cql statement"),
+}
+
 BATCH: dict[str, str] = {
     **_same("write session.execute(batch)", "execute run commit send save apply"),
     **_same("write batch.add(statement, parameters)", "append insert add_statement add_query"),
@@ -867,10 +877,10 @@ SCAN: dict[str, str] = {
     **_same("write list(scan), or scan.to_arrow()", "collect compute fetch to_list tolist execute"),
     **_same(
         "write session.scan(table, where='column > ?', parameters=[5]), which servers compute",
-        "filter query loc",
+        "filter query loc where",
     ),
     **_same("write session.scan(table, ['column', ...])", "select project with_columns"),
-    **_same("write session.scan(table, limit=n)", "head take sample show"),
+    **_same("write session.scan(table, limit=n)", "head take sample show limit"),
     **_same(
         "write session.unload(table, folder), with format='parquet', 'csv' or 'jsonl'",
         "to_parquet to_csv to_json write write_parquet write_csv sink_parquet sink_csv",

@@ -105,18 +105,23 @@ class _ScanBase:
         self.session = session
         self.table = table
         self.columns = columns
-        self.where = where
+        self.condition = where
         if where is not None and not isinstance(where, str):
             raise TypeError(
                 "where is a condition in CQL, such as 'column > ?' with parameters=[5], but is "
                 f"{where!r} ({type(where).__name__})"
+            )
+        if where is not None and where.strip().isidentifier():
+            raise ValueError(
+                f"where is a condition in CQL, such as 'column > 5', but is {where!r}: several "
+                "columns are written as a list, session.scan(table, ['column', ...])"
             )
         self.parameters = parameters_of(checked_options["parameters"])
         self.splits = checked_options["splits"]
         self.concurrency = positive("concurrency", checked_options["concurrency"])
         self.page_size = positive("page_size", checked_options["page_size"])
         self.max_bytes = positive("max_buffered_bytes", checked_options["max_buffered_bytes"])
-        self.limit = checked_options["limit"]
+        self.row_limit = checked_options["limit"]
         self.progress = checked_options["progress"]
         self.in_order = bool(checked_options["in_order"])
         self.checkpoint = checked_options["checkpoint"]
@@ -135,10 +140,10 @@ class _ScanBase:
                 )
         if self.splits is not None:
             positive("splits", self.splits)
-        if self.limit is not None:
-            positive("limit", self.limit)
+        if self.row_limit is not None:
+            positive("limit", self.row_limit)
             # Do not request pages larger than the limit.
-            self.page_size = min(self.page_size, self.limit)
+            self.page_size = min(self.page_size, self.row_limit)
             if self.checkpoint is not None:
                 # The limit may cut off rows of the last page, but the checkpoint would record the
                 # whole page as used. So the next scan would skip these rows.
@@ -232,7 +237,7 @@ class _ScanBase:
             return maker.batch(page)
 
     def _progress_display(self) -> Progress:
-        return Progress(self.progress, self.table, self.limit, self.unit)
+        return Progress(self.progress, self.table, self.row_limit, self.unit)
 
     def _steps(self) -> Generator[Callable[[Any], Any], Any, ScanStatement]:
         """Return the generator of the steps that prepare the statement of the scan and divide the
@@ -242,7 +247,7 @@ class _ScanBase:
             plain_session(self.session),
             self.table,
             self.columns,
-            self.where,
+            self.condition,
             self.parameters,
             self.splits,
             self.concurrency,
@@ -264,7 +269,7 @@ class _ScanBase:
             ),
             "table": full_name(table),
             "columns": columns if columns is None or isinstance(columns, str) else list(columns),
-            "where": self.where,
+            "where": self.condition,
             "parameters": [repr(value) for value in self.parameters],
             **self.purpose,
         }
@@ -527,7 +532,7 @@ class Scan(_ScanBase):
         plan_steps = self._steps()
         statement = drive(plan_steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
-        remaining = self.limit
+        remaining = self.row_limit
         with self._progress_display() as progress:
             for fetch in queue.to_send():
                 self._send(statement, queue, fetch)
@@ -671,7 +676,7 @@ class AsyncScan(_ScanBase):
         steps = self._steps()
         statement = await adrive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
-        remaining = self.limit
+        remaining = self.row_limit
         progress = self._progress_display()
         try:
             for fetch in queue.to_send():

@@ -7,7 +7,14 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cassandra._habits import class_advice, is_table, refuse_table, stack_level
+from cassandra._habits import (
+    STATEMENT,
+    add_habits,
+    class_advice,
+    is_table,
+    refuse_table,
+    stack_level,
+)
 from cassandra._imports import at_first_cluster
 from cassandra._misspelt import class_attribute
 from cassandra._unknown_options import unknown_option
@@ -518,3 +525,5 @@ def query_head(query: object, size: int = 100) -> str:
 for _class in (Statement, SimpleStatement, HostTargetingStatement):
     _class.__module__ = "cassandra.query"
 del _class
+
+add_habits(SimpleStatement, STATEMENT)

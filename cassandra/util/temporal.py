@@ -79,6 +79,10 @@ def datetime_or_millis(timestamp_ms: int) -> datetime.datetime | MillisTimestamp
     return MillisTimestamp(timestamp_ms)
 
 
+# No datetime is further from 1970; those before 1970 are nearer.
+_MOST_SECONDS = 253_402_300_800
+
+
 def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
     """Return the naive UTC datetime of `timestamp` seconds since 1970.
 
@@ -88,6 +92,15 @@ def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
     :param timestamp: seconds; negative before 1970.
     :raises OverflowError: outside the years 1 to 9999.
     """
+    if abs(timestamp) > _MOST_SECONDS:
+        raise OverflowError(
+            f"{timestamp!r} seconds since 1970 are a moment outside the years 1 to 9999"
+            + (
+                ": for milliseconds, write utc_datetime_from_ms_timestamp(...)"
+                if abs(timestamp) <= _MOST_SECONDS * 1000
+                else ""
+            )
+        )
     # Exact for any size, because no float is involved.
     if isinstance(timestamp, int):
         return DATETIME_EPOC + _timedelta(seconds=timestamp)

@@ -72,6 +72,7 @@ TABLES: list[tuple[type, dict[str, str]]] = [
     (ResponseFuture, _habits.FUTURE),
     (PreparedStatement, _habits.PREPARED),
     (BatchStatement, _habits.BATCH),
+    (SimpleStatement, _habits.STATEMENT),
     (Scan, _habits.SCAN),
     (AsyncScan, _habits.SCAN),
     (Metadata, _habits.METADATA),

@@ -653,6 +653,7 @@ def test_a_scan_shows_its_progress(nodes: FakeCluster, capsys: pytest.CaptureFix
     ("options", "error_type", "message"),
     [
         ({"where": {"id": 1}}, TypeError, "where is a condition in CQL, such as 'column > [?]'"),
+        ({"where": "name"}, ValueError, "such as .column > 5., but is .name.: several columns are"),
         ({"where": "id = ?", "parameters": 1}, TypeError, r"but is 1: write parameters=\[1\]"),
         ({"where": "id = ?", "parameters": "ab"}, TypeError, r"write parameters=\['ab'\]"),
         ({"ranges": [(1, 2)]}, TypeError, r"as scan\.token_ranges\(\) returns them, and not"),
@@ -684,6 +685,8 @@ def test_a_scan_gives_advice_for_habits(nodes: FakeCluster) -> None:
             ("collect", r"write list\(scan\), or scan\.to_arrow\(\)"),
             ("filter", r"write session\.scan\(table, where='column > [?]'"),
             ("to_parquet", r"write session\.unload\(table, folder\)"),
+            ("limit", r"write session\.scan\(table, limit=n\)"),
+            ("where", r"write session\.scan\(table, where='column > [?]'"),
         ):
             with pytest.raises(AttributeError, match=message):
                 getattr(scan, name)

@@ -211,3 +211,17 @@ def test_utc_datetimes_are_naive() -> None:
 
 def test_a_time_may_leave_out_leading_zeros() -> None:
     assert util.Time("1:2:3.5") == util.Time("01:02:03.500000000")
+
+
+@pytest.mark.parametrize("timestamp", [1_714_979_289_123, 1_714_979_289_123.5, -(10**12)])
+def test_milliseconds_in_place_of_seconds_get_advice(timestamp: float) -> None:
+    with pytest.raises(OverflowError, match="write utc_datetime_from_ms_timestamp"):
+        util.datetime_from_timestamp(timestamp)
+
+
+def test_times_beyond_every_datetime() -> None:
+    with pytest.raises(OverflowError, match=r"outside the years 1 to 9999$"):
+        util.datetime_from_timestamp(10**18)
+    with pytest.raises(OverflowError):
+        util.datetime_from_timestamp(-62_135_596_801)
+    assert util.datetime_from_timestamp(253_402_300_799).year == 9999
