@@ -16,6 +16,7 @@ import warnings
 from typing import Any
 
 from cassandra._habits import frame_of_user_code
+from cassandra._imports import import_module
 
 
 class UseCheck:
@@ -55,6 +56,29 @@ class UseCheck:
             module=self._frame_globals.get("__name__", "unknown"),
             registry=self._frame_globals.setdefault("__warningregistry__", {}),
         )
+
+
+def is_left_of_or() -> bool:
+    """Return True if the test for truth that runs now is that of a comparison in front of `or`,
+    such as ``A.x == 1 or A.x == 2``. The value of this expression is the first comparison.
+
+    An `or` behind a name is no mistake: it may replace None. Neither is one in an `if`.
+    """
+    frame = frame_of_user_code()
+    names = [
+        (instruction.offset, instruction.opname)
+        for instruction in import_module("dis").get_instructions(frame.f_code)
+    ]
+    following = [name for offset, name in names if offset > frame.f_lasti]
+    *earlier, current = [name for offset, name in names if offset <= frame.f_lasti]
+    if current == "TO_BOOL" and following:  # since Python 3.13
+        current = following[0]
+    # Since Python 3.12, the comparison is copied before the test.
+    if current == "POP_JUMP_IF_TRUE" and earlier[-1:] == ["COPY"]:
+        earlier.pop()
+    elif current != "JUMP_IF_TRUE_OR_POP":
+        return False
+    return earlier[-1:] == ["COMPARE_OP"]
 
 
 class TruthTest(UseCheck):

@@ -8,10 +8,12 @@ two forms of CQL. The prepared form has ``?`` as marker: ``"id" = ?``. The docum
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NoReturn
 
-from cassandra._truth_tests import TruthTest
+from cassandra._habits import stack_level
+from cassandra._truth_tests import TruthTest, is_left_of_or
 from cassandra.cqlengine.copies import are_different
 from cassandra.cqlengine.errors import UnicodeMixin
 from cassandra.cqlengine.functions import QueryValue
@@ -172,6 +174,14 @@ class WhereClause(BaseClause):
                 "`1 < A.x < 5`, Python keeps the second filter alone. Pass each as an argument: "
                 "filter(A.x == 1, A.y == 2)"
             )
+            if is_left_of_or():
+                warnings.warn(
+                    f"the filter on {self.field!r} is used alone: of `A.x == 1 or A.x == 2`, "
+                    "Python keeps the first one. CQL has no OR: write A.x.in_([1, 2]), or a query "
+                    "for each",
+                    RuntimeWarning,
+                    stacklevel=stack_level(),
+                )
         return True
 
     def note_use(self) -> None:

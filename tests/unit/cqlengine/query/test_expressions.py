@@ -112,6 +112,35 @@ def test_filters_that_are_used_after_a_test_for_truth_are_not_warned_of() -> Non
         gc.collect()
 
 
+def test_filters_that_or_drops_are_warned_of() -> None:
+    """Python does not evaluate the second filter of `or`, because the first one is true."""
+    joins: list[Callable[[], Any]] = [
+        lambda: Row.objects(Row.id == 1 or Row.id == 2),
+        lambda: Row.objects(*[Row.id > 5 or Row.id < 1]),
+        lambda: Row.objects(Row.id == 1 or Row.name == "a"),
+    ]
+    for join in joins:
+        with pytest.warns(RuntimeWarning, match=r"'id' is used alone: .* keeps the fi") as warned:
+            join()
+        assert warned[0].filename == __file__
+
+
+def test_or_behind_a_name_and_in_conditions_is_not_warned_of() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        given: Any = Row.id == 1
+        clause: Any = given or Row.id == 2
+        assert clause is given
+        # The filters are used, or they would be warned of as dropped.
+        if clause or given:
+            Row.objects(clause)
+        conditions: Any = [Row.name == "a"]
+        assert all(conditions)
+        Row.objects(*conditions)
+        del given, clause, conditions
+        gc.collect()
+
+
 def test_operators_for_bits_say_how_filters_are_joined() -> None:
     first: Any = Row.name == "a"
     with pytest.raises(TypeError, match="pass each as an argument"):
