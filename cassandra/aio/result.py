@@ -122,11 +122,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def one(self, strict: bool = False) -> T | None: ...
 
     def one(self, strict: bool = False) -> T | None:
-        """Return the first row of the current page; None if the page is empty.
+        """Return the first row of the current page; None if the result has no rows.
 
         :param strict: True to raise an error if the result has more rows.
         :raises MultipleRowsFound: with `strict`, if the page has more rows.
-        :raises RuntimeError: with `strict`, if there are more pages, which may have more rows.
+        :raises RuntimeError: if the page is empty, but there are more pages, which may have rows;
+            with `strict`, if there are more pages.
         """
         rows = self.current_rows
         if strict:
@@ -138,7 +139,17 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                     "use `await result.fetch_all()`"
                 )
         if type(rows) is list:
-            return rows[0] if rows else None
+            if rows:
+                first: T = rows[0]
+                return first
+            # Servers send empty pages if they have read many rows without finding one to return.
+            # Do not report such a page as "no row".
+            if self.has_more_pages:
+                raise RuntimeError(
+                    "the current page is empty, but there are more pages, which may have rows: use "
+                    "`async for row in result`, or `await result.fetch_all()`"
+                )
+            return None
         return next(iter(rows), None)
 
     def all(self) -> list[T]:

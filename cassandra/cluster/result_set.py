@@ -378,7 +378,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def one(self, strict: bool = False) -> T | None: ...
 
     def one(self, strict: bool = False) -> T | None:
-        """Return the first row of the current page; None if the page is empty.
+        """Return the first row of the current page; None if no rows are left.
+
+        A page may be empty although there are more pages. In that case, this fetches the next
+        pages, up to the first one that has rows.
 
         :param strict: True to check that the result has no other rows, on any page.
         :raises MultipleRowsFound: with `strict`, if there are more rows.
@@ -396,10 +399,25 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         if rows is None:
             rows = self.current_rows
         if type(rows) is list:  # what all row factories of this package return
+            if not rows:
+                rows = self._skip_empty_pages()
             return rows[0] if rows else None
         if not rows:
             return None
         return rows[0] if isinstance(rows, Sequence) else next(iter(rows), None)
+
+    def _skip_empty_pages(self) -> Any:
+        """Return the rows of the current page. If the page is empty, fetch the next pages, up to
+        the first one that has rows.
+
+        Servers send empty pages if they have read many rows without finding one to return: with
+        ALLOW FILTERING, or if rows were deleted.
+        """
+        rows = self.current_rows
+        while type(rows) is list and not rows and self.has_more_pages:
+            self.fetch_next_page()
+            rows = self.current_rows
+        return rows
 
     def all(self) -> list[T]:
         """Return the remaining rows of all pages as a list."""
@@ -434,10 +452,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     def __getitem__(self, index: int | slice | str) -> T | list[T]:
         """Return the row at `index`, or the rows of a slice. Except for the first row, this reads
-        all pages into a list.
+        all pages into a list. For the first row, this skips empty pages, as `one` does.
         """
         if index == 0 and not self._is_list and self._iterator is None:
-            rows = self.current_rows  # do not fetch further pages, like `one`
+            rows = self._skip_empty_pages()  # do not read all pages, like `one`
             try:
                 first: T = rows[0]
             except IndexError:

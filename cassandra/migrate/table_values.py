@@ -83,6 +83,14 @@ VALUES = [
         why="Large results fit into memory.",
     ),
     Difference(
+        key="empty-pages",
+        what=(
+            "``ResultSet.one`` skips empty pages. There, it returns None if the first page is "
+            "empty, also if later pages have rows."
+        ),
+        why="None would mean that there is no row.",
+    ),
+    Difference(
         key="empty-paging-state",
         what="An empty ``paging_state`` is an ``InvalidPagingState``, which is a ``ValueError``.",
         why=(

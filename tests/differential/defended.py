@@ -55,6 +55,7 @@ SEEN = [
             Seen(r"docs_core\.user_types", r"(show:dict write|table:people\[id=6\])"),
         ),
     ),
+    documented("empty-pages", test="tests/unit/cluster/test_result_set.py"),
     documented("nulls-in-collections", test="tests/unit/engine/test_null_positions.py"),
     documented(
         "more-values",

@@ -612,11 +612,10 @@ class AbstractQuerySet(Generic[T]):
     def _first(self) -> Operation[Any]:
         """Read the first row; return None if no row matches."""
         result = yield self._request(row_limit=1)
-        row = result.one()
-        if row is None and result.has_more_pages:
+        rows = result.current_rows
+        if not rows and result.has_more_pages:
             rows = yield from self._rows_of_pages(result, 1)
-            row = rows[0] if rows else None
-        return row
+        return rows[0] if rows else None
 
     def count(self) -> int:
         """Return the number of rows, by SELECT COUNT, which is slow for many rows.

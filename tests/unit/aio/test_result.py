@@ -13,7 +13,7 @@ import pytest
 from cassandra import aio
 from cassandra.errors import InvalidRequest, MultipleRowsFound
 from cassandra.query import SimpleStatement, dict_factory
-from cassandra.testing.fake import ErrorCode, FakeNode, error, hold, paged, rows, void
+from cassandra.testing.fake import ErrorCode, FakeNode, error, hold, paged, rows, sequence, void
 from tests.unit.aio.conftest import READ
 from tests.waiting import WAIT, until_on_loop
 
@@ -51,6 +51,21 @@ async def test_a_void_result_has_no_rows_or_columns(node: FakeNode, session: aio
     assert result.column_types is None
     with pytest.raises(RuntimeError, match="was_applied is for lightweight transactions"):
         _ = result.was_applied
+
+
+async def test_one_refuses_an_empty_page_before_further_pages(
+    node: FakeNode, session: aio.Session
+) -> None:
+    """None would mean that there is no row, but later pages may have rows."""
+    columns = [("k", "int")]
+    empty_page = rows(columns, [], paging_state=b"next")
+    node.prime(PAGED, sequence(empty_page, empty_page, rows(columns, [(3,)])))
+    result = await session.execute(PAGED)
+    with pytest.raises(RuntimeError, match="the current page is empty, but there are more pages"):
+        result.one()
+    await result.fetch_next_page()
+    await result.fetch_next_page()
+    assert result.one().k == 3
 
 
 async def test_plain_methods_refuse_results_with_further_pages(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -194,6 +195,28 @@ def test_one() -> None:
     """`one()` returns the first row, or None if there is none."""
     assert ResultSet(FakeFuture(), [7, 8]).one() == 7
     assert ResultSet(FakeFuture(), []).one() is None
+
+
+def test_the_first_row_is_found_behind_empty_pages() -> None:
+    """A page may be empty although later pages have rows: `one` and `[0]` find the first row, and
+    an iteration afterwards begins with it.
+    """
+    first_row_of: list[Callable[[ResultSet[Any]], Any]] = [ResultSet.one, lambda rows: rows[0]]
+    for first_row in first_row_of:
+        future = FakeFuture([], [7, 8], [9])
+        rows: ResultSet[Any] = ResultSet(future, [])
+        assert first_row(rows) == 7
+        assert future.pages == [[9]]  # no page was fetched without need
+        assert first_row(rows) == 7
+        assert list(rows) == [7, 8, 9]
+
+
+def test_the_first_row_of_empty_pages_alone() -> None:
+    """If all pages are empty, `one` returns None and `[0]` raises an IndexError."""
+    rows: ResultSet[Any] = ResultSet(FakeFuture([], []), [])
+    assert rows.one() is None
+    with pytest.raises(IndexError, match="the result has no rows"):
+        ResultSet(FakeFuture([], []), [])[0]
 
 
 def rows_message(names: list[str], types: list[Any], body: bytes, count: int) -> ResultMessage:
