@@ -109,6 +109,11 @@ class BodyMethods:
         self.paging_state = paging_state  # type: ignore[misc]
         self.invalidate()
 
+    @property
+    def is_later_page(self) -> bool:
+        """True if the request is for a page of a result after the first one."""
+        return getattr(self, "paging_state", None) is not None
+
     def describe(self) -> str:
         """Return a short description of the statement for messages."""
         raise NotImplementedError
@@ -684,6 +689,10 @@ class MessageBody(RequestBody):
 
     def set_paging_state(self, paging_state: bytes | None) -> None:
         self.message.paging_state = paging_state
+
+    @property
+    def is_later_page(self) -> bool:
+        return getattr(self.message, "paging_state", None) is not None
 
     def describe(self) -> str:
         return self.inner.describe()

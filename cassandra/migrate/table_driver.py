@@ -64,6 +64,18 @@ DRIVER = [
         why="The server may have executed it. Sent twice, a counter counts twice.",
     ),
     Difference(
+        key="ignored-pages",
+        what=(
+            "If a retry policy ignores the error of a later page of a result, the error is raised. "
+            "There, the page is requested again, for as long as it fails."
+        ),
+        why=(
+            "An empty page in its place would be the end of the result, without the rows that are "
+            "left."
+        ),
+        do="Return ``RETRY`` or ``RETRY_NEXT_HOST`` for reads, instead of ``IGNORE``.",
+    ),
+    Difference(
         key="callbacks",
         what="A blocking call in a callback raises ``RuntimeError``.",
         why="It would wait for itself forever.",

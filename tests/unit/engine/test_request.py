@@ -56,6 +56,7 @@ from cassandra.testing.fake import (
     half_frame,
     hold,
     message,
+    paged,
     reset,
     sequence,
     silence,
@@ -480,6 +481,27 @@ async def test_an_error_that_a_policy_ignores_is_an_empty_result(
     async with connected(nodes, {"retry_policy": policy}) as (_, session):
         assert (await session.execute(NON_IDEMPOTENT_READ)).all() == []
         assert nodes_reached(nodes) == [0]
+
+
+async def test_an_error_of_a_later_page_is_raised_though_a_policy_ignores_it(
+    nodes: FakeCluster,
+) -> None:
+    """An empty result in place of a later page would end the result, without the rows that are
+    left. A later iteration goes on with the page that failed.
+    """
+    columns = [("k", "int")]
+    nodes.prime(READ, paged(columns, [(1,), (2,), (3,)]))
+    statement = SimpleStatement(READ, fetch_size=1)
+    policy = ScriptedRetryPolicy((RetryPolicy.IGNORE, None))
+    async with connected(nodes, {"retry_policy": policy}) as (_, session):
+        result = await session.execute(statement)
+        nodes.prime(READ, error(ErrorCode.UNAVAILABLE), times=1)
+        iterator = aiter(result)
+        assert (await anext(iterator)).k == 1
+        with pytest.raises(Unavailable):
+            await anext(iterator)
+        nodes.prime(READ, paged(columns, [(1,), (2,), (3,)]))
+        assert [row.k async for row in result] == [2, 3]
 
 
 @pytest.mark.parametrize(("answer", "event"), EVENTS)

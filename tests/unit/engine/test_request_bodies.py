@@ -594,8 +594,10 @@ def test_the_same_consistency_does_not_render_the_body_again() -> None:
 def test_the_paging_state_is_sent_from_then_on(body_name: str) -> None:
     body = all_bodies()[body_name]
     assert b"state" not in encoded(body)
+    assert not body.is_later_page
     body.set_paging_state(b"state")
     assert b"\0\0\0\5state" in encoded(body)
+    assert body.is_later_page
 
 
 def test_a_body_that_is_not_rendered_has_no_size() -> None:
