@@ -201,8 +201,8 @@ class DateType(_CassandraType):
     """The CQL type timestamp. Values are decoded as naive datetimes in UTC, with milliseconds.
 
     A value outside the years 1 to 9999 is decoded as a `cassandra.util.MillisTimestamp`. You can
-    bind datetimes (a naive one is taken as UTC), dates, numbers of milliseconds since 1970, and
-    strings.
+    bind datetimes (a naive one is taken as UTC), dates, numbers of milliseconds since 1970,
+    strings, and `numpy.datetime64`.
     """
 
     typename = "timestamp"
@@ -255,8 +255,8 @@ class TimeUUIDType(DateType):
 class SimpleDateType(_CassandraType):
     """The CQL type date. Values are decoded as `cassandra.util.Date`.
 
-    You can also bind dates, datetimes and strings ``YYYY-MM-DD``. An int must be the encoded
-    number: days since 1970-01-01 plus 2**31.
+    You can also bind dates, datetimes, strings ``YYYY-MM-DD`` and `numpy.datetime64`. An int must
+    be the encoded number: days since 1970-01-01 plus 2**31.
     """
 
     typename = "date"
@@ -282,7 +282,8 @@ class ShortType(_CassandraType):
 class TimeType(_CassandraType):
     """The CQL type time. Values are decoded as `cassandra.util.Time`.
 
-    You can also bind a `datetime.time`, a string, or a number of nanoseconds since midnight.
+    You can also bind a `datetime.time`, a string, a number of nanoseconds since midnight, or a
+    `numpy.timedelta64`.
     """
 
     typename = "time"
@@ -293,7 +294,11 @@ class TimeType(_CassandraType):
 
 
 class DurationType(_CassandraType):
-    """The CQL type duration. Values are `cassandra.util.Duration` objects."""
+    """The CQL type duration. Values are `cassandra.util.Duration` objects.
+
+    You can also bind a `numpy.timedelta64`: its months or years are months of the duration, and all
+    other units are nanoseconds.
+    """
 
     typename = "duration"
     _factory = "duration"

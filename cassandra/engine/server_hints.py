@@ -123,6 +123,17 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
      "a number has no single quotes; as a parameter, pass an int instead of a str"),
     (r"Invalid STRING constant .* of type (time)?uuid\b",
      "a UUID has no single quotes; as a parameter, pass a uuid.UUID instead of a str"),
+    (r"Invalid STRING constant .* of type boolean\b",
+     "true and false have no single quotes; as a parameter, pass True or False instead of a str"),
+    (r"Invalid STRING constant .* of type (float|double|decimal)\b",
+     "a number has no single quotes; as a parameter, pass a float or a Decimal instead of a str"),
+    (r"Invalid \w+ constant .* of type (frozen<)?(list|set|vector)<",
+     "a list and a vector are written [value], and a set {value}; as a parameter, pass a list or "
+     "a set"),
+    (r"Invalid \w+ constant .* of type (frozen<)?map<",
+     "a map is written {key: value}; as a parameter, pass a dict"),
+    (r"Invalid [A-RT-Z]\w+ constant .* of type (text|varchar|ascii|inet)\b",
+     "text and addresses have single quotes; as a parameter, pass a str"),
     (r"Invalid \w+ constant .* for ", "strings, dates and addresses have single quotes; numbers, "
                                      "booleans and UUIDs have none. Better, pass values as "
                                      "parameters"),

@@ -421,6 +421,9 @@ def _placeholder_mistake(query: str, error: Exception, params: object) -> str:
         return f"{reason}; a literal % is written %%"
     has_name_placeholder = "%(" in query_without_percent_signs
     has_plain_placeholder = "%s" in query_without_percent_signs
+    is_for_in = re.search(r"\bIN\s+%s", query_without_percent_signs, re.IGNORECASE)
+    if not has_names and is_for_in and "not all arguments" in reason:
+        return f"{reason}; IN %s takes one parameter, a tuple of values: pass ((1, 2),)"
     if has_names and has_plain_placeholder:
         return f"{reason}; %s is for a sequence, write %(name)s"
     if not has_names and has_name_placeholder:

@@ -148,6 +148,12 @@ class TestParameters:
         [
             ("SELECT %s, %s", (1,), TypeError, "SELECT %s, %s.*1 parameter given"),
             ("SELECT %s", (1, 2), TypeError, "2 parameters given"),
+            (
+                "k IN %s",
+                (1, 2),
+                TypeError,
+                r"one parameter, a tuple of values: pass \(\(1, 2\),\)$",
+            ),
             ("SELECT %(a)s", {"b": 1}, ValueError, "no parameter is named 'a'"),
             ("SELECT %(a)s", {"b": 1}, KeyError, "^the placeholders .* no parameter is named 'a'"),
             ("k IN %(a)s", {"b": (1,)}, KeyError, "no parameter is named 'a'"),
