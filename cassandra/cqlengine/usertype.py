@@ -10,6 +10,7 @@ from cassandra.cqlengine import connection
 from cassandra.cqlengine.class_bodies import warn_of_missing_columns
 from cassandra.cqlengine.columns.annotated import columns_of_annotations
 from cassandra.cqlengine.columns.base import Column
+from cassandra.cqlengine.columns.containers import BaseCollectionColumn
 from cassandra.cqlengine.copies import are_different, snapshot
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.naming import snake_case
@@ -102,6 +103,8 @@ class UserTypeMetaClass(type):
                 )
             column.owner = name
             column.set_column_name(field_name)
+            if isinstance(column, BaseCollectionColumn):
+                column.is_inside = True
             if column.db_field_name in database_names:
                 raise UserTypeDefinitionException(
                     f"{name} defines the field '{column.db_field_name}' more than once"

@@ -96,12 +96,17 @@ class BaseCollectionColumn(Column[T]):
 
     mutable = True
     frozen: bool = False
+    # True if this is the column of an element, or of a field of a user-defined type: the collection
+    # is then written as a part of another value.
+    is_inside = False
 
     def __init__(self, types: Sequence[Column[Any] | type[Column[Any]]], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.types = [_build_column(argument, self) for argument in types]
         for column in self.types:
             column.column_name = None
+            if isinstance(column, BaseCollectionColumn):
+                column.is_inside = True
 
     @property
     def db_type(self) -> str:  # type: ignore[override]
@@ -353,6 +358,9 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
 class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
     """A map.
 
+    A value of None deletes the key when a row is updated. A server refuses a new row with such a
+    value.
+
     :param key_type: the column of the keys.
     :param value_type: the column of the values.
     :param default: the value of new instances; an empty dict by default.
@@ -384,9 +392,14 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
         if not _is_map(value) or not hasattr(value, "__len__"):
             raise ValidationError(f"{self.label} {value!r} is not a dict object")
         self._check_size(value)
+        # None deletes the key, because an UPDATE writes single keys. A value that is written as a
+        # whole cannot contain nulls.
+        takes_none = not self.frozen and not self.is_inside
         return {
-            self._element(self.key_col, key, "a key"): self._element(
-                self.value_col, item, "a value"
+            self._element(self.key_col, key, "a key"): (
+                None
+                if item is None and takes_none
+                else self._element(self.value_col, item, "a value")
             )
             for key, item in value.items()
         }

@@ -99,7 +99,7 @@ REFUSED: list[tuple[c.Column[Any], Any]] = [
     (c.Set(c.Integer), [1]),
     (c.Map(c.Integer, c.Integer), [1]),
     (c.Map(c.Integer, c.Integer), {"x": 1}),
-    (c.Map(c.Integer, c.Integer), {1: None}),
+    (c.Map(c.Integer, c.Integer, frozen=True), {1: None}),
     (c.Tuple(c.Integer), (1, 2)),
     (c.Tuple(c.Integer), "1"),
     (c.Vector(c.Float, 2), [1.0]),

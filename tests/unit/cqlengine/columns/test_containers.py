@@ -204,7 +204,8 @@ def test_validation_converts_elements(column: Any, value: Any, expected: Any) ->
         (c.List(c.Integer), ["x"], "'x'"),
         (c.Map(c.Text, c.Integer), [("a", 1)], "is not a dict object"),
         (c.Map(c.Text, c.Integer), {None: 1}, "None is not allowed as a key"),
-        (c.Map(c.Text, c.Integer), {"a": None}, "None is not allowed as a value"),
+        (c.Map(c.Text, c.Integer, frozen=True), {"a": None}, "None is not allowed as a value"),
+        (c.List(c.Map(c.Text, c.Integer)), [{"a": None}], "None is not allowed as a value"),
         (c.Tuple(c.Integer), 5, "is not a tuple"),
         (c.Tuple(c.Integer), (1, 2), "has 2 elements, but tuple<int> has 1"),
         (c.Vector(c.Float, 2), [1.0], "has 1 elements, but its dimension is 2"),
@@ -219,6 +220,17 @@ def test_validation_converts_elements(column: Any, value: Any, expected: Any) ->
 def test_values_that_do_not_fit_are_refused(column: Any, value: Any, message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         named(column).validate(value)
+
+
+def test_a_map_takes_none_unless_it_is_written_as_a_part_of_another_value() -> None:
+    """An UPDATE assigns null to single keys, but servers refuse nulls within a value."""
+    assert named(c.Map(c.Text, c.Integer)).validate({"a": None, "b": 1}) == {"a": None, "b": 1}
+
+    class WithMap(UserType):
+        scores = c.Map(c.Text, c.Integer)
+
+    with pytest.raises(ValidationError, match="None is not allowed as a value"):
+        named(c.UserDefinedType(WithMap)).validate(WithMap(scores={"a": None}))
 
 
 @pytest.mark.parametrize(

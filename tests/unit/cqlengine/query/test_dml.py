@@ -62,6 +62,19 @@ def test_save_sends_only_what_has_changed(session: FakeSession) -> None:
     )  # fmt: skip
 
 
+def test_none_in_a_map_deletes_the_key(session: FakeSession) -> None:
+    """`save`, `update` of an instance and `update` of a queryset assign null to the key."""
+    person = person_read(session)
+    person.scores["a"] = None  # type: ignore[assignment]
+    person.save()
+    update = 'UPDATE ks.person SET "scores"[?] = ? WHERE "id" = ?'
+    assert session.last_statement == (update, ["a", None, 1])
+    person.update(scores={"a": None, "b": None})
+    assert session.last_statement == (update, ["b", None, 1])
+    Person.objects(id=1).update(scores={"c": None})
+    assert session.last_statement == (update, ["c", None, 1])
+
+
 def test_the_ttl_of_an_instance_stays_and_the_timestamp_is_for_one_statement(
     session: FakeSession,
 ) -> None:
