@@ -371,6 +371,16 @@ def _cut(page: Page, remaining: int | None) -> tuple[int, int | None]:
     return message.row_count, None if remaining is None else remaining - message.row_count
 
 
+def _check_not_ignored(page: Page) -> None:
+    """Raise the error of a page that the retry policy of the application has ignored: its rows, and
+    those of all later pages of its range, would be missing.
+    """
+    if page._message is None:
+        attempts = getattr(getattr(page, "response_future", page), "attempts", None)
+        if attempts and attempts[-1].error is not None:
+            raise attempts[-1].error
+
+
 def size_of(result: Page) -> int:
     """Return the size of the current page in bytes.
 
@@ -558,6 +568,7 @@ class Scan(_ScanBase):
                 # `_send` has stored a future in `handle`, and replaces it if the request is
                 # repeated.
                 page: Page = fetch.handle.result()
+                _check_not_ignored(page)
                 return page
             except Exception as error:
                 fetch.attempts += 1
@@ -709,6 +720,7 @@ class AsyncScan(_ScanBase):
                 # `_send` has stored a future in `handle`, and replaces it if the request is
                 # repeated.
                 page: Page = await fetch.handle
+                _check_not_ignored(page)
                 return page
             except Exception as error:
                 fetch.attempts += 1

@@ -18,9 +18,10 @@ import pytest
 from cassandra import ConsistencyLevel, aio
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.tasks import scan_tasks
-from cassandra.cluster import Cluster
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.errors import InvalidRequest
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
+from cassandra.policies.retry import Decision, RetryPolicy
 from cassandra.testing.fake import (
     Answer,
     ErrorCode,
@@ -123,6 +124,34 @@ def test_each_row_comes_once(
     if not in_order:
         scanned.sort()
     assert scanned == EXPECTED
+
+
+class IgnoringPolicy(RetryPolicy):
+    """Ignores each error that a server reports."""
+
+    def on_read_timeout(self, *args: Any, **options: Any) -> Decision:
+        return self.IGNORE, None
+
+    on_unavailable = on_request_error = on_read_timeout
+
+
+async def test_the_error_of_a_range_is_not_ignored(nodes: FakeCluster) -> None:
+    """If the retry policy of the application ignores errors, a scan requests the page again: an
+    empty page would be the end of its range.
+    """
+    profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=IgnoringPolicy())}
+    options: dict[str, Any] = {"page_size": 20, "splits": 20}
+    nodes.prime(QUERY, Table(fail_each_fifth))
+    with (
+        Cluster(**settings(nodes), execution_profiles=profiles) as cluster,
+        cluster.connect() as session,
+    ):
+        assert sorted(tuple(row) for row in session.scan("a.t0", **options)) == EXPECTED
+    nodes.prime(QUERY, Table(fail_each_fifth))
+    async with aio.Cluster(**settings(nodes), execution_profiles=profiles) as async_cluster:
+        async_session = await async_cluster.connect()
+        scanned = [tuple(row) async for row in async_session.scan("a.t0", **options)]
+        assert sorted(scanned) == EXPECTED
 
 
 @pytest.mark.parametrize("in_order", [False, True])
