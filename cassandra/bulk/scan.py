@@ -34,7 +34,7 @@ from cassandra.bulk.plain import PlainRows, plain_session
 from cassandra.bulk.progress import Progress
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.report import counted
-from cassandra.bulk.retrying import delay_before_retry
+from cassandra.bulk.retrying import delay_before_retry, ignored_error
 from cassandra.bulk.row_places import add_place
 from cassandra.bulk.scan_options import ScanOptions, parameters_of, positive, scan_options
 from cassandra.bulk.scan_plan import AggregateOfRanges, ScanStatement, plan_steps
@@ -375,10 +375,9 @@ def _check_not_ignored(page: Page) -> None:
     """Raise the error of a page that the retry policy of the application has ignored: its rows, and
     those of all later pages of its range, would be missing.
     """
-    if page._message is None:
-        attempts = getattr(getattr(page, "response_future", page), "attempts", None)
-        if attempts and attempts[-1].error is not None:
-            raise attempts[-1].error
+    error = ignored_error(page)
+    if error is not None:
+        raise error
 
 
 def size_of(result: Page) -> int:

@@ -6,7 +6,8 @@ wave in any order. They are sent in slices (groups of requests that are sent tog
 slice, `Pace` adjusts how many requests may be in flight.
 
 The session's retry policy decides first whether a failed request is repeated. If the request still
-fails, the sender decides what happens to its rows:
+fails, or the policy ignores the error although no replica has the rows, the sender decides what
+happens to its rows:
 
 * If this cluster's own throttler refused it, it was never sent: it goes into the next round of the
   wave, without counting as a try. After MOST_WAITS slices in a row of which the throttler refused
@@ -37,7 +38,13 @@ from cassandra.bulk.chunks import Chunk
 from cassandra.bulk.load_steps import Pause, Requests, Step
 from cassandra.bulk.pacing import Pace
 from cassandra.bulk.recorder import Recorder
-from cassandra.bulk.retrying import RETRIES, delay_before_retry, is_outage, may_be_data_error
+from cassandra.bulk.retrying import (
+    RETRIES,
+    delay_before_retry,
+    ignored_error,
+    is_outage,
+    may_be_data_error,
+)
 from cassandra.bulk.target import Traits
 from cassandra.errors import (
     DriverException,
@@ -68,6 +75,13 @@ _OVERLOAD = (
 # counts as failed.
 MOST_WAITS = 2000
 LONGEST_WAIT = 0.25  # the maximum number of seconds before throttled requests are sent again
+
+
+def _has_reached_a_replica(error: BaseException) -> bool:
+    """Return True if at least one replica has the write. Others get it by hints or repair, so a
+    retry policy may ignore the error.
+    """
+    return isinstance(error, WriteTimeout) and bool(error.received_responses)
 
 
 class Sender:
@@ -146,6 +160,12 @@ class Sender:
             """Called with the result or error of each request, in the order of sending."""
             nonlocal row_count
             group = next(groups_in_order)
+            if success:
+                # The retry policy of the application may have ignored an error. If no replica has
+                # the rows, they must not count as written: treat it like any other error.
+                ignored = ignored_error(result)
+                if ignored is not None and not _has_reached_a_replica(ignored):
+                    success, result = False, ignored
             if not success:
                 failed.append((group, result))
                 return

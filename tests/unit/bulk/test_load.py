@@ -24,6 +24,7 @@ from cassandra.cluster import Cluster
 from cassandra.cqltypes import DurationType
 from cassandra.errors import InvalidRequest, SessionShutdown
 from cassandra.policies import RoundRobinPolicy
+from cassandra.policies.retry import Decision, RetryPolicy
 from cassandra.protocol import NumpyProtocolHandler
 from cassandra.testing.fake import (
     NOT_SET,
@@ -69,6 +70,7 @@ def blocking(node: FakeNode, source: Any, **options: Any) -> LoadReport:
         session = cluster.connect()
         prepared = session.prepare(INSERT)
         prepared.is_idempotent = options.pop("is_idempotent", True)
+        prepared.retry_policy = options.pop("retry_policy", None)
         return session.load(prepared, source, **options)
 
 
@@ -80,6 +82,7 @@ def by_asyncio(node: FakeNode, source: Any, **options: Any) -> LoadReport:
             session = await cluster.connect()
             prepared = await session.prepare(INSERT)
             prepared.is_idempotent = options.pop("is_idempotent", True)
+            prepared.retry_policy = options.pop("retry_policy", None)
             return await session.load(prepared, source, **options)
 
     return asyncio.run(main())
@@ -109,6 +112,32 @@ def test_each_row_is_written_once(node: FakeNode, load: Load) -> None:
     assert report.target == INSERT
     assert report.rows_per_second > 0
     assert "250 rows written to INSERT" in str(report)
+
+
+class IgnoringPolicy(RetryPolicy):
+    """Ignores each error that a server reports."""
+
+    def on_write_timeout(self, *args: Any, **options: Any) -> Decision:
+        return self.IGNORE, None
+
+    on_unavailable = on_request_error = on_write_timeout
+
+
+@LOADERS
+def test_rows_of_which_a_retry_policy_ignores_the_error_are_not_written(
+    node: FakeNode, load: Load
+) -> None:
+    """If no replica has a row, it is sent again, or fails, whatever the retry policy says."""
+    policy = IgnoringPolicy()
+    node.prime(Opcode.EXECUTE, error(ErrorCode.UNAVAILABLE), times=1)
+    report = load(node, [(1, "a"), (2, "b")], retry_policy=policy)
+    assert (report.written, report.retries) == (2, 1)
+    node.prime(Opcode.EXECUTE, error(ErrorCode.WRITE_TIMEOUT, received=0))
+    report = load(node, [(1, "a"), (2, "b")], retry_policy=policy, max_errors=None)
+    assert (report.written, report.failed) == (0, 2)
+    node.prime(Opcode.EXECUTE, error(ErrorCode.WRITE_TIMEOUT, received=1, blockfor=2))
+    report = load(node, [(1, "a"), (2, "b")], retry_policy=policy)
+    assert (report.written, report.failed, report.retries) == (2, 0, 0)
 
 
 @LOADERS
