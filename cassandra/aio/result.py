@@ -142,15 +142,21 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             if rows:
                 first: T = rows[0]
                 return first
-            # Servers send empty pages if they have read many rows without finding one to return.
-            # Do not report such a page as "no row".
-            if self.has_more_pages:
-                raise RuntimeError(
-                    "the current page is empty, but there are more pages, which may have rows: use "
-                    "`async for row in result`, or `await result.fetch_all()`"
-                )
+            self._check_no_page_follows()
             return None
         return next(iter(rows), None)
+
+    def _check_no_page_follows(self) -> None:
+        """Raise an error if there are more pages. Called if the current page is empty.
+
+        Servers send empty pages if they have read many rows without finding one to return: with
+        ALLOW FILTERING, or if rows were deleted. Such a page must not be reported as "no rows".
+        """
+        if self.has_more_pages:
+            raise RuntimeError(
+                "the current page is empty, but there are more pages, which may have rows: use "
+                "`async for row in result`, or `await result.fetch_all()`"
+            )
 
     def all(self) -> list[T]:
         """Return the rows of a result that has only one page.
@@ -176,7 +182,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     def __bool__(self) -> bool:
         warn_of_truth(self.column_names)
-        return bool(self.current_rows)
+        rows = self.current_rows
+        if type(rows) is list and not rows:
+            self._check_no_page_follows()
+        return bool(rows)
 
     # -- further pages -----------------------------------------------------------------------------
 

@@ -493,7 +493,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     def __bool__(self) -> bool:
         warn_of_truth(self.column_names)
-        return bool(self.current_rows)
+        return bool(self._skip_empty_pages())
 
     # -- lightweight transactions ------------------------------------------------------------------
 

@@ -85,10 +85,10 @@ VALUES = [
     Difference(
         key="empty-pages",
         what=(
-            "``ResultSet.one`` skips empty pages. There, it returns None if the first page is "
-            "empty, also if later pages have rows."
+            "``ResultSet.one`` and ``bool`` of a result skip empty pages. There, they return None "
+            "and False if the first page is empty, also if later pages have rows."
         ),
-        why="None would mean that there is no row.",
+        why="None and False would mean that there is no row.",
     ),
     Difference(
         key="empty-paging-state",

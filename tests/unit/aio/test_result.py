@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -53,19 +54,20 @@ async def test_a_void_result_has_no_rows_or_columns(node: FakeNode, session: aio
         _ = result.was_applied
 
 
-async def test_one_refuses_an_empty_page_before_further_pages(
-    node: FakeNode, session: aio.Session
+@pytest.mark.parametrize("look", [aio.ResultSet.one, bool])
+async def test_an_empty_page_before_further_pages_is_not_an_empty_result(
+    node: FakeNode, session: aio.Session, look: Callable[[Any], object]
 ) -> None:
-    """None would mean that there is no row, but later pages may have rows."""
+    """None and False would mean that there is no row, but later pages may have rows."""
     columns = [("k", "int")]
     empty_page = rows(columns, [], paging_state=b"next")
     node.prime(PAGED, sequence(empty_page, empty_page, rows(columns, [(3,)])))
     result = await session.execute(PAGED)
     with pytest.raises(RuntimeError, match="the current page is empty, but there are more pages"):
-        result.one()
+        look(result)
     await result.fetch_next_page()
     await result.fetch_next_page()
-    assert result.one().k == 3
+    assert look(result)
 
 
 async def test_plain_methods_refuse_results_with_further_pages(

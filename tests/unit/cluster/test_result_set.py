@@ -184,11 +184,14 @@ def test_indexing_reads_all_pages_and_is_refused_once_iteration_has_begun() -> N
 
 
 def test_equality_and_truth() -> None:
-    """A result is equal to the list of its rows. It is true if its current page has a row."""
+    """A result is equal to the list of its rows. It is true if a row is left, on any page."""
     assert ResultSet(FakeFuture([2]), [1]) == [1, 2]
     assert ResultSet(FakeFuture(), [1])
-    assert not ResultSet(FakeFuture([2]), [])
+    assert not ResultSet(FakeFuture([]), [])
     assert not ResultSet(FakeFuture(), None)
+    rows: ResultSet[Any] = ResultSet(FakeFuture([], [2], [3]), [])
+    assert rows
+    assert list(rows) == [2, 3]
 
 
 def test_one() -> None:
