@@ -127,19 +127,6 @@ def may_be_data_error(error: BaseException) -> bool:
     return not may_pass(error) or bool(_server_errors(error))
 
 
-def ignored_error(result: object) -> BaseException | None:
-    """Return the error that a retry policy of the application has replaced by this empty result;
-    None if the server has answered.
-
-    :param result: the result of a request, of either API.
-    """
-    if getattr(result, "_message", result) is not None:
-        return None
-    attempts = getattr(getattr(result, "response_future", result), "attempts", None)
-    error: BaseException | None = attempts[-1].error if attempts else None
-    return error
-
-
 def may_pass(error: BaseException) -> bool:
     """Return True if the same request may succeed later.
 

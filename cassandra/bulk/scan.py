@@ -34,7 +34,7 @@ from cassandra.bulk.plain import PlainRows, plain_session
 from cassandra.bulk.progress import Progress
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.report import counted
-from cassandra.bulk.retrying import delay_before_retry, ignored_error
+from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.row_places import add_place
 from cassandra.bulk.scan_options import ScanOptions, parameters_of, positive, scan_options
 from cassandra.bulk.scan_plan import AggregateOfRanges, ScanStatement, plan_steps
@@ -47,6 +47,7 @@ from cassandra.client.columnar import (
     columnar_module,
     rows_message,
 )
+from cassandra.client.ignored_errors import ignored_error
 from cassandra.consistency import level_of
 from cassandra.errors import DecodeError
 

@@ -38,14 +38,9 @@ from cassandra.bulk.chunks import Chunk
 from cassandra.bulk.load_steps import Pause, Requests, Step
 from cassandra.bulk.pacing import Pace
 from cassandra.bulk.recorder import Recorder
-from cassandra.bulk.retrying import (
-    RETRIES,
-    delay_before_retry,
-    ignored_error,
-    is_outage,
-    may_be_data_error,
-)
+from cassandra.bulk.retrying import RETRIES, delay_before_retry, is_outage, may_be_data_error
 from cassandra.bulk.target import Traits
+from cassandra.client.ignored_errors import ignored_error
 from cassandra.errors import (
     DriverException,
     OperationTimedOut,

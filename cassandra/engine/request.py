@@ -594,9 +594,7 @@ class Request(RequestBase):
         """
         self.errors[attempt.host] = error
         action, consistency = decision[0], decision[1]
-        # An ignored error is an empty result. For a later page of a result, that would be the end
-        # of the result: the rows of this page and of all pages after it would be missing.
-        if action == RetryPolicy.IGNORE and self.request_body.is_later_page:
+        if action == RetryPolicy.IGNORE and self.request_body.needs_answer:
             action = RetryPolicy.RETHROW
         # Retry policies that were written for cassandra-driver return no delay: retry at once.
         delay = decision[2] if len(decision) > 2 else 0

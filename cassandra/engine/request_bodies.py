@@ -130,6 +130,17 @@ class BodyMethods:
         return is_use(self.statement_text() or "")
 
     @property
+    def needs_answer(self) -> bool:
+        """True if an empty result cannot replace the server's answer, although a retry policy has
+        ignored an error.
+
+        For a later page of a result, it would be the end of the result: the rows of this page and
+        of all pages after it would be missing. After a USE, later statements would run in the old
+        keyspace.
+        """
+        return self.is_later_page or self.is_use
+
+    @property
     def names_keyspace(self) -> bool:
         """True if the keyspace of the connection has no effect on the request. The request then
         contains the keyspace of unqualified names, which requires protocol version 5, or needs no

@@ -67,11 +67,12 @@ DRIVER = [
         key="ignored-pages",
         what=(
             "If a retry policy ignores the error of a later page of a result, the error is raised. "
-            "There, the page is requested again, for as long as it fails."
+            "There, the page is requested again, for as long as it fails. The error of ``USE``, "
+            "and of a conditional write of the mapper, is raised, too."
         ),
         why=(
-            "An empty page in its place would be the end of the result, without the rows that are "
-            "left."
+            "Rows would be missing, later statements would run in the old keyspace, and the write "
+            "would seem to be applied."
         ),
         do="Return ``RETRY`` or ``RETRY_NEXT_HOST`` for reads, instead of ``IGNORE``.",
     ),

@@ -46,10 +46,12 @@ class RetryPolicy:
 
     Each method returns a tuple: the action, and the consistency level of the retry, or None to keep
     the level. The actions are `RETRY` on the same host, `RETRY_NEXT_HOST`, `RETHROW` the error, or
-    `IGNORE` it and return an empty result. For a later page of a result, `IGNORE` raises the error,
-    because the rows of that page and of all pages after it would be missing. An optional third item
-    is the delay before the retry, in seconds. The driver calls the methods on its event loop, so
-    they must not block.
+    `IGNORE` it and return an empty result. An optional third item is the delay before the retry, in
+    seconds. The driver calls the methods on its event loop, so they must not block.
+
+    `IGNORE` raises the error of a later page of a result, because the rows of that page and of all
+    pages after it would be missing, and of ``USE``, because later statements would run in the old
+    keyspace.
     """
 
     RETRY = 0

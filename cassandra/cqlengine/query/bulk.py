@@ -12,6 +12,7 @@ from cassandra.cqlengine.query import dml
 from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.running import ManyRequests, Operation
 from cassandra.cqlengine.values import Values, commit, values_of
+from cassandra.errors import DriverException
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel
@@ -138,7 +139,7 @@ def _insert_rows(
         if succeeded and values.options is not DEFAULTS and values.options.is_conditional:
             try:
                 check_applied(outcome)
-            except CQLEngineException as refusal:
+            except (CQLEngineException, DriverException) as refusal:
                 error = refusal
         if error is None:
             commit(values, instances[number].__mapping__, is_insert=True)

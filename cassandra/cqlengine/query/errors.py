@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cassandra.client.ignored_errors import ignored_error
 from cassandra.cqlengine.errors import CQLEngineException
 
 
@@ -46,11 +47,19 @@ class LWTException(CQLEngineException):
 def check_applied(result: Any) -> None:
     """Raise `LWTException` if `result` belongs to a lightweight transaction that was not applied.
 
+    If a retry policy has ignored the transaction's error, raise that error: nobody knows whether
+    the transaction was applied.
+
     :param result: a result whose rows are dicts.
     """
     names = getattr(result, "column_names", None) or ()
     # Only the result of a conditional write has this column.
-    if "[applied]" not in names or result.was_applied:
+    if "[applied]" not in names:
+        error = ignored_error(result)
+        if error is not None:
+            raise error
+        return
+    if result.was_applied:
         return
     # The result has the existing row, which did not meet the condition.
     existing = result.one()

@@ -504,6 +504,20 @@ async def test_an_error_of_a_later_page_is_raised_though_a_policy_ignores_it(
         assert [row.k async for row in result] == [2, 3]
 
 
+async def test_an_error_of_use_is_raised_though_a_policy_ignores_it(nodes: FakeCluster) -> None:
+    """Otherwise later statements of the application would run in the old keyspace."""
+    nodes.prime('USE "other"', error(ErrorCode.SERVER_ERROR))
+    nodes.prime("USE other", error(ErrorCode.SERVER_ERROR))
+    ignore = (RetryPolicy.IGNORE, None)
+    async with connected(nodes, {"retry_policy": ScriptedRetryPolicy(*[ignore] * 6)}) as (
+        _,
+        session,
+    ):
+        for call in (session.set_keyspace("other"), session.execute("USE other")):
+            assert isinstance(await exception_of(call), ServerError)
+        assert session.keyspace is None
+
+
 @pytest.mark.parametrize(("answer", "event"), EVENTS)
 async def test_an_error_of_the_policy_is_raised(
     nodes: FakeCluster, answer: Answer, event: str

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cassandra import WriteTimeout
 from cassandra.cqlengine import CQLEngineException
 from cassandra.cqlengine.query import DoesNotExist, LWTException, QueryException
 from cassandra.cqlengine.query.errors import check_applied
@@ -30,6 +31,15 @@ def test_only_a_write_that_was_not_applied_is_an_error() -> None:
     with pytest.raises(LWTException) as refused:
         check_applied(result(["[applied]"], applied=False))
     assert refused.value.existing == {"[applied]": False}
+
+
+def test_the_ignored_error_of_a_conditional_write_is_raised() -> None:
+    """If a retry policy has ignored the error, nobody knows whether the write was applied."""
+    ignored = SimpleNamespace(
+        column_names=None, _message=None, attempts=[SimpleNamespace(error=WriteTimeout("late"))]
+    )
+    with pytest.raises(WriteTimeout, match="late"):
+        check_applied(ignored)
 
 
 def test_an_error_can_be_pickled() -> None:
