@@ -419,6 +419,11 @@ SEEN = [
         ),
     ),
     Defended(
+        what="A condition that the statement of the mapper cannot have warns.",
+        why="The row is inserted although ``if_exists`` was called, say, here and there.",
+        seen=(Seen(r"mapper_pages\.conditions", "warnings:RuntimeWarning", NOTHING, "warned"),),
+    ),
+    Defended(
         what="``sync_table`` of a model with ``__default_ttl__`` warns, others do not.",
         why="The attribute has no effect; what today's drivers warn of has one.",
         seen=(

@@ -5,9 +5,11 @@ Each write is an operation: a generator that yields its requests (`cassandra.cql
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._habits import stack_level
 from cassandra.cqlengine.clauses import AssignmentClause, ConditionalClause, WhereClause
 from cassandra.cqlengine.errors import ValidationError
 from cassandra.cqlengine.mapping import Mapping, StatementPlan
@@ -41,6 +43,29 @@ class Write(NamedTuple):
     text: str
     values: list[Any]
     is_repeatable: bool = True
+
+
+def warn_of_dropped_conditions(options: Options, verb: str) -> None:
+    """Warn if `options` has a condition that CQL does not have for this statement, so that it is
+    executed without the condition.
+
+    :param verb: "INSERT", "UPDATE" or "DELETE".
+    """
+    if verb == "INSERT":
+        dropped = ["if_exists()"] if options.if_exists else []
+        if options.conditionals:
+            dropped.append("iff()")
+        advice = "to change a row that exists, use update()"
+    else:
+        dropped = ["if_not_exists()"] if options.if_not_exists else []
+        advice = "to write a row that does not exist, use create()"
+    if dropped:
+        warnings.warn(
+            f"{' and '.join(dropped)} has no effect on {verb}, which is executed in any case: "
+            f"{advice}",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
 
 
 def is_idempotent(model: Any, options: Options) -> bool:
@@ -157,6 +182,8 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     to_bound_functions, null_checks = mapping.wires, mapping.null_checks
     # Write the application's nulls for a new instance only. If the key of a saved instance has
     # changed, the INSERT makes a new row, which has nothing to delete.
+    if options.if_exists or options.conditionals:
+        warn_of_dropped_conditions(options, "INSERT")
     explicit_bits = values.explicit if values.stored is None else 0
     written_bits = 0  # the positions of the written columns, as bits
     bound: list[Any] = []
@@ -254,6 +281,7 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
         changed = [position for position, column in enumerate(mapping.order) if column.is_counter]
     if not changed:
         return None
+    warn_of_dropped_conditions(options, "UPDATE")
     _check_keys(mapping, values, sum(1 << position for position in changed))
     # CQL refuses a clustering key in an UPDATE of nothing but static columns.
     only_static = all(mapping.order[position].static for position in changed)
@@ -444,6 +472,7 @@ def delete(instance: BaseModel) -> Operation[None]:
     mapping = model.__mapping__
     values = values_of(instance)
     options = values.options
+    warn_of_dropped_conditions(options, "DELETE")
     # A DELETE of a row writes no columns (0), so each key column needs a value.
     _check_keys(mapping, values, 0)
     timestamp = timestamp_of(options, mapping.has_counter)

@@ -37,6 +37,7 @@ from cassandra.cqlengine.query.dml import (
     run_custom_dmlquery,
     save,
     timestamp_of,
+    warn_of_dropped_conditions,
 )
 from cassandra.cqlengine.query.errors import (
     IfExistsWithCounterColumn,
@@ -645,6 +646,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         if not values:
             return
         options, mapping = self._options, self.model.__mapping__
+        warn_of_dropped_conditions(options, "UPDATE")
         statement = UpdateStatement(
             self.column_family_name,
             # Copy the clauses, because a statement numbers the markers in them.

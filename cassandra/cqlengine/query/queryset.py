@@ -14,7 +14,12 @@ from cassandra.cqlengine.mapping import StatementPlan
 from cassandra.cqlengine.operators import ContainsOperator, EqualsOperator, InOperator
 from cassandra.cqlengine.options import DEFAULTS, Options
 from cassandra.cqlengine.query.batch import BatchQuery
-from cassandra.cqlengine.query.dml import execute_write, is_idempotent, timestamp_of
+from cassandra.cqlengine.query.dml import (
+    execute_write,
+    is_idempotent,
+    timestamp_of,
+    warn_of_dropped_conditions,
+)
 from cassandra.cqlengine.query.errors import QueryException
 from cassandra.cqlengine.running import Call, Operation, Request, arun, awaited, blocking, run
 from cassandra.cqlengine.statements import DeleteStatement, SelectStatement
@@ -691,6 +696,7 @@ class AbstractQuerySet(Generic[T]):
 
     def _delete_statement(self, timestamp: int | None) -> DeleteStatement:
         """Return the DELETE; raise QueryException without a partition key."""
+        warn_of_dropped_conditions(self._options, "DELETE")
         # Without the whole partition key, servers would refuse the DELETE.
         filtered = {
             clause.field

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import re
 import uuid
+from collections.abc import Callable
 
 import pytest
 
@@ -73,6 +75,33 @@ def test_none_in_a_map_deletes_the_key(session: FakeSession) -> None:
     assert session.last_statement == (update, ["b", None, 1])
     Person.objects(id=1).update(scores={"c": None})
     assert session.last_statement == (update, ["c", None, 1])
+
+
+@pytest.mark.parametrize(
+    ("write", "dropped", "verb"),
+    [
+        (lambda: Person.if_exists().create(id=1), "if_exists()", "INSERT"),
+        (lambda: Person(id=1).if_exists().save(), "if_exists()", "INSERT"),
+        (lambda: Person(id=1).iff(age=3).save(), "iff()", "INSERT"),
+        (lambda: Person.objects.iff(age=3).if_exists().create(id=1), "if_exists() and iff()", "INSERT"),  # noqa: E501
+        (lambda: Person.if_not_exists().filter(id=1).update(age=3), "if_not_exists()", "UPDATE"),
+        (lambda: Person(id=1).if_not_exists().update(age=4), "if_not_exists()", "UPDATE"),
+        (lambda: Person.if_not_exists().filter(id=1).delete(), "if_not_exists()", "DELETE"),
+        (lambda: Person(id=1).if_not_exists().delete(), "if_not_exists()", "DELETE"),
+    ],
+)  # fmt: skip
+def test_a_condition_that_the_statement_cannot_have_warns(
+    write: Callable[[], object], dropped: str, verb: str, session: FakeSession
+) -> None:
+    """CQL has no INSERT IF EXISTS and no UPDATE IF NOT EXISTS."""
+    message = f"{re.escape(dropped)} has no effect on {verb}, which is executed in any case"
+    with pytest.warns(RuntimeWarning, match=message) as caught:
+        write()
+    assert [warning.filename for warning in caught] == [__file__]
+    text, _ = session.last_statement
+    assert text is not None
+    assert text.startswith(verb)
+    assert " IF " not in text
 
 
 def test_the_ttl_of_an_instance_stays_and_the_timestamp_is_for_one_statement(
