@@ -278,6 +278,9 @@ def string(text: str) -> bytes:
 class Recorder:
     """Listens at `port` for a driver, relays its bytes to the node, and records its requests.
 
+    It listens at 127.0.0.1, which the programs connect to, and at the node's own address if that
+    is another one of this machine: some drivers connect to the address in `system.local`.
+
     :param target: address and port of the node.
     """
 
@@ -307,12 +310,16 @@ class Recorder:
         self._loop.close()
 
     async def _start(self) -> None:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
+        self._servers = [await asyncio.start_server(self._accept, "127.0.0.1", 0)]
+        self.port = self._servers[0].sockets[0].getsockname()[1]
+        host = self._target[0]
+        if host.startswith("127.") and host != "127.0.0.1":
+            self._servers.append(await asyncio.start_server(self._accept, host, self.port))
 
     async def _stop(self) -> None:
         """Stop accepting connections, and cancel the tasks of the open ones."""
-        self._server.close()
+        for server in self._servers:
+            server.close()
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()

@@ -6,9 +6,12 @@ These tests use invented outcomes and requests, and need no node.
 from __future__ import annotations
 
 import datetime
+import socket
 import struct
 import time
 from typing import Any
+
+import pytest
 
 from cassandra.cluster import NoHostAvailable
 from cassandra.query import UNSET_VALUE, dict_factory, named_tuple_factory
@@ -22,8 +25,9 @@ from tests.differential.compare import (
     judge,
     places,
 )
-from tests.differential.recorder import Frames, Requests, without_compression
+from tests.differential.recorder import Frames, Recorder, Requests, without_compression
 from tests.differential.worker import canonical
+from tests.waiting import WAIT
 
 # Opcodes of the protocol.
 OPTIONS, QUERY, RESULT, PREPARE, EXECUTE = 0x05, 0x07, 0x08, 0x09, 0x0A
@@ -273,6 +277,22 @@ def test_the_recorder_removes_compression_from_supported() -> None:
     body = option_count + encode_option("COMPRESSION", ["lz4", "snappy"]) + cql_version
     expected = option_count + encode_option("COMPRESSION", []) + cql_version
     assert without_compression(body) == expected
+
+
+@pytest.mark.parametrize("node", ["127.0.0.1", "127.0.2.1"])
+def test_the_recorder_relays_from_both_addresses(node: str) -> None:
+    """Drivers connect to 127.0.0.1, and to the address that the node has in `system.local`."""
+    with socket.create_server((node, 0)) as server:
+        server.settimeout(WAIT)
+        with Recorder((node, server.getsockname()[1])) as recorder:
+            for address in {"127.0.0.1", node}:
+                with (
+                    socket.create_connection((address, recorder.port), WAIT) as driver,
+                    server.accept()[0] as connection,
+                ):
+                    connection.settimeout(WAIT)
+                    driver.sendall(b"request")
+                    assert connection.recv(7, socket.MSG_WAITALL) == b"request"
 
 
 def test_places_number_equal_labels() -> None:
