@@ -385,6 +385,9 @@ class Worker:
                 last_frames = "".join(traceback.format_exception(raised)[-4:])
                 print(order["module"], order["program"], last_frames, file=sys.stderr)
             context.close()
+        if os.environ.get("DIFFERENTIAL_TRACEBACKS"):
+            for warning in warned:
+                print(order["program"], warning.category.__name__, warning.message, file=sys.stderr)
         return {
             "shown": context.shown,
             "error": error,
