@@ -40,6 +40,14 @@ MAPPER = [
         why="They are written.",
     ),
     Difference(
+        key="changed-user-types",
+        what=(
+            "If a field of a user-defined type is set inside an instance (``user.address.street = "
+            '"x"``), the column has changed, and ``save`` writes it.'
+        ),
+        why="There, ``save`` writes nothing, and the new value is lost.",
+    ),
+    Difference(
         key="empty-set",
         what="Elements that are added to an empty set of an instance are added to the row's.",
         why="Others may have written some since the row was read: they stay.",

@@ -57,6 +57,17 @@ VALUES = [
         why="Nothing of that is going to leave this driver.",
     ),
     Difference(
+        key="probable-mistakes",
+        what=(
+            "Calls that work, but probably do not do what was meant, issue a ``RuntimeWarning`` "
+            "that says what to write: seconds for a ``timestamp``, a second iteration of a result "
+            "whose rows were all read, the result of a lightweight transaction as a condition, a "
+            "named tuple whose names are those of the markers in another order."
+        ),
+        why="The result is the same there, without a word.",
+        do="If your tests turn warnings into errors, write what the warnings say.",
+    ),
+    Difference(
         key="lazy-rows",
         what=(
             "Rows are decoded when they are first looked at. An error of a row factory is raised "

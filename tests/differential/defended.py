@@ -25,19 +25,17 @@ NOTHING = r"<nothing>"
 TYPES = r"types_bound\."
 BOUND = TYPES + r"(bound|read_again)\["
 
+
+def _warns(program: str) -> Seen:
+    """Return a `Seen` for programs in which only this driver issues a `RuntimeWarning`.
+
+    :param program: matches names of programs.
+    """
+    return Seen(program, "warnings:RuntimeWarning", NOTHING, "warned")
+
+
 SEEN = [
-    documented(
-        "retry-idempotent",
-        seen=(
-            Seen(
-                r"(types_bound\.bound\[list<|core_data\.nulls_inside_collections)",
-                "show:.*None",
-                r"error\(NoHostAvailable\)|ResultSet",  # cassandra-driver returns an empty result
-                r"error\(DriverException\|ErrorMessage\|ErrorMessageSub\|ServerError\)",
-            ),
-        ),
-        test="tests/unit/policies/test_retry.py",
-    ),
+    documented("retry-idempotent", test="tests/unit/policies/test_retry.py"),
     documented(
         "wrong-types",
         seen=(
@@ -51,7 +49,6 @@ SEEN = [
         seen=(
             Seen(BOUND, "show:", ROWS, ENCODE),
             Seen(BOUND, "(show|table):", r"(Row|\{|unreadable)", NOTHING),
-            Seen(r"values\.coding\[", "show:", r"b'", ENCODE),
             Seen(r"docs_core\.user_types", r"(show:dict write|table:people\[id=6\])"),
         ),
     ),
@@ -71,7 +68,6 @@ SEEN = [
             Seen(r"forms_of_calls\.bind_forms", "show:generator", ANY_ERROR, r"\["),
             Seen(r"forms_of_calls\.moments_of_numpy", "show:bound", ANY_ERROR, ROWS),
             Seen(r"forms_of_calls\.moments_of_numpy", "show:bound .* read", r"\[\]", r"\[Row"),
-            Seen(r"forms_of_calls\.moments_of_numpy", "table:", NOTHING),
         ),
     ),
     Defended(
@@ -93,17 +89,34 @@ SEEN = [
             ),
         ),
     ),
-    Defended(
-        what="A named tuple whose names are those of the markers in another order warns.",
-        why="Its values are bound by position, as in today's drivers, which say nothing.",
+    documented(
+        "probable-mistakes",
         seen=(
-            Seen(
-                r"forms_of_calls\.names_in_another_order",
-                "warnings:RuntimeWarning",
-                NOTHING,
-                "warned",
-            ),
+            # A named tuple whose names are those of the markers in another order is bound by
+            # position.
+            _warns(r"forms_of_calls\.names_in_another_order"),
+            # A number for a date that is a day over five million years ago: dates are numbered from
+            # 2**31 on, so 20260115 was probably meant as a date.
+            _warns(r"(generated_statements\.statements|types_bound\.(bound|read_again)\[date\])"),
+            # A number for a timestamp that is a moment of January or February 1970: seconds.
+            _warns(r"types_bound\.(bound|read_again)\[timestamp\]"),
+            # The rows of a result were all read, so a second iteration has none.
+            _warns(r"(generated_statements\.fetching|core_data\.second_iteration)"),
+            # The result of a lightweight transaction is true whether it was applied or not.
+            _warns(r"core_data\.row_factories_of_programs"),
+            # A negative fetch size is one page of all rows, and a heartbeat's timeout of 0 closes
+            # each connection.
+            _warns(r"(docs_core\.paging|settings\.wrong_kinds\[idle_heartbeat_timeout\])"),
+            # A statement of the mapper cannot have the condition: `if_exists` of a new row.
+            _warns(r"mapper_pages\.conditions"),
+            # A UUID that has no time is converted into a time.
+            _warns(r"values\.times"),
         ),
+    ),
+    documented(
+        "unknown-arguments",
+        seen=(_warns(r"core_data\.(bound_with_parameters|counters_in_batches)"),),
+        test="tests/unit/drop_in/test_settings.py",
     ),
     Defended(
         what="Statements that are refused or changed by the entries above are not sent, or other.",
@@ -112,7 +125,7 @@ SEEN = [
             Seen(
                 r"core_data\.(wrong_parameters|sequences_as_text|time_budgets|uuids_and_dates|"
                 r"booleans|consistency_levels|row_factories_of_programs|missing_keyspaces|"
-                r"attributes_of_futures)",
+                r"attributes_of_futures|empty_settings)",
                 "statements",
             ),
             Seen(r"docs_core\.", "statements"),
@@ -202,6 +215,7 @@ SEEN = [
         seen=(
             Seen(r"core_data\.wrong_parameters", "show:(query|positions|prepare) "),
             Seen(r"core_data\.(time_budgets|consistency_levels)", "show:kind"),
+            Seen(r"core_data\.sessions_have", "show:set ", "None", r"error\(TypeError\)"),
             Seen(
                 r"docs_core\.(positional_parameters|execution_profiles)",
                 "show:(a text|clone wrong)",
@@ -364,6 +378,13 @@ SEEN = [
         ),
     ),
     documented(
+        "changed-user-types",
+        seen=(
+            Seen(r"mapper_pages\.user_types", "show:changed", r"\[\]", r"\['address'\]"),
+            Seen(r"mapper_pages\.user_types", "show:again", "1", "99"),
+        ),
+    ),
+    documented(
         "empty-set",
         seen=(
             Seen(r"mapper_differences\.sets_that_are_assigned", "show:add"),
@@ -397,31 +418,6 @@ SEEN = [
             Seen(r"schema\.made\[view\]", r"show:(t export|view mv query)"),
             Seen(r"schema\.made_by_hand", r"show:(empty|export|not connected)"),
         ),
-    ),
-    Defended(
-        what="A conversion of a UUID that has no time into a time warns.",
-        why="The result is arbitrary.",
-        seen=(Seen(r"values\.times", "warnings:RuntimeWarning", NOTHING, "warned"),),
-    ),
-    Defended(
-        what="A number for a ``date`` that is a day over five million years ago warns.",
-        why="Dates are numbered from 2**31 on: 20260115 was probably meant as a date.",
-        seen=(
-            Seen(r"generated_statements\.statements", "warnings:RuntimeWarning", NOTHING, "warned"),
-            Seen(r"types_bound\.read_again\[date\]", "warnings:RuntimeWarning", NOTHING, "warned"),
-        ),
-    ),
-    Defended(
-        what="Reading a result again whose rows have all been read warns.",
-        why="The second iteration has no rows, as in today's drivers, which say nothing.",
-        seen=(
-            Seen(r"generated_statements\.fetching", "warnings:RuntimeWarning", NOTHING, "warned"),
-        ),
-    ),
-    Defended(
-        what="A condition that the statement of the mapper cannot have warns.",
-        why="The row is inserted although ``if_exists`` was called, say, here and there.",
-        seen=(Seen(r"mapper_pages\.conditions", "warnings:RuntimeWarning", NOTHING, "warned"),),
     ),
     Defended(
         what="``sync_table`` of a model with ``__default_ttl__`` warns, others do not.",

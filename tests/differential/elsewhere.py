@@ -91,7 +91,6 @@ ELSEWHERE: list[Defended] = [
     documented("missing-names", test="tests/unit/drop_in/test_names.py"),
     documented("compiled-parts", test="tests/unit/migrate/test_table.py"),
     documented("private-names", test="tests/unit/migrate/test_table.py"),
-    documented("unknown-arguments", test="tests/unit/drop_in/test_settings.py"),
     documented("distribution-name", test="tests/shims"),
     documented("build-switches", test="tests/tools/test_build_switches.py"),
     documented("eventlet", test="tests/green"),

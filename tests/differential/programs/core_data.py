@@ -108,7 +108,7 @@ def wrong_parameters(context):
     ):
         context.record_call(f"prepared {index}", session.execute, insert, parameters)
         context.record_call(
-            f"bind {index}", lambda parameters=parameters: insert.bind(parameters).values
+            f"bind {index}", lambda parameters=parameters: list(insert.bind(parameters).values)
         )
     for query in ((1,), "SELECT", b"SELECT k FROM t", 5, None, SimpleStatement("SELECT k FROM t")):
         context.record_call(
@@ -471,7 +471,8 @@ def prepared_attributes(context):
     context.record(
         "bound",
         [
-            bound.values,
+            list(bound.values),
+            isinstance(bound.values, list),
             bound.routing_key,
             bound.keyspace,
             bound.fetch_size,
