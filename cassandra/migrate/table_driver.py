@@ -77,6 +77,18 @@ DRIVER = [
         do="Return ``RETRY`` or ``RETRY_NEXT_HOST`` for reads, instead of ``IGNORE``.",
     ),
     Difference(
+        key="no-time",
+        what=(
+            "With ``timeout=0`` nothing is sent: the request fails with ``OperationTimedOut`` at "
+            "once. There, it is sent first."
+        ),
+        why="Nobody would learn whether it was executed.",
+        do=(
+            "For a write that need not be waited for, call ``execute_async`` without ``timeout=0``."
+        ),
+        matchers=(Setting(DIFFERS, EXECUTES, "timeout", values=(0, 0.0)),),
+    ),
+    Difference(
         key="callbacks",
         what="A blocking call in a callback raises ``RuntimeError``.",
         why="It would wait for itself forever.",

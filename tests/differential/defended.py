@@ -53,6 +53,7 @@ SEEN = [
         ),
     ),
     documented("empty-pages", test="tests/unit/cluster/test_result_set.py"),
+    documented("no-time", test="tests/unit/client/test_requests.py"),
     documented("ignored-pages", test="tests/unit/engine/test_request.py"),
     documented("nulls-in-collections", test="tests/unit/engine/test_null_positions.py"),
     documented(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra import ConsistencyLevel
+from cassandra import ConsistencyLevel, OperationTimedOut
 from cassandra.cluster import Cluster, ExecutionProfile, Session
 from cassandra.query import BatchStatement, BatchType, SimpleStatement
 from cassandra.testing.fake import FakeNode, Opcode, Request
@@ -53,6 +53,18 @@ def test_a_number_as_trace_is_probably_a_timeout(node: FakeNode, session: Sessio
         assert last_request(node).traced
         session.execute("SELECT 1", trace=False)
         assert not last_request(node).traced
+
+
+@pytest.mark.parametrize("timeout", [0, -1])
+def test_a_request_without_time_is_not_sent(
+    node: FakeNode, session: Session, timeout: float
+) -> None:
+    future = session.execute_async("SELECT 1", timeout=timeout)
+    with pytest.raises(OperationTimedOut, match="before the request was sent"):
+        future.result()
+    session.execute("SELECT 2")
+    assert not node.queries("SELECT 1")
+    assert node.queries("SELECT 2")
 
 
 @pytest.mark.parametrize("options", [{"timeout": "5"}, {"host": "127.0.0.1"}, {"shard": "1"}])

@@ -546,6 +546,12 @@ CASES: list[tuple[str, str, list[str]]] = [
     ),
     ("metrics", "from greplin import scales\nimport cassandra", ["differs greplin.scales"]),
     (
+        "no-time",
+        ".session.execute_async('a', timeout=0)\nsession.execute('a', (), 0.0)\n"
+        "session.execute('a', timeout=None)",
+        ["differs execute_async(timeout=0)", "differs execute(timeout=0.0)"],
+    ),
+    (
         "scylla-cloud",
         "from cassandra.cluster import Cluster\nCluster(scylla_cloud=PATH)",
         ["breaks Cluster(scylla_cloud=PATH)"],
