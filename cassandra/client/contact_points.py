@@ -27,11 +27,26 @@ _HOSTS = pattern(r"(\[[^\]]*\]|[^:,\s]+)(?::(\d+))?")
 _SETTINGS_OF_OTHERS = ("address", "contact_points", "host", "hosts", "port")
 
 
+class MalformedContactPoint(UnresolvableContactPoints, ValueError):
+    """The string of a contact point is not a name or an address.
+
+    This is an `UnresolvableContactPoints`, because cassandra-driver tries to resolve such strings,
+    and applications catch its error.
+
+    :param point: the contact point.
+    :param message: what is wrong with it.
+    """
+
+    def __init__(self, point: str, message: str) -> None:
+        super().__init__([point], message)
+
+
 def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoint]:
     """Return the contact points as a list.
 
     :raises TypeError: if `contact_points` is a single string, or a contact point has a wrong type.
-    :raises ValueError: if a contact point is None or empty, or its string contains a port.
+    :raises ValueError: if a contact point is None.
+    :raises MalformedContactPoint: if its string is empty, or contains a port or several addresses.
     """
     if isinstance(contact_points, (str, bytes)):
         single: Any = contact_points
@@ -104,18 +119,22 @@ def _check_contact_point(point: object) -> None:
             f"but one is {point!r}"
         )
     if not address.strip():
-        raise ValueError(f"a contact point must not be empty, but one is {point!r}")
+        raise MalformedContactPoint(
+            address, f"a contact point must not be empty, but one is {point!r}"
+        )
     if "://" in address:
-        raise ValueError(
+        raise MalformedContactPoint(
+            _without_login(address),
             f"a contact point is an address, not a URL, but one is "
-            f"{_without_login(address)!r}: write {_as_arguments(address)}"
+            f"{_without_login(address)!r}: write {_as_arguments(address)}",
         )
     # An address with one colon includes a port; one with several colons is an IPv6 address.
     if "," in address or address.count(":") == 1 or address.startswith("["):
-        raise ValueError(
+        raise MalformedContactPoint(
+            address,
             f"a contact point is one address without its port, but one is {point!r}: "
             "write each as an item of the list, and its port as port=9042 or as a pair "
-            "(address, 9042)"
+            "(address, 9042)",
         )
     if port is not None and (
         isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535

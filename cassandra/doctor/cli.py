@@ -193,7 +193,12 @@ def _run_checks(
         cluster = Cluster(**settings)
     except (DriverException, OSError, ValueError, TypeError) as error:
         result = finding(PROBLEM, "settings", reason_of(error))
-        is_consequence = isinstance(error, UnresolvableContactPoints) and no_contact_point_is_usable
+        # A malformed contact point is a ValueError, too, which says what is wrong with it.
+        is_consequence = (
+            no_contact_point_is_usable
+            and isinstance(error, UnresolvableContactPoints)
+            and not isinstance(error, ValueError)
+        )
         yield _consequence(result) if is_consequence else result
         return
     try:

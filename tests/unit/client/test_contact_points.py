@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from cassandra import aio
 from cassandra.cluster import Cluster
 from cassandra.engine.hosts.topology import LOCAL_QUERY
-from cassandra.errors import NoHostAvailable
+from cassandra.errors import NoHostAvailable, UnresolvableContactPoints
 from cassandra.testing.fake import FakeCluster, FakeNode, garbage, rows
 from tests.unit.engine.faults import call_in_thread, exception_of
 
@@ -81,3 +82,27 @@ async def test_a_node_with_a_damaged_system_table_is_skipped(damage: str) -> Non
             failure = await exception_of(cluster.connect())
             assert isinstance(failure, NoHostAvailable), failure
             assert list(failure.errors) == [f"{bad.address}:{bad.port}"]
+
+
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+@pytest.mark.parametrize(
+    ("point", "message"),
+    [
+        ("", "must not be empty"),
+        (" ", "must not be empty"),
+        ("10.0.0.1:9042", "without its port"),
+        ("[::1]", "without its port"),
+        ("10.0.0.1,10.0.0.2", "one address"),
+        ("http://ada:secret@10.0.0.1", r"not a URL, but one is 'http://\*\*\*@10\.0\.0\.1'"),
+    ],
+)
+def test_a_malformed_string_is_both_errors(cluster_class: Any, point: str, message: str) -> None:
+    """It is a ValueError and the error of cassandra-driver, which tries to resolve the string."""
+    with pytest.raises(UnresolvableContactPoints, match=message) as caught:
+        cluster_class([point])
+    error = caught.value
+    assert isinstance(error, ValueError)
+    assert "secret" not in f"{error} {error.contact_points}"
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy)) == (type(error), str(error))
+    assert copy.contact_points == error.contact_points
