@@ -291,6 +291,14 @@ def _server_fields(
     return dict(zip(rows[0]["field_names"], rows[0]["field_types"], strict=True))
 
 
+class NotAModel(CQLEngineException, ValueError, TypeError):
+    """A function of this module was called with something else than a model or user type.
+
+    This is a ValueError and a TypeError, too, because cassandra-driver raises one of the three,
+    depending on the function and the argument.
+    """
+
+
 class _Changes:
     """Executes statements that change the schema, or only prints them in a dry run.
 
@@ -367,7 +375,7 @@ def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
     """Create a type, or add the fields that it lacks; the types of its fields come first."""
     _check_class(type_model, UserType, "sync_type")
     if not isinstance(type_model, type) or not issubclass(type_model, UserType):
-        raise CQLEngineException(f"Types must be derived from base UserType, not {type_model!r}.")
+        raise NotAModel(f"Types must be derived from base UserType, not {type_model!r}.")
     field_types: list[type[UserType]] = []
     for column in type_model.fields().values():
         # Append to `field_types` the user-defined types that the column needs, also those of its
@@ -455,13 +463,11 @@ def _check_class(model: object, base: type, function: str) -> None:
     :param function: the name of the function, for the message.
     """
     if isinstance(model, base):
-        raise CQLEngineException(
-            f"{function} takes the class {type(model).__name__}, not an instance"
-        )
+        raise NotAModel(f"{function} takes the class {type(model).__name__}, not an instance")
 
 
 def _check_model(model: object, function: str) -> None:
-    """Raise CQLEngineException unless `model` is a model class."""
+    """Raise NotAModel unless `model` is a model class."""
     _check_class(model, BaseModel, function)
     if not isinstance(model, type) or not issubclass(model, BaseModel):
         if isinstance(model, (list, tuple, set)):
@@ -470,7 +476,7 @@ def _check_model(model: object, function: str) -> None:
             advice = " Write the class, without quotes."
         else:
             advice = ""
-        raise CQLEngineException(f"Models must be derived from base Model, not {model!r}.{advice}")
+        raise NotAModel(f"Models must be derived from base Model, not {model!r}.{advice}")
 
 
 def _sync_operation(
