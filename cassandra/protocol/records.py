@@ -326,7 +326,8 @@ def _refuse(row: object, names: Sequence[str], why: str = "") -> NoReturn:
     elif not why and len(names) == 1:
         value = repr(row)
         why = f"; write ({value if len(value) <= _MAX_SHOWN else 'value'},)"
-    raise TypeError(
+    # For a string in place of the values of one marker, cassandra-driver raises ValueError.
+    raise EncodeTypeError(
         f"values are {row!r} ({type(row).__name__}); they have to be a sequence, "
         f"one for each bind marker, (value,) for a single one, a mapping or an object{why}"
     )

@@ -78,18 +78,6 @@ SEEN = [
             Seen(r"forms_of_calls\.moments_of_numpy", "show:interval", SERVER, r"error\(TypeError"),
         ),
     ),
-    Defended(
-        what="A text in place of the values of one marker is a TypeError, and not a ValueError.",
-        why="Today's drivers take its characters for values, and complain of their number.",
-        seen=(
-            Seen(
-                r"forms_of_calls\.bind_forms",
-                "show:one text",
-                r"error\(ValueError",
-                r"error\(TypeError",
-            ),
-        ),
-    ),
     documented(
         "probable-mistakes",
         seen=(
@@ -244,7 +232,7 @@ SEEN = [
             Seen(r"core_data\.empty_settings", "show:points (tuple|default|None)"),
             Seen(r"docs_core\.(callbacks_of_one_future|logins)", "show:"),
             Seen(r"settings\.setting\[(connection_class|executor_threads|contact_points)", "show:"),
-            Seen(r"settings\.contact_points", "show:(generator|ipv6|port None|empty text)"),
+            Seen(r"settings\.contact_points", "show:(generator|ipv6|port None)"),
             Seen(r"settings\.used_settings", "show:no timeouts"),
         ),
     ),
