@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import copy
 import logging
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import stack_level
 from cassandra.engine.request_bodies import values_of_rows
 from cassandra.query.batch import BatchStatement, BoundRow, BoundRows, Entry, TextRows
+from cassandra.query.keyspace_texts import names_its_keyspace
 from cassandra.query.named_rows import NamedRow
 from cassandra.query.prepared import PreparedStatement
 
@@ -60,6 +63,32 @@ def batch_statements(
         else:
             statements.append((None, entry))
     return statements
+
+
+def warn_of_borrowed_keyspace(
+    entries: Sequence[Entry], borrowed_keyspace: str, session_keyspace: str
+) -> None:
+    """Warn if a query string has unqualified names, which are resolved in the keyspace of another
+    statement of the batch, as in cassandra-driver, and not in the session's.
+
+    :param borrowed_keyspace: the keyspace of the first prepared statement's table.
+    """
+    for entry in entries:
+        if isinstance(entry, str):
+            text = entry
+        elif isinstance(entry, TextRows) and entry.keyspace is None:
+            text = entry.text
+        else:
+            continue
+        if not names_its_keyspace(text):
+            warnings.warn(
+                f"the query strings of this batch are executed in keyspace {borrowed_keyspace!r}, "
+                f"that of its first prepared statement, and not in {session_keyspace!r}, the "
+                "session's: set batch.keyspace, or write the keyspace before the table's name",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
+            return
 
 
 def routed(

@@ -40,7 +40,13 @@ from cassandra.query.statement import (
 )
 
 if TYPE_CHECKING:
-    from cassandra.client.batches import batch_statements, routed, texts_of, warn_of_size
+    from cassandra.client.batches import (
+        batch_statements,
+        routed,
+        texts_of,
+        warn_of_borrowed_keyspace,
+        warn_of_size,
+    )
     from cassandra.client.messages import message_of
     from cassandra.encoder import Encoder
     from cassandra.engine import happy_path
@@ -105,6 +111,7 @@ else:
         copy_parameters="cassandra.engine.resolving",
         routed="cassandra.client.batches",
         texts_of="cassandra.client.batches",
+        warn_of_borrowed_keyspace="cassandra.client.batches",
         warn_of_size="cassandra.client.batches",
     )
 
@@ -520,6 +527,10 @@ class RequestMaker:
         # Strings with bind markers are prepared in the keyspace in which the batch's other strings
         # are executed.
         prepare_keyspace = self._keyspace_to_send(batch.keyspace) or working_keyspace
+        # Without a keyspace of the batch's own, this is the session's or a prepared statement's.
+        borrowed, current = prepare_keyspace, self.keyspace
+        if batch.expected_keyspace is None and borrowed and current and borrowed != current:
+            warn_of_borrowed_keyspace(entries, borrowed, current)
         cached_statements = [
             self._prepared_texts.get((keyspace_of_text or prepare_keyspace, text))
             for keyspace_of_text, text in texts

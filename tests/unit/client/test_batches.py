@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import warnings
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -303,6 +304,33 @@ async def test_query_strings_use_the_keyspace_of_the_prepared_statement(node: Fa
         batch.keyspace = "mine"
         await session.execute(batch)
         assert node.queries()[-1].keyspace == ("mine" if has_keyspaces else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [("INSERT INTO t9 (k) VALUES (1)", None), ("INSERT INTO t9 (k) VALUES (?)", (1,))],
+)
+async def test_query_strings_in_another_keyspace_than_the_sessions_warn(
+    node: FakeNode, text: str, parameters: Any
+) -> None:
+    """A query string is executed in the keyspace of the first prepared statement: that is probably
+    a mistake if the session has another one.
+    """
+    async with connected(node) as (_, session):
+        insert = await session.prepare(INSERTS[0])
+        batch = BatchStatement().add(insert, (0, "a")).add(text, parameters)
+        await session.set_keyspace("ks")  # the keyspace of the prepared statement's table
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            await session.execute(batch)
+            await session.set_keyspace("other")
+            await session.execute(BatchStatement().add(insert, (0, "a")))
+            qualified = text.replace("t9", "other.t9")
+            await session.execute(BatchStatement().add(insert, (0, "a")).add(qualified, parameters))
+        if node.queries()[-1].version < 5:
+            return  # the session's keyspace applies
+        with pytest.warns(RuntimeWarning, match="executed in keyspace 'ks'.* and not in 'other'"):
+            await session.execute(batch)
 
 
 async def test_the_settings_of_a_batch_are_sent(node: FakeNode) -> None:
