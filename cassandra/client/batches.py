@@ -91,6 +91,20 @@ def warn_of_borrowed_keyspace(
             return
 
 
+def warn_of_ignored_keyspace(ignored_keyspace: str, keyspace: str) -> None:
+    """Warn that the keyspace of a `SimpleStatement` in a batch has no effect.
+
+    :param keyspace: the keyspace in which the batch's query strings are executed.
+    """
+    warnings.warn(
+        f"keyspace={ignored_keyspace!r} of a statement has no effect in this batch, whose query "
+        f"strings are executed in keyspace {keyspace!r}: set batch.keyspace, or write the keyspace "
+        "before the table's name",
+        RuntimeWarning,
+        stacklevel=stack_level(),
+    )
+
+
 def routed(
     batch: BatchStatement,
     entries: Sequence[Entry],

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         routed,
         texts_of,
         warn_of_borrowed_keyspace,
+        warn_of_ignored_keyspace,
         warn_of_size,
     )
     from cassandra.client.messages import message_of
@@ -112,6 +113,7 @@ else:
         routed="cassandra.client.batches",
         texts_of="cassandra.client.batches",
         warn_of_borrowed_keyspace="cassandra.client.batches",
+        warn_of_ignored_keyspace="cassandra.client.batches",
         warn_of_size="cassandra.client.batches",
     )
 
@@ -531,6 +533,9 @@ class RequestMaker:
         borrowed, current = prepare_keyspace, self.keyspace
         if batch.expected_keyspace is None and borrowed and current and borrowed != current:
             warn_of_borrowed_keyspace(entries, borrowed, current)
+        if prepare_keyspace is not None:
+            for ignored_keyspace in batch.keyspaces_without_effect(prepare_keyspace):
+                warn_of_ignored_keyspace(ignored_keyspace, prepare_keyspace)
         cached_statements = [
             self._prepared_texts.get((keyspace_of_text or prepare_keyspace, text))
             for keyspace_of_text, text in texts

@@ -12,6 +12,7 @@ from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
 from cassandra.query.bound import BoundStatement, name_statement
 from cassandra.query.conditional import is_conditional
+from cassandra.query.keyspace_texts import names_its_keyspace
 from cassandra.query.markers import Parameters as MarkerKind, parameters_of
 from cassandra.query.named_rows import NamedRow
 from cassandra.query.prepared import PreparedStatement
@@ -219,7 +220,7 @@ class BatchStatement(Statement):
 
     __slots__ = (
         "_borrowed_keyspace", "_count", "_entries", "_has_text", "_open", "_reserved", "_routed_by",
-        "_session", "batch_type",
+        "_session", "_text_keyspaces", "batch_type",
     )  # fmt: skip
 
     def __init__(
@@ -257,6 +258,9 @@ class BatchStatement(Statement):
         self._routed_by: BoundRows | None = None
         # The keyspace that was taken over from a bound or prepared statement; None if none was.
         self._borrowed_keyspace: str | None = None
+        # The keyspaces of query strings that are sent unprepared, and have unqualified names. The
+        # batch has one keyspace for all of them, so these have no effect.
+        self._text_keyspaces: tuple[str, ...] = ()
 
     @property
     def entries(self) -> Sequence[str | BoundStatement]:
@@ -371,6 +375,12 @@ class BatchStatement(Statement):
             return None
         return self.keyspace
 
+    def keyspaces_without_effect(self, keyspace: str) -> list[str]:
+        """Return the keyspaces of query strings that have no effect if the batch is executed in
+        `keyspace`.
+        """
+        return [name for name in self._text_keyspaces if name != keyspace]
+
     @property
     def expected_keyspace(self) -> str | None:
         """The keyspace that the application has set for unqualified names; None if the session's
@@ -473,6 +483,13 @@ class BatchStatement(Statement):
                 text = bind_params(text, parameters, encoder)
             self._entries.append(text)
             self._has_text = True
+            keyspace = None if isinstance(statement, str) else statement.keyspace
+            if (
+                keyspace is not None
+                and keyspace not in self._text_keyspaces
+                and not names_its_keyspace(text)
+            ):
+                self._text_keyspaces += (keyspace,)
         else:
             raise TypeError(
                 f"a batch holds queries and prepared statements, not {type(statement).__name__}"
@@ -640,6 +657,7 @@ class BatchStatement(Statement):
         self._open = None
         self._routing_key = self._routed_by = None
         self.keyspace = self._borrowed_keyspace = None
+        self._text_keyspaces = ()
         self.table = None
         self.custom_payload = None
         return self

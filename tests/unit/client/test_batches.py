@@ -333,6 +333,25 @@ async def test_query_strings_in_another_keyspace_than_the_sessions_warn(
             await session.execute(batch)
 
 
+async def test_the_keyspace_of_a_statement_in_a_batch_warns(node: FakeNode) -> None:
+    """A batch has one keyspace for all of its query strings."""
+    statement = SimpleStatement("INSERT INTO t9 (k) VALUES (1)", keyspace="other")
+    qualified = SimpleStatement("INSERT INTO other.t9 (k) VALUES (1)", keyspace="other")
+    node.prime(Opcode.BATCH, void())
+    async with connected(node) as (_, session):
+        await session.set_keyspace("ks")
+        batch = BatchStatement().add("INSERT INTO t8 (k) VALUES (1)").add(statement)
+        with pytest.warns(RuntimeWarning, match="keyspace='other' of a statement has no effect"):
+            await session.execute(batch)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            await session.execute(batch.clear().add(qualified))
+            batch.clear().add(statement).keyspace = "other"
+            await session.execute(batch)
+            await session.set_keyspace("other")
+            await session.execute(BatchStatement().add(statement))
+
+
 async def test_the_settings_of_a_batch_are_sent(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         batch = BatchStatement(
