@@ -376,8 +376,10 @@ class BatchStatement(Statement):
         return self.keyspace
 
     def keyspaces_without_effect(self, keyspace: str) -> list[str]:
-        """Return the keyspaces of query strings that have no effect if the batch is executed in
-        `keyspace`.
+        """Return the keyspaces of query strings that have no effect, since the batch has one
+        keyspace for all of them.
+
+        :param keyspace: the keyspace in which the query strings are executed.
         """
         return [name for name in self._text_keyspaces if name != keyspace]
 
