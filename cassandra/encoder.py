@@ -191,6 +191,8 @@ class Encoder:
 
         :param val: the value.
         """
+        if isinstance(val, bool):
+            return self.cql_encode_bool(val)
         if isinstance(val, int):
             # Do not call str(), which returns the member's name for some enums of integers.
             return int.__repr__(val)

@@ -142,6 +142,13 @@ def test_quoting() -> None:
     assert Encoder().cql_encode_unicode("a") == "'a'"
 
 
+def test_booleans_may_be_mapped_to_the_method_for_objects() -> None:
+    """Applications map them so, as other drivers do. Servers refuse 1 for a boolean."""
+    encoder = Encoder()
+    encoder.mapping[bool] = encoder.cql_encode_object
+    assert encoder.cql_encode_all_types([True, False, 1]) == "[true, false, 1]"
+
+
 def test_an_application_can_map_its_enum_classes() -> None:
     encoder = Encoder()
     encoder.mapping[Zone] = lambda zone: "zone"
