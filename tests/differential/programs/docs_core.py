@@ -739,7 +739,9 @@ def hosts_of_a_cluster(context):
     context.record("name", cluster.metadata.cluster_name is not None)
     context.record("partitioner", cluster.metadata.partitioner)
     context.record_call("control", lambda: cluster.get_control_connection_host() == host)
-    context.record_call("get_host", lambda: cluster.metadata.get_host(context.host) == host)
+    context.record_call(
+        "get_host", lambda: cluster.metadata.get_host(host.broadcast_rpc_address) == host
+    )
     context.record_call("by endpoint", lambda: cluster.metadata.get_host(host.endpoint) == host)
     context.record_call("unknown host", cluster.metadata.get_host, "10.1.2.3")
     context.record_call(
