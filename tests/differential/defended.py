@@ -66,6 +66,7 @@ SEEN = [
             Seen(r"core_data\.sequences_as_text", r"show:in", ANY_ERROR, ROWS),
             Seen(r"docs_core\.sequences_for_in", r"show:tuple", ANY_ERROR),
             Seen(r"values\.coding\[", "show:", ANY_ERROR, r"[^e]"),
+            Seen(r"values\.encoding", "show:subclass", r".*a'b", r".*'a''b'"),
             Seen(r"forms_of_calls\.bind_forms", "show:generator", ANY_ERROR, r"\["),
             Seen(r"forms_of_calls\.moments_of_numpy", "show:bound", ANY_ERROR, ROWS),
             Seen(r"forms_of_calls\.moments_of_numpy", "show:bound .* read", r"\[\]", r"\[Row"),
@@ -76,7 +77,18 @@ SEEN = [
         why="CQL has no literal for it: every server refuses the statement.",
         seen=(
             Seen(r"forms_of_calls\.moments_of_numpy", "show:interval", SERVER, r"error\(TypeError"),
+            Seen(r"values\.encoding", "show:timedelta", r".*0:00:01", r"error\(TypeError"),
         ),
+    ),
+    Defended(
+        what="``Encoder.cql_encode_unicode`` writes the literal of a text, the ``str`` of others.",
+        why="There, it is the ``repr`` of bytes, and an AttributeError of others.",
+        seen=(Seen(r"values\.encoding", "show:unicode of ", r"error\(Attr|.b"),),
+    ),
+    documented(
+        "vector-types",
+        seen=(Seen(r"types_bound\.read_again\[vector", "show:types", "", r".*'vector<float, 3>'"),),
+        test="tests/unit/drop_in/test_behaviour.py",
     ),
     documented(
         "probable-mistakes",
@@ -217,6 +229,7 @@ SEEN = [
                 "",
                 ANY_ERROR,
             ),
+            Seen(r"values\.encoding", "show:date of ", r"error\(Attr|.*1900", r"error\(TypeE"),
             Seen(r"values\.temporal", "show:Time -1", "", NOTHING),
             Seen(r"values\.times", "show:unix", "", NOTHING),
         ),
@@ -289,6 +302,10 @@ SEEN = [
         seen=(
             Seen(r"values\.(times|packing|geometry|versions|names_of_types|replication)", "show:"),
             Seen(r"values\.(encoders_of_programs|interpolation|quoting|sorted_sets)", "show:"),
+            Seen(
+                r"values\.encoding",
+                r"show:((object of )?True|decimal( exp)?|network|range|keys)( |$)",
+            ),
             Seen(r"values\.coding\[UUIDType", "show:"),
             Seen(r"values\.clocks", "show:warning_(threshold|interval)", "1", r"1\.0"),
         ),

@@ -45,10 +45,6 @@ ELSEWHERE: list[Defended] = [
         test="tests/unit/query/test_bound.py",
     ),
     documented(
-        "vector-types",
-        test="tests/unit/drop_in/test_behaviour.py",
-    ),
-    documented(
         "connection-counts",
         test="tests/unit/client/test_pool_sizes.py",
     ),

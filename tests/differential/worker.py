@@ -281,7 +281,10 @@ class ProgramContext:
             self.shown.append((label, self._clean(text)))
 
     def _clean(self, text: str) -> str:
-        """Replace the keyspace and the port by fixed words, because they differ between drivers."""
+        """Replace what differs between drivers by fixed words: the keyspace, the port, and the
+        memory addresses of objects.
+        """
+        text = re.sub(r"(?<= at 0x)[0-9a-f]+", "ADDRESS", text)
         text = re.sub(rf"\b{re.escape(self.keyspace)}", "KS", text)
         return re.sub(rf"\b{self.port}\b", "PORT", text)
 

@@ -16,6 +16,7 @@ import uuid
 import numpy as np
 
 from cassandra import util
+from cassandra.cluster import NoHostAvailable
 from cassandra.query import UNSET_VALUE, ValueSequence
 
 STATEMENTS = False
@@ -240,16 +241,27 @@ def literal_by_name(context, kind):
 
 def read_again(context, kind):
     """Write each value, and if that succeeds, read it and record what was read."""
-    session = context.shared_session
-    insert = session.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
+    text = f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)"
+    session = context.new_session()
+    insert = session.prepare(text)
     for name in VALUES:
         try:
             session.execute(insert, (name, _value(name)))
+        except NoHostAvailable:
+            # Other drivers may take the host for down now. Further values need another session.
+            session.cluster.shutdown()
+            session = context.new_session()
+            insert = session.prepare(text)
+            continue
         except Exception:
             continue
-        text = f"SELECT v FROM {_table(kind)} WHERE k = %s"
-        context.record_call(name, lambda name=name, text=text: session.execute(text, (name,)).one())
-    rows = session.execute(f"SELECT * FROM {_table(kind)} LIMIT 0")
+        context.record_call(name, _read, session, kind, name)
+    rows = session.execute(f"SELECT * FROM {_table(kind)} LIMIT 1")
     context.record(
         "types", [column_type.cql_parameterized_type() for column_type in rows.column_types]
     )
+
+
+def _read(session, kind, name):
+    """Return the row that `read_again` has written."""
+    return session.execute(f"SELECT v FROM {_table(kind)} WHERE k = %s", (name,)).one()
