@@ -7,7 +7,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import stack_level, warn_of_milliseconds
@@ -32,6 +32,17 @@ _HIGHEST_LEVEL = max(ConsistencyLevel.value_to_name)
 VECTOR_TYPES = ("list", "array", "numpy")
 
 
+def checked_parameters(parameters: object) -> object:
+    """Return the parameters of a statement; raise TypeError as `check_parameters` does.
+
+    The values of an iterator are returned as a tuple, because they can be read only once.
+    """
+    if isinstance(parameters, Iterator):
+        return tuple(parameters)
+    check_parameters(parameters)
+    return parameters
+
+
 def check_parameters(parameters: object, named: bool = True) -> None:
     """Raise TypeError unless `parameters` is a sequence or a mapping.
 
@@ -43,13 +54,10 @@ def check_parameters(parameters: object, named: bool = True) -> None:
     if isinstance(parameters, (str, bytes)) or not (
         hasattr(parameters, "__len__") or (named and is_record(parameters))
     ):
-        if hasattr(parameters, "__next__"):
-            advice = "write tuple(parameters)"
-        else:
-            advice = "a single one is written (value,), several are written (first, second)"
         raise TypeError(
             "parameters must be a sequence or a mapping, but are "
-            f"{type(parameters).__name__}: {parameters!r}; {advice}"
+            f"{type(parameters).__name__}: {parameters!r}; a single one is written (value,), "
+            "several are written (first, second)"
         )
     # Refuse a set: it has no order, so its values would be stored in arbitrary columns.
     if isinstance(parameters, (set, frozenset)) and len(parameters) > 1:

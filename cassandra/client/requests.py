@@ -25,6 +25,7 @@ from cassandra.client.checks import (
     check_timeout,
     check_trace,
     check_vectors,
+    checked_parameters,
 )
 from cassandra.engine.call_options import CallOptions
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
@@ -372,7 +373,7 @@ class RequestMaker:
                 _warn_of_ignored_parameters(query)
             parameters = None
         if parameters is not None and type(parameters) not in _USUAL_PARAMETERS:
-            check_parameters(parameters)
+            parameters = checked_parameters(parameters)
         statement: Any
         if type(query) is PreparedStatement:  # the most frequent case
             statement = query.bind(parameters)

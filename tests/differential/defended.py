@@ -68,6 +68,12 @@ SEEN = [
             Seen(r"values\.coding\[", "show:", ANY_ERROR, r"[^e]"),
             Seen(r"values\.encoding", "show:subclass", r".*a'b", r".*'a''b'"),
             Seen(r"forms_of_calls\.bind_forms", "show:generator", ANY_ERROR, r"\["),
+            Seen(
+                r"forms_of_calls\.iterables_as_parameters",
+                "show:prepared",
+                r"error\(TypeError\)",
+                r"(ResultSet|\[ExecutionResult\(success=True)",
+            ),
             Seen(r"forms_of_calls\.moments_of_numpy", "show:bound", ANY_ERROR, ROWS),
             Seen(r"forms_of_calls\.moments_of_numpy", "show:bound .* read", r"\[\]", r"\[Row"),
         ),
@@ -84,6 +90,18 @@ SEEN = [
         what="``Encoder.cql_encode_unicode`` writes the literal of a text, the ``str`` of others.",
         why="There, it is the ``repr`` of bytes, and an AttributeError of others.",
         seen=(Seen(r"values\.encoding", "show:unicode of ", r"error\(Attr|.b"),),
+    ),
+    Defended(
+        what="The keys of a dict, as sets, are refused as the values of a prepared statement.",
+        why="The dict itself or its values were probably meant.",
+        seen=(
+            Seen(
+                r"forms_of_calls\.iterables_as_parameters",
+                "show:prepared keys of a dict",
+                r"(ResultSet|\[ExecutionResult\(success=True)",
+                r"error\(TypeError",
+            ),
+        ),
     ),
     documented(
         "vector-types",

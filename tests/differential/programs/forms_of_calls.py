@@ -20,7 +20,7 @@ from cassandra.concurrent import execute_concurrent, execute_concurrent_with_arg
 from cassandra.cqlengine import columns
 from cassandra.cqlengine.management import sync_table
 from cassandra.cqlengine.models import Model
-from cassandra.query import BoundStatement, SimpleStatement
+from cassandra.query import BatchStatement, BoundStatement, SimpleStatement
 
 OWN_KEYSPACE = True
 STATEMENTS = False
@@ -58,6 +58,36 @@ def bind_forms(context):
     }
     for label, form in forms.items():
         context.record_call(label, lambda form=form: list(form().values))
+
+
+def iterables_as_parameters(context):
+    """Pass iterators and views of dicts as parameters."""
+    session = _table(context, "k int PRIMARY KEY, v text")
+    text = "INSERT INTO t (k, v) VALUES (%s, %s)"
+    insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+    values = {
+        "iterator": lambda: iter((1, "a")),
+        "map": lambda: map(str, (1, "a")),
+        "generator": lambda: (value for value in (2, "b")),
+        "values of a dict": {"k": 3, "v": "c"}.values,
+        "keys of a dict": {4: "x", "d": "y"}.keys,
+        "too few": lambda: iter((1,)),
+    }
+    for query, kind in ((text, "text"), (SimpleStatement(text), "simple"), (insert, "prepared")):
+        for label, make in values.items():
+            context.record_call(f"{kind} {label}", session.execute, query, make())
+            context.record_call(
+                f"{kind} {label} in a batch",
+                lambda query=query, make=make: session.execute(BatchStatement().add(query, make())),
+            )
+            context.record_call(
+                f"{kind} {label} concurrent",
+                execute_concurrent_with_args,
+                session,
+                query,
+                [make()],
+            )
+    context.record("rows", sorted(session.execute("SELECT k, v FROM t")))
 
 
 def names_in_another_order(context):

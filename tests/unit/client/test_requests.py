@@ -12,6 +12,7 @@ import pytest
 
 from cassandra import ConsistencyLevel, OperationTimedOut
 from cassandra.cluster import Cluster, ExecutionProfile, Session
+from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import BatchStatement, BatchType, SimpleStatement
 from cassandra.testing.fake import FakeNode, Opcode, Request
 
@@ -126,7 +127,7 @@ def test_parameters_are_written_into_the_text(
     assert last_request(node).query == "INSERT INTO t (k, v) VALUES (5, 'x')"
 
 
-@pytest.mark.parametrize("parameters", [5, "ab", b"ab", iter([1, 2]), {1, 2}])
+@pytest.mark.parametrize("parameters", [5, "ab", b"ab", {1, 2}])
 def test_parameters_that_are_no_sequence_are_refused(session: Session, parameters: Any) -> None:
     """A string would be a sequence of its characters, and a set has no order."""
     with pytest.raises(TypeError, match=r"^parameters (must be|are the set)"):
@@ -151,6 +152,20 @@ def test_only_bind_markers_take_records_and_single_characters(
     if isinstance(parameters, Record):
         session.execute(INSERT, parameters)
         assert last_request(node).values == [b"\0\0\0\5"]
+
+
+@pytest.mark.parametrize("make", [iter, lambda values: map(int, values), lambda v: (x for x in v)])
+def test_parameters_may_be_an_iterator(node: FakeNode, session: Session, make: Any) -> None:
+    """Its values are read once, also if the string must be prepared first."""
+    for query in (INSERT, session.prepare(INSERT)):
+        session.execute(query, make([5]))
+        assert last_request(node).values == [b"\0\0\0\5"]
+    session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", make([1, 2]))
+    assert last_request(node).query == "INSERT INTO t (k, v) VALUES (1, 2)"
+    execute_concurrent_with_args(session, INSERT, [make([6])])
+    assert last_request(node).values == [b"\0\0\0\6"]
+    with pytest.raises(TypeError, match="do not fit the 0 parameters given"):
+        session.execute("SELECT * FROM t WHERE k = %s", make([]))
 
 
 def test_text_with_markers_is_prepared_once(node: FakeNode, session: Session) -> None:
