@@ -195,11 +195,7 @@ SEEN = [
             "alone."
         ),
         why="There, the host counts as down for some seconds, and all requests fail.",
-        seen=(
-            Seen(TYPES + "read_again", "error", r"error\((NoHostAvailable|DriverException)"),
-            Seen(r"(docs_core|core_data)\.", "show:", r"error\(NoHostAvailable\)"),
-            Seen(r"core_data\.consistency_levels", "table:"),
-        ),
+        seen=(Seen(r"(docs_core|core_data)\.", "show:", r"error\(NoHostAvailable\)"),),
     ),
     documented(
         "deprecation-warnings",
