@@ -232,7 +232,7 @@ class Side:
                 "module": module.name,
                 "program": program,
                 "keyspace": keyspace,
-                "host": "127.0.0.1",
+                "host": self._recorder.host,
                 "port": self._recorder.port,
             }
         )

@@ -278,8 +278,8 @@ def string(text: str) -> bytes:
 class Recorder:
     """Listens at `port` for a driver, relays its bytes to the node, and records its requests.
 
-    It listens at 127.0.0.1, which the programs connect to, and at the node's own address if that
-    is another one of this machine: some drivers connect to the address in `system.local`.
+    It listens at 127.0.0.1, and at the node's own address if that is another one of this machine:
+    some drivers connect to the address in `system.local`. `host` is the address for the programs.
 
     :param target: address and port of the node.
     """
@@ -291,6 +291,7 @@ class Recorder:
         self._prepared: dict[bytes, str] = {}  # the CQL of prepared statements, by id
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self.host = target[0] if target[0].startswith("127.") else "127.0.0.1"
         self.port = 0
 
     def __enter__(self) -> Recorder:
@@ -312,9 +313,8 @@ class Recorder:
     async def _start(self) -> None:
         self._servers = [await asyncio.start_server(self._accept, "127.0.0.1", 0)]
         self.port = self._servers[0].sockets[0].getsockname()[1]
-        host = self._target[0]
-        if host.startswith("127.") and host != "127.0.0.1":
-            self._servers.append(await asyncio.start_server(self._accept, host, self.port))
+        if self.host != "127.0.0.1":
+            self._servers.append(await asyncio.start_server(self._accept, self.host, self.port))
 
     async def _stop(self) -> None:
         """Stop accepting connections, and cancel the tasks of the open ones."""

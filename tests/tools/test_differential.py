@@ -285,6 +285,7 @@ def test_the_recorder_relays_from_both_addresses(node: str) -> None:
     with socket.create_server((node, 0)) as server:
         server.settimeout(WAIT)
         with Recorder((node, server.getsockname()[1])) as recorder:
+            assert recorder.host == node
             for address in {"127.0.0.1", node}:
                 with (
                     socket.create_connection((address, recorder.port), WAIT) as driver,
