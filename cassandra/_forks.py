@@ -23,6 +23,9 @@ class Renewable(Protocol):
 
 R = TypeVar("R", bound=Renewable)
 
+forks = 0
+"""How often this process, and its ancestors since the import of this module, were forked."""
+
 _renewals: list[Callable[[], None]] = []
 # The references are weak, so that the registration does not keep an object alive.
 _objects: weakref.WeakSet[Renewable] = weakref.WeakSet()
@@ -46,6 +49,8 @@ def renewed(holder: R) -> R:
 
 
 def _in_child() -> None:
+    global forks
+    forks += 1
     # Iterate over a copy, because `_renew_locks` may register further objects.
     for holder in list(_objects):
         holder._renew_locks()

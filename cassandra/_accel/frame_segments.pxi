@@ -8,6 +8,9 @@ cdef enum:
     C_CRC24_INIT = 0x875060
     C_CRC24_POLY = 0x1974F0B
 
+cdef enum:
+    C_CRC_PART = 5120
+
 cdef object _crc32 = _zlib.crc32
 # The initial value for the CRC32 of a payload: the checksum of these four bytes.
 cdef object _seed = _zlib.crc32(b"\xfa\x2d\x55\xca")
@@ -56,7 +59,14 @@ cdef void put_le(uint8_t* p, uint64_t value, int length) noexcept:
 
 
 cdef object crc32_of(const uint8_t* data, Py_ssize_t size):
-    return _crc32(PyMemoryView_FromMemory(<char*> data, size, PyBUF_READ), _seed)
+    cdef Py_ssize_t start = 0
+    cdef object crc = _seed
+    # zlib releases the GIL for more bytes than this. A thread that reads its own answer (see
+    # `StreamTable`) must keep it.
+    while size - start > C_CRC_PART:
+        crc = _crc32(PyMemoryView_FromMemory(<char*> data + start, C_CRC_PART, PyBUF_READ), crc)
+        start += C_CRC_PART
+    return _crc32(PyMemoryView_FromMemory(<char*> data + start, size - start, PyBUF_READ), crc)
 
 
 cdef bytes _segment(const uint8_t* payload, Py_ssize_t size, uint64_t head, int length):

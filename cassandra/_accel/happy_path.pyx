@@ -29,15 +29,17 @@ from cassandra._accel.fields cimport (
 from cassandra._accel.frame cimport FrameWriter
 from cassandra._accel.observed cimport HEADER_SIZE, ObservedBase
 from cassandra._accel.tablets cimport Chunk, TabletMap, payload_end, token_in
-from cassandra._accel.threads cimport add, exchange, load, store
+from cassandra._accel.threads cimport IS_FREE_THREADED, add, exchange, load, store
 from cassandra._accel.wbuf cimport get_be32
 
 import asyncio
 import logging
 import reprlib
 from itertools import chain as _chain_of
+from os import strerror as _strerror
 from time import monotonic as _monotonic_function
 
+from cassandra._accel.frame import FrameReader as _FrameReader_class
 from cassandra._forks import renew_in_child as _renew_in_child
 from cassandra._threads import Lock as _Lock
 from cassandra.engine.failures import as_exception as _as_exception
@@ -48,8 +50,12 @@ from cassandra.engine.mistakes import running_loop as _running_loop_function
 from cassandra.engine.mistakes import statement_of as _statement_of
 from cassandra.engine.mistakes import truth_test as _new_truth_test
 from cassandra.engine.serial_reads import in_order as _in_order_of
-from cassandra.engine.targets import Target as _Target_class, plan_to as _plan_to_function
-from cassandra.errors import ConnectionException, DecodeError as _DecodeErrorClass
+from cassandra.engine.targets import (
+    Target as _Target_class, failing_plan as _failing_plan, plan_to as _plan_to_function,
+)
+from cassandra.errors import (
+    ConnectionException, DecodeError as _DecodeErrorClass, ProtocolError as _ProtocolErrorClass,
+)
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy as _NoSpeculationPolicy
 from cassandra.protocol.extras import check_payload as _check_payload
 from cassandra.protocol.handler import ProtocolHandler as _ProtocolHandlerClass
@@ -132,6 +138,8 @@ cdef object _ConnectionException = ConnectionException
 cdef object _ProtocolHandler = _ProtocolHandlerClass
 cdef object _StockGenerator = _StockGeneratorClass
 cdef object _DecodeError = _DecodeErrorClass
+cdef object _ProtocolError = _ProtocolErrorClass
+cdef type _FrameReader = _FrameReader_class
 cdef object _rows_result = _rows_result_function
 cdef object _named_tuple_factory = _named_tuples
 cdef object _CancelledError = asyncio.CancelledError
@@ -157,6 +165,8 @@ cdef enum:
     C_MAX_STREAMS = 32768
     C_WORDS = 512
     OP_RESULT = 8
+    KIND_VOID = 1
+    KIND_ROWS = 2
     C_METADATA_IDS = 0x100
     C_TABLET_VERSIONS = 0x200
     PAYLOAD_ALONE = 0x04
@@ -302,6 +312,8 @@ cdef class RequestBase:
     cdef public object target
     cdef public object vectors
     cdef public object caller            # the caller, if there is a throttler
+    # True if the thread that waits for the answer has also read it, and ended the request.
+    cdef readonly bint is_ended_by_caller
     cdef int _throttle                   # whether the throttler let it begin (NOT_ASKED, ...)
     cdef public ObservedBase observed    # its observers' view of it; None if nobody observes it
     cdef Attempt _first                  # the first attempt; most requests have only one
@@ -475,14 +487,14 @@ cdef class RequestBase:
         keyspace = _session_keyspace(session)
         return iter(self.policy.make_query_plan(keyspace, statement))
 
-    def start_directly(self):
+    def start_directly(self, is_awaited=False):
         """Send from the calling thread, if the connection is idle (see the Python twin).
 
         Returns False if the request was not sent; the caller then starts it on the loop.
         """
-        return self._start_directly()
+        return self._start_directly(is_awaited)
 
-    cdef bint _start_directly(self) except -1:
+    cdef bint _start_directly(self, bint is_awaited) except -1:
         session = self.session
         if (
             self.speculative_policy is not None or self.target is not None or session.closed
@@ -505,21 +517,24 @@ cdef class RequestBase:
                     connection = _first_with_room(pool.connections)
                 else:
                     connection = self._choose(<ShardTable?> shards, host, pool.connections)
-        except Exception:  # a policy failed: `start` will fail in the same way, and end the request
+        except Exception as error:  # a policy failed, or a signal handler raised the error
+            self._plan = _failing_plan(error)  # so `start` ends the request with the error
             return False
         self._plan = plan
         if self.observed is not None:
             self.observed.begin_directly()
         try:
-            if connection is not None and self._send_directly(host, connection):
+            if connection is not None and self._send_directly(host, connection, is_awaited):
                 return True
-        except Exception:  # encoding failed before anything was sent: `start` will end the request
-            pass
+        # Encoding failed before anything was sent, or a signal handler raised the error.
+        except Exception as error:
+            self._plan = _failing_plan(error)
+            return False
         # `start` must use the same plan: a policy that rotates hosts would skip one in a new plan.
         self._plan = _chain((host,), plan)
         return False
 
-    cdef bint _send_directly(self, host, connection) except -1:
+    cdef bint _send_directly(self, host, connection, bint is_awaited) except -1:
         """Send from the calling thread; returns False if nothing was sent."""
         cdef StreamTable streams = <StreamTable?> connection.streams
         cdef TimerWheel timers
@@ -527,6 +542,13 @@ cdef class RequestBase:
         cdef unsigned char block
         cdef int epoch
         if not streams._is_idle():
+            return False
+        # Observers and throttlers are called on the loop, which must therefore read the answer.
+        is_awaited = (
+            is_awaited and self.observed is None and self._throttle == NOT_ASKED
+            and _core_on_latency(_session_core(self.session)) is None
+        )
+        if streams._is_lent and not is_awaited:
             return False
         # Read the epoch before the keyspace: code that changes the keyspace changes the epoch
         # first. `streams._send_directly` sends only if the epoch is still the same.
@@ -564,7 +586,23 @@ cdef class RequestBase:
         if data is None:
             return False
         return streams._send_directly(
-            attempt, exact_bytes(data, "a frame"), self.attempts, epoch
+            attempt, exact_bytes(data, "a frame"), self.attempts, epoch, is_awaited
+        )
+
+    def read_answer(self, may_end):
+        """Read the answer in the calling thread, if the connection's loop has lent it the reading
+        (see the Python twin).
+        """
+        cdef Attempt attempt
+        cdef list attempts = self._attempts
+        if attempts is None or PyList_GET_SIZE(attempts) != 1:
+            return False
+        attempt = <Attempt?> attempts[0]
+        connection = attempt.connection
+        if connection is None:
+            return False
+        return (<StreamTable?> _connection_streams(connection))._read_answer(
+            self, attempt, connection, may_end
         )
 
     cdef bint _fits(self, connection) except -1:
@@ -796,8 +834,14 @@ cdef class RequestBase:
 
     cdef int _send_to(self, host, connection) except -1:
         cdef Attempt attempt
+        cdef StreamTable streams
         if self.done:
             return 0
+        streams = <StreamTable?> _connection_streams(connection)
+        if streams._is_lent and not streams._end_loan():
+            # The peer has closed the connection, which nobody has read since. Nothing was sent.
+            self._plan = _chain((host,), self._plan)
+            return self._try_next_host()
         attempt = Attempt.__new__(Attempt)
         attempt.request = self
         attempt.host = host
@@ -902,6 +946,23 @@ cdef class RequestBase:
                     return self._finish(rows)
         self.on_other_answer(attempt, connection, opcode, flags, body)
         return 0
+
+    cdef object _plain_result(self, Attempt attempt, connection, bytes body):
+        """Return the result of a RESULT that is VOID or rows, without flags; None if it cannot be
+        decoded.
+
+        A thread may call this that does not run the loop.
+        """
+        if not isinstance(self.request_body, ExecuteBodyBase) and self.request_body.decodes:
+            return None
+        if _is_void(body):
+            return _void_result
+        if attempt.columns is not None:
+            return self._rows(attempt.columns, body)
+        try:
+            return self.session.decode(self, attempt, connection, OP_RESULT, 0, body)
+        except _ProtocolError:
+            return None
 
     cdef object _rows(self, metadata, bytes body):
         """Return the result if the response is rows with the columns `metadata`, else None."""

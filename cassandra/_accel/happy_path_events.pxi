@@ -38,7 +38,10 @@ cdef class Event:
             PyThread_free_lock(self._lock)
 
     def wait(self, seconds=None):
-        """Wait until the event is set, at most `seconds`; returns False after a timeout."""
+        """Wait until the event is set, at most `seconds`. Returns False after a timeout, and if a
+        signal handler has forked this process: nobody sets the event in the child.
+        """
+        cdef int forks = _forks
         cdef double end = 0
         cdef double left = C_LONGEST_WAIT
         cdef int got = PyThread_acquire_lock(self._lock, 0)
@@ -56,6 +59,8 @@ cdef class Event:
                 got = PyThread_acquire_lock_timed(self._lock, <long long> (left * 1e6) + 1, 1)
             if got == C_INTERRUPTED:
                 PyErr_CheckSignals()
+                if forks != _forks:
+                    return False
         # Release the lock at once, so that the next waiting thread gets it.
         PyThread_release_lock(self._lock)
         return True

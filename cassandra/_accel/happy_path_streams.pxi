@@ -184,6 +184,39 @@ cdef class TimerWheel:
                 item.fail(_as_exception(error))
 
 
+cdef extern from "Python.h":
+    enum: PyBUF_WRITABLE
+    int PyObject_GetBuffer(object, Py_buffer*, int) except -1
+    void PyBuffer_Release(Py_buffer*) noexcept
+    int PyGC_Disable() noexcept
+    int PyGC_Enable() noexcept
+
+cdef extern from "own_answers.h":
+    enum: C_NOTHING_THERE
+    enum: C_TIME_IS_OVER
+    enum: C_WAS_INTERRUPTED
+    bint COLLECTS_IN_ALLOCATIONS "TURBOCQL_COLLECTS_IN_ALLOCATIONS"
+    int wait_for_bytes "turbocql_wait_for_bytes"(
+        int descriptor, int bell, int milliseconds
+    ) noexcept nogil
+    bint has_bytes "turbocql_has_bytes"(int descriptor) noexcept
+    bint has_ended "turbocql_has_ended"(int descriptor) noexcept
+    Py_ssize_t receive_now "turbocql_receive_now"(
+        int descriptor, void* data, Py_ssize_t size
+    ) noexcept nogil
+    bint open_bell "turbocql_open_bell"(int* bell) noexcept
+    void ring_bell "turbocql_ring_bell"(int* bell) noexcept
+    void silence_bell "turbocql_silence_bell"(int* bell) noexcept
+    void close_bell "turbocql_close_bell"(int* bell) noexcept
+
+cdef enum:
+    C_LEND_AFTER = 8
+    C_LEND_AFTER_MOST = 4096
+    C_WORTHWHILE = 32  # answers read in one loan
+    C_LONGEST_POLL = 1000  # milliseconds
+    C_MOST_READS = 1000  # of a connection that the peer has closed
+
+
 cdef inline int _set_stream(responder, Py_ssize_t stream) except -1:
     if type(responder) is Attempt:
         (<Attempt> responder).stream = stream
@@ -234,14 +267,34 @@ cdef class StreamTable:
     cdef object _release
     cdef object _socket
     cdef int _descriptor
+    cdef int _forks_when_opened      # the value of `_forks` when the socket was opened
     cdef object _wake
     cdef object _on_broken
+    cdef bint _is_lent               # only threads that wait for direct requests read the socket
+    cdef bint _is_awaited            # such a thread waits for bytes at this moment
+    cdef bint _is_reading            # such a thread is using the frame reader
+    cdef list _passed_on             # envelopes that such threads leave to the loop
+    cdef object _reading_error       # why no more can be read, as an exception
+    cdef readonly Py_ssize_t answers_read  # how many answers such threads have read
+    cdef Py_ssize_t _waits_in_row    # direct requests whose threads wait, since any other request
+    cdef Py_ssize_t _answers_before_loan  # `answers_read` when the reading was lent
+    cdef Py_ssize_t _lend_after      # lend the reading after so many of them
+    cdef int _bell[2]                # ends a thread's wait for bytes (see own_answers.h)
+    cdef object _get_buffer          # methods of the frame reader
+    cdef object _buffer_updated
+    cdef object _owner               # the connection
 
     def __cinit__(self, *arguments, **named):
         # Without __init__, the object has no free streams.
         self._responders = []
         self._direct_stream = -1
         self._descriptor = -1
+        self._lend_after = C_LEND_AFTER
+        self._passed_on = []
+        self._bell[0] = self._bell[1] = -1
+
+    def __dealloc__(self):
+        close_bell(self._bell)
 
     def __init__(self, writer, call_soon, flush):
         self.writer = writer
@@ -355,8 +408,12 @@ cdef class StreamTable:
         return self._send(responder, opcode, flags, body)
 
     cdef Py_ssize_t _send(self, responder, int opcode, int flags, body) except? -1:
-        cdef Py_ssize_t stream = self._take()
-        cdef list responders = self._responders
+        cdef Py_ssize_t stream
+        cdef list responders
+        if self._is_lent and not self._end_loan():
+            return -1
+        stream = self._take()
+        responders = self._responders
         if stream < 0:
             return -1
         try:
@@ -372,7 +429,15 @@ cdef class StreamTable:
         responders[stream] = responder
         if self.armed is None:
             self.armed = self._call_soon(self._flush)
+        self._waits_in_row = 0
         return stream
+
+    cdef void _put_off_loans(self) noexcept:
+        """Wait for more requests in a row before the next loan, if this one was of little use."""
+        if self.answers_read - self._answers_before_loan >= C_WORTHWHILE:
+            self._lend_after = C_LEND_AFTER
+        elif self._lend_after < C_LEND_AFTER_MOST:
+            self._lend_after *= 2
 
     def abandon(self, stream, responder):
         """Mark the stream as an orphan; returns False if it does not belong to `responder`."""
@@ -514,6 +579,7 @@ cdef class StreamTable:
         self._socket = own_socket
         self._descriptor = descriptor
         self._direct_stream = stream
+        self._forks_when_opened = _forks
 
     @property
     def could_settle(self):
@@ -564,20 +630,34 @@ cdef class StreamTable:
         thread (see the Python twin).
         """
         cdef int number = load(&self._epoch) if epoch is None else epoch
-        return self._send_directly(responder, exact_bytes(data, "a frame"), history, number)
+        return self._send_directly(responder, exact_bytes(data, "a frame"), history, number, False)
 
-    cdef bint _send_directly(self, responder, bytes data, list history, int epoch) except -1:
+    cdef bint _send_directly(
+        self, responder, bytes data, list history, int epoch, bint is_awaited
+    ) except -1:
         cdef const char* start = PyBytes_AS_STRING(data)
         cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
         cdef Py_ssize_t written = size
         cdef int descriptor
         cdef bint is_sent = False
+        cdef bint has_news = False
         if self._acquire is None or not load(&self._settled) or self._acquire(False) is False:
             return False
         # No Python code may run while we hold the claim: a signal handler could wait for the loop.
         descriptor = self._descriptor
         try:
-            if self._is_idle() and descriptor >= 0 and load(&self._epoch) == epoch:
+            if not self._is_idle() or descriptor < 0 or load(&self._epoch) != epoch:
+                pass
+            elif self._forks_when_opened != _forks:
+                pass  # a forked child, in which the connection belongs to the parent
+            elif self._is_lent and not is_awaited:
+                pass  # the thread that sends must also read
+            elif self._is_lent and has_bytes(descriptor):
+                # Something has come that nobody waits for, such as the end of the stream. The loop
+                # must deal with it before anything is sent.
+                has_news = True
+            else:
+                self._waits_in_row = self._waits_in_row + 1 if is_awaited else 0
                 _set_stream(responder, self._direct_stream)
                 history.append(responder)
                 self._direct = responder
@@ -599,6 +679,8 @@ cdef class StreamTable:
                 self._leave_rest(data, written)
         finally:
             self._release_claim()
+        if has_news:
+            self._pass_on()
         return is_sent
 
     cdef int _leave_rest(self, bytes data, Py_ssize_t written) except -1:
@@ -613,6 +695,252 @@ cdef class StreamTable:
         except RuntimeError:  # the loop is closed, so the requests in flight are ended anyway
             pass
         return 0
+
+    # -- answers that callers read -----------------------------------------------------------------
+
+    @property
+    def is_lent(self):
+        """True while only threads that wait for direct requests read the socket."""
+        return self._is_lent
+
+    @property
+    def is_lendable(self):
+        """True if callers come one at a time and wait, so that they should read themselves."""
+        return (
+            self._waits_in_row >= self._lend_after and not self._is_lent and not self._is_awaited
+            and self._is_idle() and not IS_FREE_THREADED
+        )
+
+    def lend(self, owner, reader):
+        """Let the thread of each direct request read the answer itself (see the Python twin)."""
+        # No Python code may run while a thread reads.
+        if IS_FREE_THREADED or load(&self._closed) or type(reader) is not _FrameReader:
+            return False
+        if self._bell[0] < 0 and not open_bell(self._bell):  # there is no free descriptor
+            self._lend_after = C_LEND_AFTER_MOST
+            self._waits_in_row = 0
+            return False
+        silence_bell(self._bell)
+        self._owner = owner
+        self._get_buffer = reader.get_buffer
+        self._buffer_updated = reader.buffer_updated
+        self._answers_before_loan = self.answers_read
+        # Another thread may have sent a direct request just now, whose answer it does not read.
+        self._is_lent = self._is_idle() and not self._is_awaited
+        return self._is_lent
+
+    def take_back(self):
+        """Let the loop read again (see the Python twin)."""
+        if self._is_lent and load(&self._has_direct) and not self._is_awaited:
+            self._put_off_loans()  # the thread of the request does something else
+        self._is_lent = False
+        self._waits_in_row = 0
+        if self._is_awaited:
+            ring_bell(self._bell)
+        return not self._is_reading
+
+    def take_passed_on(self):
+        """Return what threads leave to the loop, and why no more can be read (see the Python
+        twin).
+        """
+        cdef int reads_left = C_MOST_READS
+        # If the peer has closed the connection, read what it sent before. Otherwise the transport
+        # reads it.
+        while (
+            reads_left > 0 and self._reading_error is None
+            and self._descriptor >= 0 and has_ended(self._descriptor)
+        ):
+            reads_left -= 1
+            self._passed_on += self._receive() or ()
+        envelopes, self._passed_on = self._passed_on, []
+        return envelopes, self._reading_error
+
+    cdef bint _end_loan(self) except -1:
+        """Let the loop read again. Return False if the connection is closed then."""
+        self._put_off_loans()
+        self._owner.take_over()
+        return not load(&self._closed)
+
+    cdef void _drop_bell(self) noexcept:
+        """Close the bell, because the connection is closed. A thread that waits closes it later."""
+        if self._is_awaited:
+            ring_bell(self._bell)
+        else:
+            close_bell(self._bell)
+
+    cdef void _end_wait(self) noexcept:
+        self._is_awaited = False
+        if self._descriptor < 0:  # `_drop_bell` has left the bell to this thread
+            close_bell(self._bell)
+
+    cdef bint _read_answer(
+        self, RequestBase request, Attempt attempt, connection, bint may_end
+    ) except -1:
+        """Wait for the answer to the direct request `attempt`, and end the request with it.
+
+        Return False if the caller must wait until the loop ends the request: the reading is not
+        lent, or the loop has taken it back, or something else than VOID or rows has come, or the
+        caller must not end requests (`may_end`).
+        """
+        cdef int milliseconds = C_LONGEST_POLL
+        cdef int outcome
+        cdef bytes body = None
+        if not self._is_lent or self._is_awaited or not self._waits_directly(attempt):
+            return False
+        if request.timeout is not None and request.timeout * 1000 < C_LONGEST_POLL:
+            milliseconds = <int> (request.timeout * 1000) + 1
+        on_done = request.on_done
+        self._is_awaited = True
+        try:
+            # `take_back` ends this loop: it rings the bell. In a forked child, the answer belongs
+            # to the parent.
+            while (
+                self._is_lent and may_end and self._waits_directly(attempt)
+                and self._descriptor >= 0 and self._forks_when_opened == _forks
+            ):
+                outcome = self._descriptor
+                with nogil:
+                    outcome = wait_for_bytes(outcome, self._bell[0], milliseconds)
+                if outcome == C_WAS_INTERRUPTED:
+                    PyErr_CheckSignals()  # a handler may fork
+                elif outcome == C_TIME_IS_OVER:
+                    break
+                elif self._is_lent and self._descriptor >= 0:
+                    # The steps down to `_end_wait` run no Python code and keep the GIL. So no
+                    # signal interrupts them, and the loop either has the responder or never sees it
+                    # again.
+                    envelopes = self._receive()
+                    if envelopes is None:  # no more can be read
+                        break
+                    if not envelopes and self._is_lent:
+                        continue  # a part of the answer has come
+                    body = self._body_of(envelopes, attempt)
+                    if body is None:
+                        self._passed_on += envelopes
+                        self._put_off_loans()
+                        break
+                    self._direct = None
+                    store(&self._has_direct, 0)
+                    self.answers_read += 1
+                    attempt.stream = -1
+                    self._end_wait()
+                    if not self._is_lent or connection.gate is not None:
+                        self._pass_on()
+                    return self._finish(request, attempt, connection, body)
+            if self._is_lent or self._passed_on or self._reading_error is not None:
+                self._pass_on()
+            return False
+        except BaseException:
+            # A signal handler has raised an error, for example. Nothing that was read is lost: the
+            # loop ends the request, and looks for what is left even if this is interrupted, too.
+            if body is not None:
+                self._give_up(request, attempt, connection, body, on_done)
+            self._pass_on()
+            raise
+        finally:
+            if body is None:
+                self._end_wait()
+
+    cdef bint _finish(self, RequestBase request, Attempt attempt, connection, bytes body) except -1:
+        """End the request with the answer in `body`, which nobody else has."""
+        result = request._plain_result(attempt, connection, body)
+        if result is None:  # the loop decodes it once more, and deals with the error
+            self._leave_answer(request, attempt, connection, body)
+            return False
+        attempt.latency = _now_of(request.session) - attempt.started
+        request.is_ended_by_caller = True
+        request._finish(result)
+        return True
+
+    cdef int _give_up(
+        self, RequestBase request, Attempt attempt, connection, bytes body, on_done
+    ) except -1:
+        """Let the loop end the request, whose caller was interrupted after `body` had come.
+
+        `on_done` is the function of that name that the request had before.
+        """
+        if not request.done:
+            self._leave_answer(request, attempt, connection, body)
+        elif on_done is not None:
+            # The end of the request may be incomplete. It may be repeated.
+            self._tell(on_done, (request,))
+        return 0
+
+    cdef int _leave_answer(
+        self, RequestBase request, Attempt attempt, connection, bytes body
+    ) except -1:
+        """Let the loop end the request with the answer in `body`."""
+        if not self._tell(connection.take_over_answer, (attempt, body)):
+            request.fail(connection.refusal())
+        return 0
+
+    cdef list _receive(self):
+        """Return the envelopes that the next bytes of the socket complete.
+
+        Return None if no more can be read, and set `_reading_error` to the reason.
+        """
+        cdef Py_buffer memory
+        cdef Py_ssize_t size
+        # Up to Python 3.11, an allocation may start the garbage collector, which calls finalizers.
+        cdef bint collects = COLLECTS_IN_ALLOCATIONS and PyGC_Disable()
+        self._is_reading = True
+        try:
+            window = self._get_buffer(-1)
+            PyObject_GetBuffer(window, &memory, PyBUF_WRITABLE)
+            size = receive_now(self._descriptor, memory.buf, memory.len)
+            PyBuffer_Release(&memory)
+            window = None
+            if size == C_NOTHING_THERE:
+                return []
+            if size > 0:
+                return self._buffer_updated(size)
+            self._reading_error = EOFError() if size == 0 else OSError(-size, _strerror(-size))
+            return None
+        except _ProtocolError as error:
+            self._reading_error = error
+            return None
+        except BaseException:  # of a signal handler, while the error above was made; or no memory
+            self._reading_error = _ProtocolError("a frame could not be read")
+            raise
+        finally:
+            self._is_reading = False
+            if collects:
+                PyGC_Enable()
+
+    cdef object _body_of(self, list envelopes, Attempt attempt):
+        """Return the body if `envelopes` is only VOID or rows for `attempt`, without flags. Return
+        None for anything else.
+        """
+        cdef tuple envelope
+        cdef unsigned int kind
+        if PyList_GET_SIZE(envelopes) != 1 or not self._waits_directly(attempt):
+            return None
+        envelope = <tuple> envelopes[0]
+        body = envelope[3]
+        if (
+            envelope[0] != self._direct_stream or envelope[1] != OP_RESULT or envelope[2] != 0
+            or type(body) is not bytes or PyBytes_GET_SIZE(body) < 4
+        ):
+            return None
+        kind = get_be32(<const unsigned char*> PyBytes_AS_STRING(body))
+        return body if kind == KIND_VOID or kind == KIND_ROWS else None
+
+    cdef int _pass_on(self) except -1:
+        """Let the loop handle what threads have left to it, and read from then on."""
+        self._tell(self._owner.take_over, ())
+        return 0
+
+    cdef bint _tell(self, function, arguments) except -1:
+        """Call `function` on the loop. Return False if the loop is closed, or in another process."""
+        if self._forks_when_opened != _forks:
+            return False
+        try:
+            self._wake(function, *arguments)
+        except RuntimeError:
+            if self._owner.is_loop_closed():
+                return False
+            raise  # a signal handler has raised it
+        return True
 
     def acquire_write(self):
         """Keep other threads from writing until `release_write` (see the Python twin).
@@ -635,6 +963,8 @@ cdef class StreamTable:
             own_socket = self._socket
             self._socket = None
             self._descriptor = -1
+            self._is_lent = False
+            self._drop_bell()
             self._release()
             if own_socket is not None:
                 own_socket.close()

@@ -256,8 +256,24 @@ class ResponseFuture(Generic[R]):
             self._watcher = None
             function, argument = watcher
             function(self, argument)
-        if has_callbacks:
+        if has_callbacks and not self._calls_back_on_loop():
             self._call(due, due_errors, response, error)
+
+    def _calls_back_on_loop(self) -> bool:
+        """If the current thread has read the answer itself, let the loop call the callbacks, which
+        another thread has added meanwhile. Return False if this thread may call them.
+        """
+        request = self._request
+        if request is None or not request.is_ended_by_caller:
+            return False
+        loop = self.session._loop_thread.loop
+        try:
+            loop.call_soon_threadsafe(self._call_due)
+        except RuntimeError:
+            if loop.is_closed():
+                return False
+            raise
+        return True
 
     def _copy_details(self, response: object) -> None:
         """Copy from `response` what later calls of this future return: trace id, schema agreement,
@@ -388,6 +404,11 @@ class ResponseFuture(Generic[R]):
             self.session._refuse_on_loop(
                 "ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio"
             )
+        request = self._request
+        # Callbacks and the methods of tracing libraries run on the loop.
+        may_end = self._callbacks is None and self._errbacks is None and self._hooks is None
+        if timeout is None and request is not None and request.read_answer(may_end):
+            return
         waiter = self._waiter
         if waiter is None:
             with _registering:
@@ -405,6 +426,8 @@ class ResponseFuture(Generic[R]):
             if self.session.is_shutdown:
                 self.session._refuse_in_child()
             is_set = waiter.wait(timeout)
+            if not is_set and self.session.is_shutdown:
+                self.session._refuse_in_child()  # a signal handler has forked meanwhile
             if is_set and not self._done:
                 # The waiter was set for the previous page: the next wait needs another one.
                 with _registering:

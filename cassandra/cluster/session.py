@@ -9,7 +9,7 @@ from weakref import ref
 
 from cassandra._habits import IN_ASYNC, SESSION, SESSION_SETTINGS, add_habits
 from cassandra._imports import Deferred, at_first_cluster
-from cassandra._threads import get_ident
+from cassandra._threads import get_ident, waits_by_waiters
 from cassandra._unknown_options import unknown_option
 from cassandra.client.checks import check_keyspace, check_vectors, list_of_queries, typed_factory
 from cassandra.client.paging import NextPage
@@ -101,8 +101,10 @@ class Session(SessionBase, CompatSession):
     ) -> None:
         super().__init__(cluster, engine)
         # `_latest.future` is a weak reference to the latest future of the current thread or
-        # greenlet. It is weak so that the future's rows are not kept in memory. Look up `local` in
-        # its module only now, because gevent and eventlet may have replaced it.
+        # greenlet. It is weak so that the future's rows are not kept in memory.
+        # `_latest.is_waiting` is True while `execute` calls `execute_async`, to wait for its future
+        # at once. Look up `local` in its module only now, because gevent and eventlet may have
+        # replaced it.
         self._latest = threading.local()
         self.hosts = hosts
         self.is_shutdown = False
@@ -217,25 +219,36 @@ class Session(SessionBase, CompatSession):
         if running_loop() is not None:
             warn_of_blocking("Session.execute()")
         # Give the last write of this thread a head start; see `write_head_start`.
-        latest_reference = getattr(self._latest, "future", None)
+        latest = self._latest
+        latest_reference = getattr(latest, "future", None)
         if latest_reference is not None:
             future = latest_reference()
             if future is not None and not future.is_over and self.write_head_start:
                 future._wait_for_write(self.write_head_start)
-        return self.execute_async(
-            query,
-            parameters,
-            trace,
-            custom_payload,
-            timeout,
-            execution_profile,
-            paging_state,
-            host,
-            execute_as,
-            row_type,
-            shard,
-            token,
-        ).result()
+        # A greenlet must not wait in the kernel. A method that replaces `execute_async` may wait
+        # for the future in its own way.
+        latest.is_waiting = (
+            getattr(self.execute_async, "__func__", None) is _EXECUTE_ASYNC
+            and not waits_by_waiters()
+        )
+        try:
+            future = self.execute_async(
+                query,
+                parameters,
+                trace,
+                custom_payload,
+                timeout,
+                execution_profile,
+                paging_state,
+                host,
+                execute_as,
+                row_type,
+                shard,
+                token,
+            )
+        finally:
+            latest.is_waiting = False
+        return future.result()
 
     @overload
     def execute_async(
@@ -326,18 +339,26 @@ class Session(SessionBase, CompatSession):
         )
         future = ResponseFuture(self, query, options.profile.row_factory)
         # A later `execute` of this thread may wait for this future; see `write_head_start`.
-        self._latest.future = ref(future)
+        latest = self._latest
+        latest.future = ref(future)
         request = self._request_of(future, query, parameters, options, row_type)
         # Send the request in this thread if the engine has nothing else to do. Otherwise pass it to
         # the loop, which writes it together with other requests.
         inbox = self._loops.choose(request)
+        # A thread that waits for the answer may read it itself. Callbacks run on the loop.
+        is_awaited = (
+            getattr(latest, "is_waiting", False)
+            and future._callbacks is None
+            and future._errbacks is None
+            and future._hooks is None
+        )
         if not (
             inbox.is_quiet
             # Callbacks run in the thread of a loop. Do not send their requests directly: the loop
             # writes them together at the end of its turn.
             and get_ident() not in self._loops.idents
             and inbox.is_idle()
-            and request.start_directly()
+            and request.start_directly(is_awaited)
         ):
             inbox.put(request)
         return future
@@ -688,6 +709,8 @@ class Session(SessionBase, CompatSession):
 
 
 Session.__module__ = "cassandra.cluster"
+
+_EXECUTE_ASYNC = Session.execute_async  # unlike an attribute, no subclass or tracer replaces this
 
 add_habits(Session, SESSION, operations={"__aenter__": IN_ASYNC})
 add_habits(Session, SESSION_SETTINGS, settings=True)

@@ -30,6 +30,7 @@ from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
     from cassandra import bases
+    from cassandra.engine.attempts import Attempt
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.events import WakeQueue
     from cassandra.engine.keyspace_gate import KeyspaceGate
@@ -64,6 +65,10 @@ HANDSHAKE_MAX_BODY = 256 << 10
 LARGE_PART = 512  # bytes
 
 COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that could not be processed
+
+# How often the loop checks whether threads still read the answers of a connection (see
+# `StreamTable.lend`).
+LENT_CHECK = 0.05  # seconds
 
 # If another thread holds a connection's write lock for longer than this, the engine closes the
 # connection.
@@ -185,6 +190,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         "_complaints",
         "_frame_options",
         "_held_up_since",
+        "_lent_check",
         "_loop",
         "_reader",
         "_received",
@@ -282,6 +288,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # The loop's time when `_flush` first failed to get the write lock, which another thread
         # holds; None if it got the lock.
         self._held_up_since: float | None = None
+        # The timer of `_check_lent`; None while the loop reads.
+        self._lent_check: asyncio.TimerHandle | None = None
         self._received = False  # True if the peer has sent at least one complete message
         # Limits log lines about events that could not be processed; None before the first.
         self._complaints: OncePerInterval | None = None
@@ -583,6 +591,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         wake_queue.is_gathering = True
         try:
             self._take_bytes(nbytes)
+            # Do this before a woken thread can send its next request.
+            if self.streams.is_lendable:
+                self._lend_reading()
         finally:
             wake_queue.wake()
 
@@ -592,12 +603,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         """
         try:
             envelopes = self._reader.buffer_updated(nbytes)
-        except Exception as error:  # a malformed frame: close with the reader's error as the cause
-            self.close(
-                error
-                if isinstance(error, ProtocolError)
-                else ProtocolError(f"{self.endpoint}: {error}")
-            )
+        except Exception as error:
+            self.close_malformed(error)
             return
         if envelopes:
             self._received = True
@@ -621,7 +628,105 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         if envelopes or nbytes >= LARGE_PART:
             self.last_activity = self._loop.time()
         # The answers may have freed streams: tell the gate and the pool, so that requests that wait
-        # there are sent.
+        # there are sent. `_notify_waiting` does the same; here, the call would cost too much.
+        if self.gate is not None:
+            self.gate.notify()
+        if self.on_room is not None:
+            self.on_room(self)
+
+    def close_malformed(self, error: BaseException) -> None:
+        """Close the connection, because the frame reader has found a malformed frame.
+
+        :param error: the reader's error.
+        """
+        self.close(
+            error
+            if isinstance(error, ProtocolError)
+            else ProtocolError(f"{self.endpoint}: {error}")
+        )
+
+    # -- answers that threads read (see the module stream_table) -----------------------------------
+
+    def _lend_reading(self) -> None:
+        """Let the threads of direct requests read the answers, if that is possible now."""
+        transport = self._transport
+        if transport is None or self.closed or self.gate is not None or transport.is_closing():
+            return
+        # The functions that decompress are Python code, which a signal may interrupt.
+        if any(option not in (SEGMENTS, None) for option in self._frame_options):
+            return
+        transport.pause_reading()
+        if self.streams.lend(self, self._reader):
+            self._check_lent_later()
+        else:
+            transport.resume_reading()
+
+    def _check_lent_later(self) -> None:
+        self._lent_check = self._loop.call_later(
+            LENT_CHECK, self._check_lent, self.streams.answers_read
+        )
+
+    def _check_lent(self, answers_before: int) -> None:
+        """Take the reading back if no thread has read an answer since the last check.
+
+        :param answers_before: the number of answers that threads had read then.
+        """
+        # Go on until the loop reads again.
+        self._check_lent_later()
+        if self.streams.answers_read == answers_before:
+            self.take_over()
+        else:
+            self.last_activity = self._loop.time()
+            # Threads that read answers do not tell the pool that the connection has room. That is
+            # not urgent, because it had room before: their request was the only one.
+            self._notify_waiting()
+
+    def take_over(self) -> None:
+        """Read again, if the reading is lent, and handle what threads have read and left to the
+        loop. Must be called on the loop.
+
+        If the peer has closed the connection, it is closed when this returns.
+        """
+        streams = self.streams
+        # If a thread is using the reader just now, it calls this again soon.
+        if self._lent_check is None or not streams.take_back():
+            return
+        self._lent_check.cancel()
+        self._lent_check = None
+        envelopes, error = streams.take_passed_on()
+        if error is None and self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+        if envelopes:
+            self.last_activity = self._loop.time()
+            streams.dispatch(self, envelopes)
+        if isinstance(error, (EOFError, OSError)):
+            self.close(self._lost_error(error if isinstance(error, OSError) else None))
+        elif error is not None:
+            self.close_malformed(error)
+        if not self.closed:
+            self._notify_waiting()
+
+    def is_loop_closed(self) -> bool:
+        """Return True if nothing can be called on the connection's loop any more."""
+        return self._loop.is_closed()
+
+    def take_over_answer(self, attempt: Attempt, body: bytes) -> None:
+        """Handle the answer to a direct request whose thread could not decode it. Called on the
+        loop.
+
+        :param attempt: the attempt of the request; its stream is free already.
+        :param body: the body of the RESULT, without flags.
+        """
+        request: Any = attempt.request
+        try:
+            attempt.on_response(self, RESULT, 0, body)
+        except BaseException as error:
+            log.exception("an answer of %s could not be processed", self.endpoint)
+            if request is not None:
+                request.fail(as_exception(error))
+
+    def _notify_waiting(self) -> None:
+        """Tell the gate and the pool, where requests wait, that answers have come."""
         if self.gate is not None:
             self.gate.notify()
         if self.on_room is not None:
@@ -710,6 +815,13 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         """
         if self.on_lost is not None:
             self.on_lost(self)
+        self.close(self._lost_error(exc))
+
+    def _lost_error(self, exc: Exception | None) -> ConnectionException:
+        """Return the error of a connection that the peer has ended.
+
+        :param exc: the error of the socket; None if it was closed normally.
+        """
         reason = "was closed by the server"
         if exc is not None:
             # With TLS 1.3, a server rejects the client's certificate only after the handshake, so
@@ -727,7 +839,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             reason += ": does it expect a client certificate (ssl_context.load_cert_chain)?"
         error = ConnectionException(f"connection to {self.endpoint} {reason}", self.endpoint)
         error.__cause__ = exc
-        self.close(error)
+        return error
 
     def close(self, error: Exception | None = None) -> None:
         """Close at once. Every request in flight fails with `error`. Repeated calls do nothing.
@@ -750,6 +862,11 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         if streams.armed is not None:
             streams.armed.cancel()
             streams.armed = None
+        # A thread that waits for bytes must not miss the end.
+        streams.take_back()
+        if self._lent_check is not None:
+            self._lent_check.cancel()
+            self._lent_check = None
         if self._transport is not None:
             if error is None:
                 self._transport.close()

@@ -34,7 +34,7 @@ from cassandra.engine.pools.shard_table import ShardTable, first_with_room, in_f
 from cassandra.engine.resolving import bound_request, request_for, resolve
 from cassandra.engine.serial_reads import in_order
 from cassandra.engine.stream_table import WRITE_HIGH_WATER, StreamTable
-from cassandra.engine.targets import Target, plan_to
+from cassandra.engine.targets import Target, failing_plan, plan_to
 from cassandra.engine.timer_wheel import TimerWheel
 from cassandra.errors import ConnectionException
 from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT, rows_result
@@ -251,6 +251,10 @@ class RequestBase:
         "vectors",
     )
 
+    # True if the thread that waits for the answer has also read it, and ended the request. Only the
+    # compiled twin does so.
+    is_ended_by_caller: bool = False
+
     def __init__(
         self,
         session: RequestSession,
@@ -415,11 +419,13 @@ class RequestBase:
         statement = in_order(self.statement, getattr(self.request_body, "consistency", None))
         return iter(self.policy.make_query_plan(self.session.keyspace, statement))
 
-    def start_directly(self) -> bool:
+    def start_directly(self, is_awaited: bool = False) -> bool:
         """Send the request in the calling thread, if nothing is in flight on the connection.
 
         This saves the time to wake the loop's thread.
 
+        :param is_awaited: True if the thread calls `read_answer` next. Only the compiled twin uses
+            it.
         :returns: False if nothing was sent; the caller must then start the request on the loop.
         """
         session = self.session
@@ -441,7 +447,8 @@ class RequestBase:
             self._plan = chain((host,), plan) if host is not None else None
             pool = session.pools_by_id.get(id(host))
             connection = self.choose(host, pool) if host is not None and pool is not None else None
-        except Exception:  # an error of a policy: it recurs in `start`, which ends the request
+        except Exception as error:  # a policy failed, or a signal handler raised the error
+            self._plan = failing_plan(error)  # so `start` ends the request with the error
             return False
         if host is None or connection is None or not connection.streams.is_idle:
             return False
@@ -453,8 +460,10 @@ class RequestBase:
         try:
             if self._send_directly(host, connection):
                 return True
-        except Exception:  # rendering failed before anything was sent: `start` ends the request
-            pass
+        # Rendering failed before anything was sent, or a signal handler raised the error.
+        except Exception as error:
+            self._plan = failing_plan(error)
+            return False
         self._plan = plan_with_host
         return False
 
@@ -491,6 +500,16 @@ class RequestBase:
         if self.done:
             return True
         return data is not None and streams.send_directly(attempt, data, self.attempts, epoch)
+
+    def read_answer(self, may_end: bool) -> bool:
+        """Read the answer in the calling thread, and end the request, if the loop has lent the
+        reading of the connection (see `StreamTable`).
+
+        :param may_end: False if the loop must end the request, for example because it has
+            callbacks.
+        :returns: False if the loop reads the answer, and the caller must wait for that.
+        """
+        return False
 
     def _fits(self, connection: Connection) -> bool:
         """Return True if the keyspace of `connection` is right for the request.

@@ -21,6 +21,27 @@ loop.
 
 If the socket does not accept all bytes of a direct request, the others are stored in `rest`, and
 the loop writes them before anything else.
+
+A thread that sends one direct request after the other, and waits for each answer, also reads the
+answers itself, so that the loop's thread need not be woken at all. That works as follows.
+
+- After some such requests in a row, the loop lends the reading: it pauses its transport, and from
+  then on only threads of direct requests read (`lend`). Direct requests whose thread does not wait
+  go to the loop instead.
+- A thread looks whether something has come before it sends. If so, it is not an answer: for
+  example, the server has closed the connection. The thread sends nothing, and lets the loop take
+  over.
+- A thread that has read the plain answer to its request (VOID or rows) ends the request. It leaves
+  everything else, such as errors, events and late answers, to the loop.
+- The loop ends the loan before it sends something itself, if the connection is closed, and if no
+  thread has read an answer for a short time (`LENT_CHECK` of `Connection`). The latter limits how
+  long an answer can stay unread if a thread is interrupted between sending and reading.
+  `Connection.take_over` is the only way to end a loan. It handles what threads have left.
+
+Only the compiled twin lends, with the GIL and without compression: from reading bytes until the
+stream is free, it runs no Python code, so that neither the loop nor a signal can interrupt it.
+Observers, throttlers, callbacks and the methods of tracing libraries are called on the loop, so
+that requests with any of them are read there, too.
 """
 
 from __future__ import annotations
@@ -31,6 +52,7 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra import _forks
 from cassandra._threads import Lock
 from cassandra.engine.failures import as_exception
 from cassandra.protocol.streams import MAX_STREAMS, StreamIds
@@ -39,7 +61,7 @@ if TYPE_CHECKING:
     import threading
 
     from cassandra.engine.connection import Connection, Responder
-    from cassandra.protocol.frame import FrameWriter
+    from cassandra.protocol.frame import FrameReader, FrameWriter
 
 log = logging.getLogger("cassandra.connection")
 
@@ -70,6 +92,7 @@ class StreamTable:
         "_direct_writer",
         "_directs",
         "_flush",
+        "_forks_when_opened",
         "_framing",
         "_ids",
         "_limit",
@@ -115,6 +138,7 @@ class StreamTable:
         # request. Both are None until `open_direct`.
         self._write_lock: threading.Lock | None = None
         self._framing: threading.Lock | None = None
+        self._forks_when_opened = -1
         # The responder of the direct request in flight, if there is one. The key is the reserved
         # stream. We use a dict because `pop` is atomic: if two threads pop it, only one of them
         # gets the responder.
@@ -301,6 +325,7 @@ class StreamTable:
         self._on_broken = on_broken
         self._framing = Lock()
         self._write_lock = Lock()
+        self._forks_when_opened = _forks.forks
 
     @property
     def could_settle(self) -> bool:
@@ -365,6 +390,8 @@ class StreamTable:
             if (
                 not self.is_idle
                 or self._socket is None
+                # In a forked child, the connection belongs to the parent.
+                or self._forks_when_opened != _forks.forks
                 or (epoch is not None and epoch != self.keyspace_epoch)
             ):
                 # Nothing was written. With no data, `finally` finds that everything was written,
@@ -421,6 +448,57 @@ class StreamTable:
                 self._wake(self._flush)
         except RuntimeError:  # the loop is closed, which ends the requests in flight
             pass
+
+    # -- answers that threads read -----------------------------------------------------------------
+
+    @property
+    def is_lent(self) -> bool:
+        """True while only threads of direct requests read the socket."""
+        return False
+
+    @property
+    def is_lendable(self) -> bool:
+        """True if the loop should lend the reading: threads send one direct request after the
+        other, and wait for each answer.
+        """
+        return False
+
+    @property
+    def answers_read(self) -> int:
+        """How many answers threads have read."""
+        return 0
+
+    def lend(self, owner: Connection, reader: FrameReader) -> bool:
+        """Let the threads of direct requests read the answers. Must be called on the loop, while
+        nothing else reads.
+
+        :param owner: the connection. Its `take_over` is called on the loop if a thread has read
+            something that the loop must handle, and before a request is sent on the loop. Its
+            `take_over_answer` is called on the loop with an answer whose thread cannot end the
+            request.
+        :param reader: the connection's frame reader, which does not decompress.
+        :returns: False if the loop must go on reading: a direct request is in flight.
+        """
+        return False
+
+    def take_back(self) -> bool:
+        """Let the loop read again. A thread that waits for bytes is woken, and then waits for the
+        loop.
+
+        :returns: False if a thread is using the reader just now. It calls ``owner.take_over`` when
+            it has ended that; the loop must not read before.
+        """
+        return True
+
+    def take_passed_on(self) -> tuple[list[Any], BaseException | None]:
+        """Remove and return what threads have read and left to the loop. If the peer has closed the
+        connection, also read everything that came before.
+
+        :returns: envelopes, and the reason why no more can be read: EOFError at the end of the
+            stream, OSError if the connection broke, ProtocolError if a frame was malformed; else
+            None.
+        """
+        return [], None
 
     def acquire_write(self) -> bool:
         """Take the write lock, so that user threads cannot write. Must be called on the loop.

@@ -138,6 +138,15 @@ def check_replica(request: RequestBase) -> None:
         )
 
 
+def failing_plan(error: BaseException) -> Iterator[Host]:
+    """Return a query plan that raises `error`, so that its request ends with the error."""
+
+    def next_host() -> Host:
+        raise error
+
+    return iter(next_host, None)
+
+
 def plan_to(target: Host | Target, request: RequestBase) -> Iterator[Host]:
     """Return the query plan of a request with a target.
 

@@ -19,7 +19,7 @@ class UseRequest(Request):
 
     _has_entered: bool
 
-    def start_directly(self) -> bool:
+    def start_directly(self, is_awaited: bool = False) -> bool:
         return False
 
     def start(self) -> None:

@@ -36,7 +36,7 @@ class PreparingRequest(Request):
     prepared_texts: PreparedTexts
     bind_to: Callable[[list[PreparedStatement]], tuple[Any, AnyBody]]
 
-    def start_directly(self) -> bool:
+    def start_directly(self, is_awaited: bool = False) -> bool:
         return False
 
     def start(self) -> None:

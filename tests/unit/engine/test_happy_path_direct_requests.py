@@ -20,6 +20,7 @@ import pytest
 from cassandra import _impl
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.engine import loop as engine_loop
+from cassandra.engine.request_bodies import BodyMethods
 from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,
@@ -456,6 +457,38 @@ def test_an_error_of_the_server_reaches_the_retry_policy(node: FakeNode) -> None
             wait_until_arrived(node, WRITE)
         with pytest.raises(Exception, match="busy"):
             future.result()
+
+
+@pytest.mark.parametrize(
+    ("interrupted_class", "method"),
+    [(RoundRobinPolicy, "make_query_plan"), (BodyMethods, "cached_metadata")],
+)
+def test_the_error_of_a_signal_handler_is_not_lost(
+    node: FakeNode,
+    session: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    interrupted_class: type,
+    method: str,
+) -> None:
+    """A handler, such as that of a time limit, may raise its error in the thread that is about to
+    send. The request then ends with this error, and nothing is sent.
+    """
+
+    class TimeLimitExceeded(Exception):
+        pass
+
+    original = getattr(interrupted_class, method)
+
+    def be_interrupted_once(*args: Any) -> Any:
+        monkeypatch.setattr(interrupted_class, method, original)
+        raise TimeLimitExceeded
+
+    until(lambda: is_ready(session))
+    monkeypatch.setattr(interrupted_class, method, be_interrupted_once)
+    with pytest.raises(TimeLimitExceeded):
+        session.execute(WRITE)
+    assert [request for request in node.requests if request.query == WRITE] == []
+    assert session.execute(READ).all() == []
 
 
 def test_if_the_server_closes_the_request_fails(node: FakeNode, session: Session) -> None:

@@ -161,6 +161,21 @@ def test_a_direct_request_is_written_and_answered(connection: SocketConnection) 
     assert connection.send().stream == stream
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_does_not_write(connection: SocketConnection) -> None:
+    """A signal handler may fork after `frame`. The child must not use the parent's connection."""
+    data = connection.streams.frame(EXECUTE, 0, b"body")
+    child = os.fork()
+    if child == 0:
+        try:
+            is_sent = connection.streams.send_directly(RecordingResponder(), data, [])
+        except BaseException:
+            is_sent = True
+        os._exit(is_sent)
+    assert os.waitpid(child, 0)[1] == 0
+    assert connection.send() is not None
+
+
 def test_the_loop_does_not_use_the_stream_of_direct_requests(connection: SocketConnection) -> None:
     """One stream is kept for direct requests, so the loop and a thread never choose the same
     one.

@@ -1,0 +1,837 @@
+"""Answers that the calling threads read, because the loop has lent them the reading of a connection
+(see the module `cassandra.engine.stream_table`).
+
+Only the compiled implementation lends. The Python implementation runs the same tests, and must come
+to the same results.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import select
+import signal
+import socket
+import sysconfig
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+
+from cassandra import _impl
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.cluster.response_future import ResponseFuture
+from cassandra.engine import connection as engine_connection, loop as engine_loop
+from cassandra.engine.session import EngineSession
+from cassandra.errors import (
+    ConnectionException,
+    ConnectionShutdown,
+    InvalidRequest,
+    NoHostAvailable,
+    OperationTimedOut,
+    ProtocolError,
+    SessionShutdown,
+)
+from cassandra.observers import RequestObserver
+from cassandra.policies import FallthroughRetryPolicy, RoundRobinPolicy
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    close,
+    corrupted,
+    dribble,
+    duplicate,
+    error,
+    garbage,
+    half_frame,
+    hold,
+    message,
+    on_stream,
+    paged,
+    reset,
+    rows,
+    sequence,
+    set_keyspace,
+    silence,
+)
+from tests.processes import WITH_TESTS, run_python
+from tests.unit.loops import Loops
+from tests.waiting import WAIT, until
+
+WRITE = "INSERT INTO t (k, v) VALUES (1, 2)"
+READ = "SELECT v FROM t"
+ODD = "SELECT odd FROM t"
+MANY = 60  # requests in a row; after fewer than these, the reading is lent
+
+# Without the GIL, the steps of the compiled implementation can be interrupted, too.
+LENDS = _impl.implementation == "c" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+pytestmark = [
+    pytest.mark.usefixtures("loops"),
+    pytest.mark.skipif(not hasattr(socket, "MSG_DONTWAIT"), reason="not on Windows"),
+]
+
+
+@pytest.fixture(autouse=True)
+def treat_the_loop_as_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let requests in quick succession be direct, too."""
+    monkeypatch.setattr(engine_loop, "IDLE_AFTER", -1.0)
+
+
+@pytest.fixture
+def never_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the reading stay lent although nobody reads, so that a test can look at that state."""
+    monkeypatch.setattr(engine_connection, "LENT_CHECK", 3600.0)
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as node:
+        node.prime(READ, rows([("v", "int")], [(7,)]))
+        yield node
+
+
+@contextmanager
+def connected(node: FakeNode, **settings: Any) -> Iterator[Session]:
+    """Yield a session that is connected to the node and does not retry.
+
+    :param settings: settings of the cluster; "observers" is a setting of its execution profile.
+    """
+    profile = ExecutionProfile(
+        RoundRobinPolicy(),
+        retry_policy=FallthroughRetryPolicy(),
+        request_observers=settings.pop("observers", []),
+    )
+    settings.setdefault("compression", False)
+    with Cluster(
+        [node.address],
+        port=node.port,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        **settings,
+    ) as cluster:
+        yield cluster.connect()
+
+
+@pytest.fixture
+def session(node: FakeNode) -> Iterator[Session]:
+    with connected(node) as session:
+        yield session
+
+
+def streams_of(session: Session) -> Any:
+    """Return the stream table of the session's only connection."""
+    ((connection,),) = (pool.connections for pool in session._engine.pools.values())
+    return connection.streams
+
+
+def is_readable(connection: Any) -> bool:
+    """Return True if bytes, an error or the end of the stream have come."""
+    own_socket = connection._transport.get_extra_info("socket")
+    return bool(select.select([own_socket.fileno()], [], [], 0)[0])
+
+
+def borrow(session: Session) -> None:
+    """Execute requests until the loop has lent the reading."""
+    for _ in range(MANY):
+        assert session.execute(WRITE).all() == []
+        if streams_of(session).is_lent:
+            return
+    assert not LENDS, "the loop has not lent the reading"
+
+
+def check_that_it_works(session: Session) -> None:
+    """Execute requests, which must succeed once the session has a connection again."""
+
+    def works() -> bool:
+        try:
+            return session.execute(READ).all() == [(7,)]
+        except (ConnectionException, NoHostAvailable):
+            return False
+
+    until(works)
+    for _ in range(MANY):
+        assert session.execute(READ).all() == [(7,)]
+
+
+def in_thread(call: Callable[[], Any]) -> Any:
+    """Start `call` in a thread of its own, and return its future."""
+    pool = ThreadPoolExecutor(1)
+    try:
+        return pool.submit(call)
+    finally:
+        pool.shutdown(wait=False)
+
+
+# -- the common case -------------------------------------------------------------------------------
+
+
+def test_a_caller_that_executes_one_by_one_reads_its_answers(session: Session) -> None:
+    borrow(session)
+    if LENDS:
+        read_before = streams_of(session).answers_read
+        for count in range(1, 11):
+            assert session.execute(READ).all() == [(7,)]
+            # The loop may take the reading back on a slow machine; then it has read the others.
+            assert streams_of(session).answers_read <= read_before + count
+    assert session.execute(WRITE).all() == []
+
+
+def test_prepared_statements_and_batches(node: FakeNode, session: Session) -> None:
+    node.prime_prepare("SELECT v FROM t WHERE k = ?", [("k", "int")], [("v", "int")])
+    node.prime("SELECT v FROM t WHERE k = ?", rows([("v", "int")], [(9,)]))
+    select = session.prepare("SELECT v FROM t WHERE k = ?")
+    for key in range(MANY):
+        assert session.execute(select, (key,)).one().v == 9
+    assert node.malformed == []
+
+
+def test_with_observers_the_loop_reads(node: FakeNode) -> None:
+    """Observers are called in the thread of the loop."""
+    ends: list[int] = []
+
+    class Watching(RequestObserver):
+        def on_end(self, request: object) -> None:
+            ends.append(threading.get_ident())
+
+    with connected(node, observers=[Watching()]) as session:
+        for _ in range(MANY):
+            session.execute(WRITE)
+        until(lambda: len(ends) >= MANY)
+        assert threading.get_ident() not in ends
+        assert streams_of(session).answers_read == 0
+
+
+@pytest.mark.skipif(not LENDS, reason="the Python implementation does not lend")
+def test_an_idle_connection_is_read_by_the_loop_again(session: Session) -> None:
+    borrow(session)
+    until(lambda: not streams_of(session).is_lent)
+    assert session.execute(READ).all() == [(7,)]
+
+
+# -- other requests on a connection whose reading is lent ------------------------------------------
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_asynchronous_requests_are_answered(session: Session) -> None:
+    borrow(session)
+    assert session.execute_async(READ).result().all() == [(7,)]
+    borrow(session)
+    arrived = threading.Event()
+    session.execute_async(READ).add_callback(lambda found: arrived.set())
+    assert arrived.wait(WAIT)
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_other_threads_are_answered_while_a_caller_waits(node: FakeNode, session: Session) -> None:
+    held = hold(rows([("v", "int")], [(1,)]))
+    node.prime(ODD, held)
+    borrow(session)
+    waiting = in_thread(lambda: session.execute(ODD).all())
+    held.wait()
+    assert session.execute(READ).all() == [(7,)]
+    held.release()
+    assert waiting.result(WAIT) == [(1,)]
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_answers_to_two_threads_come_together(node: FakeNode, session: Session) -> None:
+    held = hold(rows([("v", "int")], [(1,)]))
+    node.prime(ODD, held)
+    borrow(session)
+    first = in_thread(lambda: session.execute(ODD).all())
+    held.wait()
+    second = in_thread(lambda: session.execute(ODD).all())
+    held.wait(2)
+    held.release_all()
+    assert first.result(WAIT) == second.result(WAIT) == [(1,)]
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_further_pages(node: FakeNode, session: Session) -> None:
+    node.prime(ODD, paged([("v", "int")], [(number,) for number in range(50)]))
+    borrow(session)
+    statement = SimpleStatement(ODD, fetch_size=5)
+    assert [row.v for row in session.execute(statement)] == list(range(50))
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_a_change_of_the_keyspace_waits_for_the_caller(node: FakeNode, session: Session) -> None:
+    held = hold(rows([("v", "int")], [(1,)]))
+    node.prime(ODD, held)
+    node.prime("USE other", set_keyspace("other"))
+    borrow(session)
+    waiting = in_thread(lambda: session.execute(ODD).all())
+    held.wait()
+    changing = in_thread(lambda: session.set_keyspace("other"))
+    held.release()
+    assert waiting.result(WAIT) == [(1,)]
+    changing.result(WAIT)
+    assert session.execute(READ).all() == [(7,)]
+    assert session.keyspace == "other"
+
+
+# -- answers that are not plain --------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("never_taken_back")
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (error(ErrorCode.INVALID, "wrong"), InvalidRequest),
+        (close(), ConnectionException),
+        (reset(), ConnectionException),
+        (half_frame(rows([("v", "int")], [(7,)]), 12), ConnectionException),
+        (garbage(), (ConnectionException, ProtocolError)),
+        (corrupted(rows([("v", "int")], [(7,)]), -5), (ConnectionException, ProtocolError)),
+        (on_stream(rows([("v", "int")], [(7,)]), 99), (ConnectionException, ProtocolError)),
+    ],
+    ids=["error", "close", "reset", "half a frame", "garbage", "corrupted", "another stream"],
+)
+def test_other_answers_have_the_same_effect_as_on_the_loop(
+    node: FakeNode, session: Session, answer: Any, expected: Any
+) -> None:
+    node.prime(ODD, sequence(answer, rows([("v", "int")], [(1,)])))
+    borrow(session)
+    with pytest.raises(expected):
+        session.execute(ODD, timeout=WAIT)
+    check_that_it_works(session)
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_rows_of_the_wrong_form_close_the_connection(node: FakeNode, session: Session) -> None:
+    node.prime(ODD, message(Opcode.RESULT, b"\0\0\0\2\0\0\0\1\0\0\0\1"))
+    borrow(session)
+    with pytest.raises(Exception, match=r"(?i)read|malformed|end"):
+        session.execute(ODD, timeout=WAIT)
+    check_that_it_works(session)
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_an_answer_that_comes_twice_breaks_the_connection(node: FakeNode, session: Session) -> None:
+    node.prime(ODD, duplicate(rows([("v", "int")], [(1,)])))
+    borrow(session)
+    try:
+        assert session.execute(ODD).all() == [(1,)]
+    except (ConnectionException, ProtocolError):
+        pass  # the loop has seen both at once
+    check_that_it_works(session)
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_an_answer_that_comes_byte_by_byte(node: FakeNode, session: Session) -> None:
+    node.prime(ODD, dribble(rows([("v", "int"), ("w", "text")], [(1, "x" * 200)])))
+    borrow(session)
+    for _ in range(3):
+        assert session.execute(ODD).one().w == "x" * 200
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_an_answer_larger_than_the_buffer(node: FakeNode, session: Session) -> None:
+    node.prime(ODD, rows([("v", "blob")], [(b"y" * 5_000_000,)]))
+    borrow(session)
+    for _ in range(3):
+        assert len(session.execute(ODD).one().v) == 5_000_000
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_warnings_of_the_server_are_logged(
+    node: FakeNode, session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    node.prime(ODD, rows([("v", "int")], [(1,)]).having(warnings=["be careful"]))
+    borrow(session)
+    with caplog.at_level(logging.WARNING):
+        assert session.execute(ODD).response_future.warnings == ["be careful"]
+
+
+# -- the end of a wait -----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_a_request_times_out_while_its_caller_reads(node: FakeNode, session: Session) -> None:
+    node.prime(ODD, silence())
+    borrow(session)
+    with pytest.raises(OperationTimedOut):
+        session.execute(ODD, timeout=0.05)
+    check_that_it_works(session)
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_a_late_answer_is_dropped(node: FakeNode, session: Session) -> None:
+    held = hold(rows([("v", "int")], [(1,)]))
+    node.prime(ODD, held)
+    borrow(session)
+    with pytest.raises(OperationTimedOut):
+        session.execute(ODD, timeout=0.05)
+    held.release()
+    check_that_it_works(session)
+    until(lambda: streams_of(session).orphans == 0)
+
+
+@pytest.mark.usefixtures("never_taken_back")
+@pytest.mark.parametrize("with_reset", [False, True])
+def test_the_node_closes_an_idle_connection(
+    node: FakeNode, session: Session, with_reset: bool
+) -> None:
+    borrow(session)
+    node.drop_connections(reset=with_reset)
+    check_that_it_works(session)
+
+
+def test_the_end_of_an_idle_connection_is_noticed(node: FakeNode, session: Session) -> None:
+    """Nobody executes anything, so that the loop must find out itself."""
+    borrow(session)
+    ((connection,),) = (pool.connections for pool in session._engine.pools.values())
+    node.drop_connections()
+    until(lambda: connection.closed)
+
+
+@pytest.mark.usefixtures("never_taken_back")
+@pytest.mark.parametrize("with_reset", [False, True])
+def test_a_request_is_not_sent_into_a_connection_that_has_ended(with_reset: bool) -> None:
+    """A node closes a connection whose reading is lent, so that the loop does not notice. The next
+    requests, which must not be retried, go to the other node.
+    """
+    with FakeCluster(2) as nodes:
+        for node in nodes.nodes:
+            node.prime(READ, rows([("v", "int")], [(7,)]))
+        with connected(nodes[0]) as session:
+            until(lambda: len(session._engine.pools) == 2)
+            for _ in range(2 * MANY):
+                session.execute(READ)
+            pools = session._engine.pools
+            ((ended,),) = (
+                pools[host].connections for host in pools if host.address == node.address
+            )
+            assert ended.streams.is_lent or not LENDS
+            node.drop_connections(reset=with_reset)
+            until(lambda: ended.closed or (LENDS and is_readable(ended)))
+            for _ in range(MANY):
+                assert session.execute(READ).all() == [(7,)]
+            assert ended.closed
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_shutdown_ends_the_wait(node: FakeNode) -> None:
+    with connected(node) as session:
+        node.prime(ODD, held := hold())
+        borrow(session)
+        waiting = in_thread(lambda: session.execute(ODD, timeout=None))
+        held.wait()
+        session.cluster.shutdown()
+        with pytest.raises((ConnectionShutdown, SessionShutdown, ConnectionException)):
+            waiting.result(WAIT)
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_a_connection_that_drains_is_replaced(node: FakeNode, session: Session) -> None:
+    held = hold(rows([("v", "int")], [(1,)]))
+    node.prime(ODD, held)
+    borrow(session)
+    waiting = in_thread(lambda: session.execute(ODD).all())
+    held.wait()
+    ((connection,),) = (pool.connections for pool in session._engine.pools.values())
+    connection._loop.call_soon_threadsafe(connection.start_draining)
+    until(lambda: connection.is_draining)
+    held.release()
+    assert waiting.result(WAIT) == [(1,)]
+    check_that_it_works(session)
+
+
+@contextmanager
+def interrupted(held: Any, handle: Callable[[], None]) -> Iterator[None]:
+    """Call `handle` once in the main thread, in a signal handler, when the request `held` has
+    arrived.
+    """
+    main_thread = threading.main_thread().ident
+    assert main_thread is not None
+    has_begun = threading.Event()
+
+    def begin(*_: object) -> None:
+        if not has_begun.is_set():
+            has_begun.set()
+            handle()
+
+    def is_handled() -> bool:
+        # A signal that comes just before the thread begins to wait does not end the wait.
+        signal.pthread_kill(main_thread, signal.SIGUSR1)
+        return has_begun.is_set()
+
+    def interrupt() -> None:
+        held.wait()
+        until(is_handled)
+
+    earlier_handler = signal.signal(signal.SIGUSR1, begin)
+    try:
+        interrupting = in_thread(interrupt)
+        yield
+        interrupting.result(WAIT)
+    finally:
+        signal.signal(signal.SIGUSR1, earlier_handler)
+
+
+@pytest.mark.usefixtures("never_taken_back")
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no such signals")
+@pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(), reason="not in the main thread"
+)
+def test_an_interrupted_caller_leaves_the_rest_to_the_loop(
+    node: FakeNode, session: Session
+) -> None:
+    held = hold(rows([("v", "int")], [(1,)]))
+    node.prime(ODD, held)
+    borrow(session)
+
+    class Interrupt(Exception):
+        pass
+
+    def handle() -> None:
+        raise Interrupt
+
+    with interrupted(held, handle), pytest.raises(Interrupt):
+        session.execute(ODD, timeout=WAIT)
+    held.release()
+    check_that_it_works(session)
+    until(lambda: streams_of(session).in_flight == 0)
+
+
+@pytest.mark.usefixtures("never_taken_back")
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no such signals")
+@pytest.mark.parametrize("compression", [False, "lz4"])
+def test_a_signal_handler_may_execute_while_its_thread_waits(
+    node: FakeNode, compression: Any
+) -> None:
+    held = hold(rows([("v", "int")], [(1,)]))
+    node.prime(ODD, held)
+    answers: list[Any] = []
+    with connected(node, compression=compression) as session:
+        if not compression:
+            borrow(session)
+
+        def handle() -> None:
+            answers.append(session.execute(READ, timeout=WAIT).all())
+            held.release()
+
+        with interrupted(held, handle):
+            assert session.execute(ODD, timeout=WAIT).all() == [(1,)]
+        assert answers == [[(7,)]]
+        check_that_it_works(session)
+
+
+@contextmanager
+def signals(handler: Callable[[], None]) -> Iterator[Callable[[], None]]:
+    """Call `handler` in the main thread for each call of the function that this yields."""
+    main_thread = threading.main_thread().ident
+    assert main_thread is not None
+    earlier_handler = signal.signal(signal.SIGUSR1, lambda *_: handler())
+    try:
+        yield lambda: signal.pthread_kill(main_thread, signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, earlier_handler)
+
+
+@pytest.mark.usefixtures("never_taken_back")
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no such signals")
+@pytest.mark.parametrize("error_class", [KeyboardInterrupt, ArithmeticError])
+def test_an_interrupt_while_the_answer_is_decoded(
+    session: Session, monkeypatch: pytest.MonkeyPatch, error_class: type[BaseException]
+) -> None:
+    """The caller gets the handler's error, and the stream is free."""
+
+    def raise_error() -> None:
+        raise error_class("from the handler")
+
+    def execute_and_sleep() -> None:
+        session.execute(READ, timeout=WAIT)
+        time.sleep(WAIT)
+
+    decode = EngineSession.decode
+
+    def decode_and_interrupt(*args: Any) -> Any:
+        monkeypatch.setattr(EngineSession, "decode", decode)
+        send_signal()
+        return decode(*args)
+
+    borrow(session)
+    with signals(raise_error) as send_signal:
+        monkeypatch.setattr(EngineSession, "decode", decode_and_interrupt)
+        with pytest.raises(error_class, match="from the handler"):
+            # Without lending, the handler may interrupt the main thread after the call.
+            execute_and_sleep()
+    until(lambda: streams_of(session).in_flight == 0)
+    check_that_it_works(session)
+
+
+def note_futures(session: Session) -> list[ResponseFuture]:
+    """Return a list to which each later execution of the session adds its future."""
+    futures: list[ResponseFuture] = []
+    session.add_request_init_listener(futures.append)
+    return futures
+
+
+@pytest.mark.usefixtures("never_taken_back")
+@pytest.mark.parametrize("method", ["_copy_details", "_complete"])
+def test_an_interrupt_while_the_future_is_completed(
+    session: Session, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Another thread that waits for the same future gets the result nevertheless."""
+    original = getattr(ResponseFuture, method)
+
+    def interrupted(self: ResponseFuture, *args: Any) -> Any:
+        monkeypatch.setattr(ResponseFuture, method, original)
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        return original(self, *args)
+
+    borrow(session)
+    futures = note_futures(session)
+    monkeypatch.setattr(ResponseFuture, method, interrupted)
+    try:
+        session.execute(READ, timeout=WAIT)
+    except KeyboardInterrupt:
+        pass
+    assert in_thread(lambda: futures[-1].result().all()).result(WAIT) == [(7,)]
+    check_that_it_works(session)
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_an_interrupt_of_the_caller_is_not_the_outcome_for_others(
+    node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal handler raises an error while the caller decodes the answer. Another thread that
+    waits for the same future gets the rows, and so do callbacks.
+    """
+    held = hold(rows([("v", "int")], [(1,)]))
+    node.prime(ODD, held)
+    borrow(session)
+    futures = note_futures(session)
+    decode = EngineSession.decode
+    found_by_callback: list[Any] = []
+
+    def decode_or_be_interrupted(*args: Any) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        return decode(*args)
+
+    def wait_too() -> Any:
+        held.wait()
+        futures[-1].add_callback(found_by_callback.append)
+        held.release()
+        return futures[-1].result().all()
+
+    monkeypatch.setattr(EngineSession, "decode", decode_or_be_interrupted)
+    waiting = in_thread(wait_too)
+    try:
+        session.execute(ODD, timeout=WAIT)
+    except KeyboardInterrupt:
+        pass
+    assert waiting.result(WAIT) == [(1,)]
+    until(lambda: found_by_callback == [[(1,)]])
+    check_that_it_works(session)
+
+
+@pytest.mark.usefixtures("never_taken_back")
+@pytest.mark.parametrize("while_reading", [False, True])
+def test_callbacks_run_on_the_loop(node: FakeNode, session: Session, while_reading: bool) -> None:
+    """Also those that are added to the future of a caller that is about to read, or reads."""
+    held = hold(rows([("v", "int")], [(1,)]))
+    node.prime(ODD, held)
+    idents: list[int] = []
+    is_added = threading.Event()
+
+    def add_callback(future: ResponseFuture) -> None:
+        future.add_callback(lambda found: idents.append(threading.get_ident()))
+        is_added.set()
+
+    borrow(session)
+    futures = note_futures(session)
+    if not while_reading:
+        session.add_request_init_listener(add_callback)
+    waiting = in_thread(lambda: session.execute(ODD).all())
+    held.wait()
+    if while_reading:
+        add_callback(futures[-1])
+    assert is_added.wait(WAIT)
+    held.release()
+    assert waiting.result(WAIT) == [(1,)]
+    until(lambda: idents)
+    assert set(idents) <= session._loops.idents
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_methods_of_tracing_libraries_run_on_the_loop(node: FakeNode, session: Session) -> None:
+    held = hold(rows([("v", "int")], [(1,)]))
+    node.prime(ODD, held)
+    execute_async = session.execute_async
+    idents: list[int] = []
+    is_traced = threading.Event()
+
+    def execute_traced(*args: Any) -> Any:
+        future = execute_async(*args)
+        own = future._set_final_result
+
+        def set_final_result(response: object) -> None:
+            idents.append(threading.get_ident())
+            own(response)
+
+        future._set_final_result = set_final_result
+        is_traced.set()
+        return future
+
+    borrow(session)
+    session.execute_async = execute_traced  # type: ignore[assignment,method-assign]
+    waiting = in_thread(lambda: session.execute(ODD).all())
+    assert is_traced.wait(WAIT)
+    held.release()
+    assert waiting.result(WAIT) == [(1,)]
+    assert set(idents) <= session._loops.idents
+
+
+def test_a_caller_that_disappears_between_sending_and_reading(
+    node: FakeNode, session: Session
+) -> None:
+    """The loop reads the answer, although the thread of the request never does. If that happens
+    again and again, nothing is lent any more.
+    """
+    for _ in range(MANY):
+        session._latest.is_waiting = True
+        future = session.execute_async(READ)
+        session._latest.is_waiting = False
+        until(partial(getattr, future, "is_over"))
+        assert future.result().all() == [(7,)]
+    assert streams_of(session).answers_read == 0
+
+
+@pytest.mark.parametrize("replaces", ["method", "attribute"])
+def test_nothing_is_lent_to_a_session_that_replaces_execute_async(
+    session: Session, replaces: str
+) -> None:
+    """Its method may wait for the future in its own way, for example by a callback."""
+    original = Session.execute_async
+
+    def execute_async(self: Session, *args: Any) -> ResponseFuture:
+        future = original(self, *args)
+        is_over = threading.Event()
+        future.add_callback(lambda rows: is_over.set())
+        assert is_over.wait(WAIT)
+        return future
+
+    if replaces == "method":
+        session.__class__ = type("OwnSession", (Session,), {"execute_async": execute_async})
+    else:
+        session.execute_async = partial(execute_async, session)  # type: ignore[method-assign]
+    for _ in range(MANY):
+        assert session.execute(READ).all() == [(7,)]
+        assert not streams_of(session).is_lent
+
+
+FORK_PROGRAM = """
+import os, signal, sys, threading, time
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeNode, hold, rows
+
+with FakeNode() as node:
+    held = hold(rows([("v", "int")], [(1,)]))
+    node.prime("SELECT odd FROM t", held)
+    session = Cluster([node.address], port=node.port, compression=COMPRESSION).connect()
+    for _ in range(30):
+        session.execute("SELECT 1")
+    children = []
+    parent = os.getpid()
+
+    def fork(*_):
+        if not children:
+            children.append(os.fork())
+
+    signal.signal(signal.SIGUSR1, fork)
+
+    def send():
+        held.wait()
+        # A signal that comes just before the thread begins to wait does not end the wait.
+        while not children:
+            os.kill(parent, signal.SIGUSR1)
+            time.sleep(0.05)
+        held.release()
+
+    threading.Thread(target=send, daemon=True).start()
+    try:
+        result = session.execute("SELECT odd FROM t", timeout=20).all()
+    except Exception as error:
+        result = type(error).__name__
+    if os.getpid() != parent:
+        os._exit(0 if result == "ConnectionShutdown" else 1)
+    print(result, os.waitpid(children[0], 0)[1])
+    session.cluster.shutdown()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork") or not LENDS, reason="no fork, or nothing is lent")
+@pytest.mark.parametrize("is_lent", [True, False])
+def test_the_answer_belongs_to_the_parent_if_a_handler_forks(loops: Loops, is_lent: bool) -> None:
+    """In the child, the call raises, whether it has waited for bytes or for the loop."""
+    compression = False if is_lent else "lz4"  # a compressed connection is not lent
+    process = run_python(
+        ("import sys; sys.modules['uvloop'] = None\n" if loops.name == "asyncio" else "")
+        + f"COMPRESSION = {compression!r}\n"
+        + FORK_PROGRAM,
+        WITH_TESTS,
+        timeout=60,
+    )
+    assert process.stdout == "[Row(v=1)] 0\n", process.stderr
+
+
+# -- many at once ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_threads_of_all_kinds_get_their_own_answers(seed: int) -> None:
+    """Threads that execute one by one, others that come and go, asynchronous requests, time-outs
+    and lost connections, all on one connection. Each answer belongs to its question.
+    """
+    random_numbers = random.Random(seed)
+    with FakeNode() as node:
+        for number in range(10):
+            node.prime(f"SELECT {number}", rows([("v", "int")], [(number,)]))
+        node.prime("SELECT slow", silence())
+        with connected(node) as session:
+
+            def work(seed: int) -> int:
+                """Execute requests of random kinds, and return how many have been answered."""
+                choices = random.Random(seed)
+                answered = 0
+                for _ in range(150):
+                    number = choices.randrange(10)
+                    kind = choices.random()
+                    try:
+                        if kind < 0.02:
+                            session.execute("SELECT slow", timeout=0.01)
+                        elif kind < 0.1:
+                            found = session.execute_async(f"SELECT {number}").result()
+                        else:
+                            found = session.execute(f"SELECT {number}", timeout=WAIT)
+                        if kind >= 0.02:
+                            assert found.all() == [(number,)]
+                            answered += 1
+                    except OperationTimedOut:
+                        assert kind < 0.02
+                    except (ConnectionException, NoHostAvailable):
+                        pass  # the node has dropped its connections
+                return answered
+
+            with ThreadPoolExecutor(3) as pool:
+                alone = work(seed)
+                together = [pool.submit(work, seed + number) for number in range(3)]
+                node.drop_connections(reset=random_numbers.random() < 0.5)
+                counts = [future.result(WAIT) for future in together]
+            assert alone > 100
+            assert sum(counts) > 100
+            assert node.malformed == []
