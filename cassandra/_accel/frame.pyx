@@ -44,10 +44,24 @@ cdef enum:
     OP_ERROR = 0
     OP_STARTUP = 1
     OP_OPTIONS = 5
+    C_LZ4_RATIO = 255  # bytes of output that a compressed byte stands for, at most
 
 cdef Py_ssize_t _worth_compressing = _WORTH_COMPRESSING
 
+cdef extern from "lz4_block.h":
+    Py_ssize_t lz4_inflate "turbocql_lz4_inflate"(
+        const uint8_t* data, Py_ssize_t compressed_size, uint8_t* out, Py_ssize_t size
+    ) noexcept
+
 include "frame_segments.pxi"
+
+
+cdef bytes inflated(const uint8_t* data, Py_ssize_t compressed_size, Py_ssize_t size):
+    """Return the `size` bytes of an LZ4 block, or None if the block does not hold so many."""
+    cdef bytes plain = PyBytes_FromStringAndSize(NULL, size)
+    if lz4_inflate(data, compressed_size, <uint8_t*> PyBytes_AS_STRING(plain), size) != size:
+        return None
+    return plain
 
 
 cdef class _Window:
@@ -80,7 +94,8 @@ cdef class FrameReader:
     cdef object _compression
     cdef object _error
     cdef bint _segmented
-    cdef bint _lz4
+    cdef bint _lz4                   # whether segments are compressed
+    cdef bint _has_lz4_bodies        # whether bodies of version 3 and 4 may be compressed with LZ4
     cdef bint _in_place
     # The upper layer: the start of an incomplete header, or an incomplete body and its header.
     cdef uint8_t _head[9]
@@ -111,6 +126,7 @@ cdef class FrameReader:
         :raises DependencyException: if that library is not installed.
         """
         self._compression = _compression_of(algorithm) if algorithm is not None else None
+        self._has_lz4_bodies = algorithm == "lz4"
         if self._segmented:
             self._use_segment_compression()
 
@@ -325,13 +341,15 @@ cdef class FrameReader:
             if self_contained and (self._body is not None or self._head_size):
                 raise ProtocolError("a self-contained segment came in the middle of an envelope")
             if plain_size:
-                plain = exact_bytes(
-                    self._compression.decompress_segment(
-                        PyMemoryView_FromMemory(<char*> data + stop - size, size, PyBUF_READ),
-                        plain_size,
-                    ),
-                    "a decompressed segment",
-                )
+                plain = inflated(data + stop - size, size, plain_size)
+                if plain is None:  # the package raises the error
+                    plain = exact_bytes(
+                        self._compression.decompress_segment(
+                            PyMemoryView_FromMemory(<char*> data + stop - size, size, PyBUF_READ),
+                            plain_size,
+                        ),
+                        "a decompressed segment",
+                    )
                 self._envelopes(
                     <const uint8_t*> PyBytes_AS_STRING(plain), PyBytes_GET_SIZE(plain), out
                 )
@@ -429,10 +447,26 @@ cdef class FrameReader:
                 raise ProtocolError(
                     "a compressed body came over a connection that has agreed on no compression"
                 )
-            body = self._compression.decompress_body(body, self._max_body)
+            plain = self._inflated_body(body) if self._has_lz4_bodies else None
+            if plain is None:  # Snappy, or the package raises the error
+                plain = self._compression.decompress_body(body, self._max_body)
+            body = plain
             flags &= ~C_COMPRESSED
         out.append((stream, opcode, flags, body, version))
         return 0
+
+    cdef bytes _inflated_body(self, bytes body):
+        """Return a body that was compressed with LZ4, or None if that is not possible."""
+        cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(body)
+        cdef Py_ssize_t compressed_size = PyBytes_GET_SIZE(body) - 4
+        cdef Py_ssize_t size
+        if compressed_size < 1:
+            return None
+        # Check what the peer claims before so much memory is allocated.
+        size = get_be32(data)
+        if size > self._max_body or size > (compressed_size + 1) * C_LZ4_RATIO:
+            return None
+        return inflated(data + 4, compressed_size, size)
 
     cdef int _check_header(self, const uint8_t* head) except -1:
         """Raise `ProtocolError` if an envelope's header is not valid on this connection."""

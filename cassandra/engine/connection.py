@@ -652,8 +652,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         transport = self._transport
         if transport is None or self.closed or self.gate is not None or transport.is_closing():
             return
-        # The functions that decompress are Python code, which a signal may interrupt.
-        if any(option not in (SEGMENTS, None) for option in self._frame_options):
+        # Snappy is decompressed by Python code, which a signal may interrupt.
+        if "snappy" in self._frame_options:
             return
         transport.pause_reading()
         if self.streams.lend(self, self._reader):

@@ -38,8 +38,8 @@ answers itself, so that the loop's thread need not be woken at all. That works a
   long an answer can stay unread if a thread is interrupted between sending and reading.
   `Connection.take_over` is the only way to end a loan. It handles what threads have left.
 
-Only the compiled twin lends, with the GIL and without compression: from reading bytes until the
-stream is free, it runs no Python code, so that neither the loop nor a signal can interrupt it.
+Only the compiled twin lends, with the GIL and without Snappy: from reading bytes until the stream
+is free, it runs no Python code, so that neither the loop nor a signal can interrupt it.
 Observers, throttlers, callbacks and the methods of tracing libraries are called on the loop, so
 that requests with any of them are read there, too.
 """
@@ -476,7 +476,7 @@ class StreamTable:
             something that the loop must handle, and before a request is sent on the loop. Its
             `take_over_answer` is called on the loop with an answer whose thread cannot end the
             request.
-        :param reader: the connection's frame reader, which does not decompress.
+        :param reader: the connection's frame reader, which does not use Snappy.
         :returns: False if the loop must go on reading: a direct request is in flight.
         """
         return False

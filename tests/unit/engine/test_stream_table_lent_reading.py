@@ -127,6 +127,13 @@ def session(node: FakeNode) -> Iterator[Session]:
         yield session
 
 
+@pytest.fixture(params=[False, "lz4"], ids=["plain", "lz4"])
+def session_of_either_kind(node: FakeNode, request: pytest.FixtureRequest) -> Iterator[Session]:
+    """A session with compression, and one without."""
+    with connected(node, compression=request.param) as session:
+        yield session
+
+
 def streams_of(session: Session) -> Any:
     """Return the stream table of the session's only connection."""
     ((connection,),) = (pool.connections for pool in session._engine.pools.values())
@@ -174,15 +181,17 @@ def in_thread(call: Callable[[], Any]) -> Any:
 # -- the common case -------------------------------------------------------------------------------
 
 
-def test_a_caller_that_executes_one_by_one_reads_its_answers(session: Session) -> None:
-    borrow(session)
+def test_a_caller_that_executes_one_by_one_reads_its_answers(
+    session_of_either_kind: Session,
+) -> None:
+    borrow(session_of_either_kind)
     if LENDS:
-        read_before = streams_of(session).answers_read
+        read_before = streams_of(session_of_either_kind).answers_read
         for count in range(1, 11):
-            assert session.execute(READ).all() == [(7,)]
+            assert session_of_either_kind.execute(READ).all() == [(7,)]
             # The loop may take the reading back on a slow machine; then it has read the others.
-            assert streams_of(session).answers_read <= read_before + count
-    assert session.execute(WRITE).all() == []
+            assert streams_of(session_of_either_kind).answers_read <= read_before + count
+    assert session_of_either_kind.execute(WRITE).all() == []
 
 
 def test_prepared_statements_and_batches(node: FakeNode, session: Session) -> None:
@@ -327,19 +336,19 @@ def test_an_answer_that_comes_twice_breaks_the_connection(node: FakeNode, sessio
 
 
 @pytest.mark.usefixtures("never_taken_back")
-def test_an_answer_that_comes_byte_by_byte(node: FakeNode, session: Session) -> None:
+def test_an_answer_that_comes_byte_by_byte(node: FakeNode, session_of_either_kind: Session) -> None:
     node.prime(ODD, dribble(rows([("v", "int"), ("w", "text")], [(1, "x" * 200)])))
-    borrow(session)
+    borrow(session_of_either_kind)
     for _ in range(3):
-        assert session.execute(ODD).one().w == "x" * 200
+        assert session_of_either_kind.execute(ODD).one().w == "x" * 200
 
 
 @pytest.mark.usefixtures("never_taken_back")
-def test_an_answer_larger_than_the_buffer(node: FakeNode, session: Session) -> None:
+def test_an_answer_larger_than_the_buffer(node: FakeNode, session_of_either_kind: Session) -> None:
     node.prime(ODD, rows([("v", "blob")], [(b"y" * 5_000_000,)]))
-    borrow(session)
+    borrow(session_of_either_kind)
     for _ in range(3):
-        assert len(session.execute(ODD).one().v) == 5_000_000
+        assert len(session_of_either_kind.execute(ODD).one().v) == 5_000_000
 
 
 @pytest.mark.usefixtures("never_taken_back")
@@ -513,8 +522,7 @@ def test_a_signal_handler_may_execute_while_its_thread_waits(
     node.prime(ODD, held)
     answers: list[Any] = []
     with connected(node, compression=compression) as session:
-        if not compression:
-            borrow(session)
+        borrow(session)
 
         def handle() -> None:
             answers.append(session.execute(READ, timeout=WAIT).all())
@@ -734,14 +742,16 @@ def test_nothing_is_lent_to_a_session_that_replaces_execute_async(
 
 
 FORK_PROGRAM = """
-import os, signal, sys, threading, time
-from cassandra.cluster import Cluster
+import functools, os, signal, sys, threading, time
+from cassandra.cluster import Cluster, Session
 from cassandra.testing.fake import FakeNode, hold, rows
 
 with FakeNode() as node:
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime("SELECT odd FROM t", held)
-    session = Cluster([node.address], port=node.port, compression=COMPRESSION).connect()
+    session = Cluster([node.address], port=node.port, compression=False).connect()
+    if not IS_LENT:
+        session.execute_async = functools.partial(Session.execute_async, session)
     for _ in range(30):
         session.execute("SELECT 1")
     children = []
@@ -778,10 +788,9 @@ with FakeNode() as node:
 @pytest.mark.parametrize("is_lent", [True, False])
 def test_the_answer_belongs_to_the_parent_if_a_handler_forks(loops: Loops, is_lent: bool) -> None:
     """In the child, the call raises, whether it has waited for bytes or for the loop."""
-    compression = False if is_lent else "lz4"  # a compressed connection is not lent
     process = run_python(
         ("import sys; sys.modules['uvloop'] = None\n" if loops.name == "asyncio" else "")
-        + f"COMPRESSION = {compression!r}\n"
+        + f"IS_LENT = {is_lent}\n"
         + FORK_PROGRAM,
         WITH_TESTS,
         timeout=60,
@@ -802,7 +811,7 @@ def test_threads_of_all_kinds_get_their_own_answers(seed: int) -> None:
         for number in range(10):
             node.prime(f"SELECT {number}", rows([("v", "int")], [(number,)]))
         node.prime("SELECT slow", silence())
-        with connected(node) as session:
+        with connected(node, compression="lz4" if seed else False) as session:
 
             def work(seed: int) -> int:
                 """Execute requests of random kinds, and return how many have been answered."""

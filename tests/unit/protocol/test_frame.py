@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import gc
 import random
+import re
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -427,6 +428,58 @@ def test_an_lz4_body_shorter_than_its_header_claims_is_refused(
         reader.feed(
             envelope(RESPONSE_V4, flags=COMPRESSED_FLAG, stream=0, opcode=RESULT, body=body)
         )
+
+
+def lz4_bodies(random_numbers: random.Random) -> Iterator[bytes]:
+    """Yield compressed bodies: the size, then an LZ4 block. Most are damaged in some way."""
+    for _ in range(1000):
+        size = random_numbers.choice((1, 4, 11, 12, 13, 40, 300, 3000))
+        plain = random_numbers.choice(
+            (
+                random_numbers.randbytes(size),
+                random_numbers.randbytes(random_numbers.randrange(1, 20)) * size,
+                bytes(random_numbers.choices(b"ab", k=size)),
+            )
+        )
+        data = bytearray(block.compress(plain, store_size=False))
+        claimed_size = len(plain)
+        for _ in range(random_numbers.randrange(4)):
+            damage = random_numbers.random()
+            if damage < 0.5 and data:
+                position = random_numbers.randrange(len(data))
+                data[position] = random_numbers.choice((0, 1, 15, 16, 240, 255))
+            elif damage < 0.7:
+                del data[random_numbers.randrange(len(data) + 1) :]
+            elif damage < 0.9:
+                claimed_size = max(0, claimed_size + random_numbers.randrange(-3, 4))
+            else:
+                data += random_numbers.randbytes(random_numbers.randrange(1, 4))
+        yield struct.pack(">i", claimed_size) + data
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lz4_blocks_are_read_as_the_package_reads_them(
+    implementation: Implementation, seed: int
+) -> None:
+    """The compiled reader decompresses blocks itself. Valid blocks become the same bytes, and bad
+    ones the same error.
+    """
+    decompress = compression.compression("lz4").decompress_body
+    good = bad = 0
+    for body in lz4_bodies(random.Random(seed)):
+        _, reader = writer_and_reader(implementation, 4, "lz4")
+        frame = envelope(RESPONSE_V4, flags=COMPRESSED_FLAG, stream=0, opcode=RESULT, body=body)
+        try:
+            plain = decompress(body, 1 << 20)
+        except ProtocolError as error:
+            bad += 1
+            with pytest.raises(ProtocolError, match=re.escape(str(error))):
+                reader.feed(frame)
+        else:
+            good += 1
+            assert reader.feed(frame) == [(0, RESULT, 0, plain, 4)]
+    assert good > 200
+    assert bad > 200
 
 
 def test_the_compression_flag_is_ignored_in_version_5(implementation: Implementation) -> None:
