@@ -840,6 +840,8 @@ cdef class RequestBase:
         streams = <StreamTable?> _connection_streams(connection)
         if streams._is_lent and not streams._end_loan():
             # The peer has closed the connection, which nobody has read since. Nothing was sent.
+            if self.done:
+                return 0
             self._plan = _chain((host,), self._plan)
             return self._try_next_host()
         attempt = Attempt.__new__(Attempt)
