@@ -176,12 +176,23 @@ class _OpenResources:
         one.
         """
         descriptions = [
-            _describe_file(descriptor) for descriptor, _, _ in sorted(self.files - before.files)
+            _describe_file(descriptor)
+            for descriptor, _, _ in sorted(self.files - before.files)
+            if not _is_eventfd(descriptor)
         ]
         for thread in self.threads - before.threads:
             location = _origins.get(thread, "an unknown place")
             descriptions.append(f"thread {thread.name!r}, started in {location}")
         return descriptions
+
+
+def _is_eventfd(descriptor: int) -> bool:
+    """Return True for an eventfd. It belongs to an event loop or to a connection, which may open it
+    when it is first needed, and which have other open files.
+    """
+    with contextlib.suppress(OSError):
+        return os.readlink(f"{OPEN_FILES}/{descriptor}") == "anon_inode:[eventfd]"
+    return False
 
 
 def _describe_file(descriptor: int) -> str:

@@ -42,7 +42,7 @@ from time import monotonic as _monotonic_function
 from cassandra._accel.frame import FrameReader as _FrameReader_class
 from cassandra._forks import renew_in_child as _renew_in_child
 from cassandra._threads import Lock as _Lock
-from cassandra.engine.failures import as_exception as _as_exception
+from cassandra.engine.failures import as_exception as _as_exception, call_on_loop as _call_on_loop
 from cassandra.engine.failures import reraise_on_loop as _reraise_on_loop
 from cassandra.engine.mistakes import no_attribute as _no_attribute
 from cassandra.engine.mistakes import refuse_loop as _refuse_loop
@@ -960,7 +960,9 @@ cdef class RequestBase:
         if _is_void(body):
             return _void_result
         if attempt.columns is not None:
-            return self._rows(attempt.columns, body)
+            rows = self._rows(attempt.columns, body)
+            if rows is not None:
+                return rows
         try:
             return self.session.decode(self, attempt, connection, OP_RESULT, 0, body)
         except _ProtocolError:

@@ -686,15 +686,12 @@ cdef class StreamTable:
     cdef int _leave_rest(self, bytes data, Py_ssize_t written) except -1:
         """Have the loop write the unsent rest of `data`, or handle the error -`written`."""
         store(&self._settled, 0)
-        try:
-            if written < 0:
-                self._wake(self._on_broken, -written)
-            else:
-                self.rest = data[written:]
-                self._wake(self._flush)
-        except RuntimeError:  # the loop is closed, so the requests in flight are ended anyway
-            pass
-        return 0
+        if written < 0:
+            _call_on_loop(self._wake, (self._on_broken, -written))
+        else:
+            self.rest = data[written:]
+            _call_on_loop(self._wake, (self._flush,))
+        return 0  # if the loop is closed, the requests in flight are ended anyway
 
     # -- answers that callers read -----------------------------------------------------------------
 
@@ -731,8 +728,8 @@ cdef class StreamTable:
 
     def take_back(self):
         """Let the loop read again (see the Python twin)."""
-        if self._is_lent and load(&self._has_direct) and not self._is_awaited:
-            self._put_off_loans()  # the thread of the request does something else
+        if self._is_lent:
+            self._put_off_loans()
         self._is_lent = False
         self._waits_in_row = 0
         if self._is_awaited:
@@ -757,7 +754,6 @@ cdef class StreamTable:
 
     cdef bint _end_loan(self) except -1:
         """Let the loop read again. Return False if the connection is closed then."""
-        self._put_off_loans()
         self._owner.take_over()
         return not load(&self._closed)
 
@@ -817,7 +813,6 @@ cdef class StreamTable:
                     body = self._body_of(envelopes, attempt)
                     if body is None:
                         self._passed_on += envelopes
-                        self._put_off_loans()
                         break
                     self._direct = None
                     store(&self._has_direct, 0)
@@ -930,17 +925,11 @@ cdef class StreamTable:
         self._tell(self._owner.take_over, ())
         return 0
 
-    cdef bint _tell(self, function, arguments) except -1:
+    cdef bint _tell(self, function, tuple arguments) except -1:
         """Call `function` on the loop. Return False if the loop is closed, or in another process."""
-        if self._forks_when_opened != _forks:
-            return False
-        try:
-            self._wake(function, *arguments)
-        except RuntimeError:
-            if self._owner.is_loop_closed():
-                return False
-            raise  # a signal handler has raised it
-        return True
+        return self._forks_when_opened == _forks and _call_on_loop(
+            self._wake, (function, *arguments)
+        )
 
     def acquire_write(self):
         """Keep other threads from writing until `release_write` (see the Python twin).

@@ -18,7 +18,7 @@ from cassandra._threads import GreenEvent, Lock, RLock, get_ident, in_own_greenl
 from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
 from cassandra.cluster.unread_errors import UnreadError
-from cassandra.engine.failures import failure_of, for_caller
+from cassandra.engine.failures import call_on_loop, failure_of, for_caller
 from cassandra.errors import DriverException, QueryExhausted
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.settings import NOT_SET
@@ -266,14 +266,7 @@ class ResponseFuture(Generic[R]):
         request = self._request
         if request is None or not request.is_ended_by_caller:
             return False
-        loop = self.session._loop_thread.loop
-        try:
-            loop.call_soon_threadsafe(self._call_due)
-        except RuntimeError:
-            if loop.is_closed():
-                return False
-            raise
-        return True
+        return call_on_loop(self.session._loop_thread.loop.call_soon_threadsafe, (self._call_due,))
 
     def _copy_details(self, response: object) -> None:
         """Copy from `response` what later calls of this future return: trace id, schema agreement,

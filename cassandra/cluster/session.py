@@ -68,6 +68,8 @@ else:
 
 T = TypeVar("T")
 
+_OWN_RESULT = ResponseFuture.result  # a tracing library may replace the method of the class
+
 
 class Session(SessionBase, CompatSession):
     """Executes statements. `Cluster.connect` creates sessions.
@@ -101,10 +103,8 @@ class Session(SessionBase, CompatSession):
     ) -> None:
         super().__init__(cluster, engine)
         # `_latest.future` is a weak reference to the latest future of the current thread or
-        # greenlet. It is weak so that the future's rows are not kept in memory.
-        # `_latest.is_waiting` is True while `execute` calls `execute_async`, to wait for its future
-        # at once. Look up `local` in its module only now, because gevent and eventlet may have
-        # replaced it.
+        # greenlet. It is weak so that the future's rows are not kept in memory. Look up `local` in
+        # its module only now, because gevent and eventlet may have replaced it.
         self._latest = threading.local()
         self.hosts = hosts
         self.is_shutdown = False
@@ -219,36 +219,36 @@ class Session(SessionBase, CompatSession):
         if running_loop() is not None:
             warn_of_blocking("Session.execute()")
         # Give the last write of this thread a head start; see `write_head_start`.
-        latest = self._latest
-        latest_reference = getattr(latest, "future", None)
+        latest_reference = getattr(self._latest, "future", None)
         if latest_reference is not None:
             future = latest_reference()
             if future is not None and not future.is_over and self.write_head_start:
                 future._wait_for_write(self.write_head_start)
-        # A greenlet must not wait in the kernel. A method that replaces `execute_async` may wait
-        # for the future in its own way.
-        latest.is_waiting = (
-            getattr(self.execute_async, "__func__", None) is _EXECUTE_ASYNC
-            and not waits_by_waiters()
-        )
-        try:
-            future = self.execute_async(
-                query,
-                parameters,
-                trace,
-                custom_payload,
-                timeout,
-                execution_profile,
-                paging_state,
-                host,
-                execute_as,
-                row_type,
-                shard,
-                token,
-            )
-        finally:
-            latest.is_waiting = False
-        return future.result()
+        # A method that replaces one of these may wait for the future in its own way.
+        if (
+            getattr(self.execute_async, "__func__", None) is Session._own_execute_async
+            and ResponseFuture.result is _OWN_RESULT
+        ):
+            options = (timeout, trace, custom_payload, execution_profile, paging_state, host)
+            # A greenlet must not wait in the kernel.
+            is_awaited = not waits_by_waiters()
+            return self._begin(
+                query, parameters, options, execute_as, row_type, shard, token, is_awaited
+            ).result()
+        return self.execute_async(
+            query,
+            parameters,
+            trace,
+            custom_payload,
+            timeout,
+            execution_profile,
+            paging_state,
+            host,
+            execute_as,
+            row_type,
+            shard,
+            token,
+        ).result()
 
     @overload
     def execute_async(
@@ -327,27 +327,45 @@ class Session(SessionBase, CompatSession):
         """
         if _unknown:
             raise unknown_option("Session.execute_async", _unknown)
+        options = (timeout, trace, custom_payload, execution_profile, paging_state, host)
+        return self._begin(query, parameters, options, execute_as, row_type, shard, token)
+
+    def _begin(
+        self,
+        query: Query,
+        parameters: Parameters,
+        options_of_call: tuple[Any, Any, Any, Any, Any, Any],
+        execute_as: str | None,
+        row_type: type[Any] | None,
+        shard: int | None,
+        token: int | Token | None,
+        is_awaited: bool = False,
+    ) -> ResponseFuture[Any]:
+        """Execute `query` and return its future. Most parameters are those of `execute_async`.
+
+        :param options_of_call: the other options, in the order of USUAL_OPTIONS.
+        :param is_awaited: True if the calling thread waits for the result at once, so that it may
+            read the answer itself.
+        """
         if execute_as is not None:
             raise NotImplementedError(
                 "execute_as is DataStax Enterprise's proxy execution, which is not supported"
             )
         # Most calls have no options: use those that were resolved once for the session.
-        options_of_call = (timeout, trace, custom_payload, execution_profile, paging_state, host)
         is_usual = options_of_call == USUAL_OPTIONS and shard is None and token is None
         options = (
             self._default_options if is_usual else self._options(*options_of_call, shard, token)
         )
         future = ResponseFuture(self, query, options.profile.row_factory)
         # A later `execute` of this thread may wait for this future; see `write_head_start`.
-        latest = self._latest
-        latest.future = ref(future)
+        self._latest.future = ref(future)
         request = self._request_of(future, query, parameters, options, row_type)
         # Send the request in this thread if the engine has nothing else to do. Otherwise pass it to
         # the loop, which writes it together with other requests.
         inbox = self._loops.choose(request)
-        # A thread that waits for the answer may read it itself. Callbacks run on the loop.
+        # Callbacks run on the loop, which must then read the answer.
         is_awaited = (
-            getattr(latest, "is_waiting", False)
+            is_awaited
             and future._callbacks is None
             and future._errbacks is None
             and future._hooks is None
@@ -709,8 +727,6 @@ class Session(SessionBase, CompatSession):
 
 
 Session.__module__ = "cassandra.cluster"
-
-_EXECUTE_ASYNC = Session.execute_async  # unlike an attribute, no subclass or tracer replaces this
 
 add_habits(Session, SESSION, operations={"__aenter__": IN_ASYNC})
 add_habits(Session, SESSION_SETTINGS, settings=True)

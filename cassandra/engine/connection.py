@@ -706,10 +706,6 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         if not self.closed:
             self._notify_waiting()
 
-    def is_loop_closed(self) -> bool:
-        """Return True if nothing can be called on the connection's loop any more."""
-        return self._loop.is_closed()
-
     def take_over_answer(self, attempt: Attempt, body: bytes) -> None:
         """Handle the answer to a direct request whose thread could not decode it. Called on the
         loop.

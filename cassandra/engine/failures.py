@@ -8,7 +8,7 @@ later loop turn, so that the other work of the current turn is done first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._imports import at_first_cluster
@@ -96,6 +96,29 @@ def reraise_on_loop(error: BaseException) -> None:
         except RuntimeError:  # no loop runs here: raise at once
             raise error from None
         loop.call_soon(_raise, error)
+
+
+def call_on_loop(call_soon: Callable[..., object], arguments: tuple[Any, ...]) -> bool:
+    """Let the loop call a function, from another thread.
+
+    A signal handler may raise an error in this thread, and then nobody knows whether the loop will
+    call the function. So the loop is asked once more before the error is raised; it may call the
+    function twice.
+
+    :param call_soon: the loop's ``call_soon_threadsafe``.
+    :param arguments: the function and its arguments.
+    :returns: False if the loop is closed.
+    """
+    try:
+        call_soon(*arguments)
+    except BaseException as error:
+        try:
+            call_soon(*arguments)
+        except RuntimeError:  # the loop is closed
+            if isinstance(error, RuntimeError):
+                return False
+        raise
+    return True
 
 
 def _raise(error: BaseException) -> None:

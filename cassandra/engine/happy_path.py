@@ -235,6 +235,7 @@ class RequestBase:
         "done",
         "error",
         "errors",
+        "is_ended_by_caller",
         "is_idempotent",
         "observed",
         "on_done",
@@ -250,10 +251,6 @@ class RequestBase:
         "timeout",
         "vectors",
     )
-
-    # True if the thread that waits for the answer has also read it, and ended the request. Only the
-    # compiled twin does so.
-    is_ended_by_caller: bool = False
 
     def __init__(
         self,
@@ -282,6 +279,9 @@ class RequestBase:
         self.errors: dict[Any, Any] = {}  # the last error of each host
         self.retries = 0  # by the retry policy
         self.done = False
+        # True if the thread that waits for the answer has also read it, and ended the request. Only
+        # the compiled twin does so.
+        self.is_ended_by_caller = False
         self.response: Any = None
         self.error: BaseException | None = None
         self._busy: Any = None  # the first pool of the plan without a free stream

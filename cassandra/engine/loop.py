@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from cassandra._imports import import_module
 from cassandra._threads import Waiter, get_ident, new_thread, new_waiter, simulation
-from cassandra.engine.failures import as_exception, for_caller
+from cassandra.engine.failures import as_exception, call_on_loop, for_caller
 from cassandra.engine.green import new_selector
 from cassandra.errors import ConnectionShutdown, NoHostAvailable, SessionShutdown
 
@@ -111,6 +111,10 @@ class Inbox:
                     raise RuntimeError(self._closed)
                 self._loop.call_soon_threadsafe(self._drain)
             except RuntimeError:
+                if self._closed is None and not self._loop.is_closed():
+                    # A signal handler has raised it; see below.
+                    self._loop.call_soon_threadsafe(self._drain)
+                    raise
                 # The loop is closed. Clear `_is_drain_scheduled` before emptying the queue: another
                 # thread that read it as True has queued its work already, so we refuse that work
                 # here.
@@ -375,10 +379,8 @@ class LoopThread:
 
     def cancel_calls(self) -> None:
         """Let each running call of `run` raise ConnectionShutdown. Any thread may call this."""
-        try:
-            self.loop.call_soon_threadsafe(self._cancel_calls)
-        except RuntimeError:  # the loop is closed: nothing runs
-            pass
+        # If the loop is closed, nothing runs.
+        call_on_loop(self.loop.call_soon_threadsafe, (self._cancel_calls,))
 
     def _cancel_calls(self) -> None:
         for call in list(self._calls):
@@ -386,10 +388,8 @@ class LoopThread:
 
     def _give_up(self, call: _Call[Any]) -> None:
         """Cancel a call whose caller does not wait any more."""
-        try:
-            self.loop.call_soon_threadsafe(call.cancel)
-        except RuntimeError:  # the loop was closed, which has ended the call
-            pass
+        # If the loop is closed, that has ended the call.
+        call_on_loop(self.loop.call_soon_threadsafe, (call.cancel,))
 
     def abandon(self, reason: str) -> None:
         """Disable this object in a forked child, where the thread does not exist. Each call of
@@ -420,10 +420,8 @@ class LoopThread:
             self.loop.close()
             self.inbox.close()
             return
-        try:
-            self.loop.call_soon_threadsafe(self.loop.stop)
-        except RuntimeError:  # closed already: the thread is about to end
-            pass
+        # If the loop is closed, the thread is about to end.
+        call_on_loop(self.loop.call_soon_threadsafe, (self.loop.stop,))
         # A thread cannot wait for its own end.
         if not self.is_current():
             self._thread.join(timeout)

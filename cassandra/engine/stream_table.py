@@ -54,7 +54,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra import _forks
 from cassandra._threads import Lock
-from cassandra.engine.failures import as_exception
+from cassandra.engine.failures import as_exception, call_on_loop
 from cassandra.protocol.streams import MAX_STREAMS, StreamIds
 
 if TYPE_CHECKING:
@@ -440,14 +440,12 @@ class StreamTable:
         """
         assert self._wake is not None
         self.settled = False
-        try:
-            if written < 0:
-                self._wake(self._on_broken, -written if written < -1 else 0)
-            else:
-                self.rest = data[written:]
-                self._wake(self._flush)
-        except RuntimeError:  # the loop is closed, which ends the requests in flight
-            pass
+        # If the loop is closed, that has ended the requests in flight.
+        if written < 0:
+            call_on_loop(self._wake, (self._on_broken, -written if written < -1 else 0))
+        else:
+            self.rest = data[written:]
+            call_on_loop(self._wake, (self._flush,))
 
     # -- answers that threads read -----------------------------------------------------------------
 

@@ -278,7 +278,7 @@ class ResultMetadata:
     """
 
     __slots__ = (
-        "_global", "_head", "_row_plan", "_skipped_head", "_user_types", "_variants",
+        "_global", "_head", "_row_plan", "_skipped_heads", "_user_types", "_variants",
         "column_plans", "columns", "has_user_types", "metadata_id", "names", "raw", "vectors",
     )  # fmt: skip
 
@@ -307,16 +307,18 @@ class ResultMetadata:
         self.has_user_types = has_user_types
         self._global = is_global
         # `rows_at` compares these bytes with the beginning of a RESULT: `_head` if the server sent
-        # the column specs, `_skipped_head` if it set the flag No_metadata instead. Neither matches
+        # the column specs, `_skipped_heads` if it set the flag No_metadata instead. Neither matches
         # a RESULT after which further pages follow.
         flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
-        self._skipped_head = _KIND_FLAGS_AND_COUNT.pack(
-            RESULT_KIND_ROWS, ROWS_NO_METADATA, len(self.columns)
+        # Cassandra keeps the flag Global_tables_spec together with No_metadata.
+        self._skipped_heads = tuple(
+            _KIND_FLAGS_AND_COUNT.pack(RESULT_KIND_ROWS, skipping_flags, len(self.columns))
+            for skipping_flags in (ROWS_NO_METADATA, ROWS_NO_METADATA | ROWS_GLOBAL_TABLES_SPEC)
         )
         self._head = (
             _KIND_FLAGS_AND_COUNT.pack(RESULT_KIND_ROWS, flags, len(self.columns)) + raw
             if raw
-            else self._skipped_head
+            else self._skipped_heads[0]
         )
         self._user_types = user_types
         self._row_plan: RowPlan | None = None  # None until `row_plan` creates it
@@ -407,8 +409,8 @@ class ResultMetadata:
         head = self._head
         if body.startswith(head, pos):
             return pos + len(head)
-        # `_skipped_head` has 12 bytes: the kind, the flags and the number of columns.
-        return pos + 12 if body.startswith(self._skipped_head, pos) else 0
+        # Each of them has 12 bytes: the kind, the flags and the number of columns.
+        return pos + 12 if body.startswith(self._skipped_heads, pos) else 0
 
     def same_specs(
         self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None

@@ -332,8 +332,8 @@ class _Rows:
             parts.append(short_bytes(self._metadata_id))
         elif request.skip_metadata:
             flags |= _NO_METADATA
+        flags |= _GLOBAL_TABLE  # Cassandra sets this even if it sends no columns
         if not flags & _NO_METADATA:
-            flags |= _GLOBAL_TABLE
             specs = self._specs_by_version.get(request.version)
             if specs is None:
                 specs = self._table + _column_specs(self._names, self._types, request.version)

@@ -12,7 +12,7 @@ import pytest
 
 from cassandra import aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
-from cassandra.engine.failures import fault_among
+from cassandra.engine.failures import call_on_loop, fault_among
 from cassandra.errors import ConnectionException, DriverException
 from cassandra.policies import RetryPolicy, RoundRobinPolicy
 from cassandra.policies.balancing import HostStateListener
@@ -283,3 +283,27 @@ def test_a_missing_keyspace_has_one_traceback() -> None:
         with pytest.raises(NoHostAvailable) as caught:
             cluster.connect("missing")
         assert format_error(caught.value).count("Traceback (most recent call last)") == 1
+
+
+@pytest.mark.parametrize("error_class", [RuntimeError, KeyboardInterrupt])
+def test_a_call_on_the_loop_survives_the_error_of_a_signal_handler(
+    error_class: type[BaseException],
+) -> None:
+    """A handler that runs in the calling thread may raise before the call is scheduled."""
+    calls: list[int] = []
+
+    def call_soon(number: int) -> None:
+        """Be interrupted once, and then record the call."""
+        calls.append(number)
+        if len(calls) == 1:
+            raise error_class("from a handler")
+
+    with pytest.raises(error_class, match="from a handler"):
+        call_on_loop(call_soon, (7,))
+    assert calls == [7, 7]
+
+
+def test_a_call_on_a_closed_loop_is_reported() -> None:
+    loop = asyncio.new_event_loop()
+    loop.close()
+    assert call_on_loop(loop.call_soon_threadsafe, (print,)) is False

@@ -82,15 +82,22 @@ def start_thread(
 
 
 class InterruptedLoop:
-    """A loop whose first `call_soon_threadsafe` raises KeyboardInterrupt.
+    """A loop whose first `call_soon_threadsafe` raises an error, as if a signal handler did.
 
     :param takes_effect: True if this call schedules the callback all the same, as when the
         interrupt comes at its end.
+    :param error_class: the class of the error.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, takes_effect: bool) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        takes_effect: bool,
+        error_class: type[BaseException],
+    ) -> None:
         self.loop = loop
         self.takes_effect = takes_effect
+        self.error_class = error_class
         self.calls = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -102,20 +109,24 @@ class InterruptedLoop:
         if self.calls > 1 or self.takes_effect:
             self.loop.call_soon_threadsafe(callback)
         if self.calls == 1:
-            raise KeyboardInterrupt
+            raise self.error_class("from a handler")
 
 
+@pytest.mark.parametrize("error_class", [KeyboardInterrupt, RuntimeError])
 @pytest.mark.parametrize("takes_effect", [True, False])
-def test_work_after_an_interrupted_put_is_started(takes_effect: bool) -> None:
+def test_work_after_an_interrupted_put_is_started(
+    takes_effect: bool, error_class: type[BaseException]
+) -> None:
     """If a signal handler raises inside `put`, a later `put` wakes the loop for the entries of
     both.
     """
     thread = start_thread()
     try:
-        inbox = Inbox(InterruptedLoop(thread.loop, takes_effect))  # type: ignore[arg-type]
+        loop: Any = InterruptedLoop(thread.loop, takes_effect, error_class)
+        inbox = Inbox(loop)
         started_numbers: list[int] = []
         is_started = threading.Event()
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(error_class, match="from a handler"):
             inbox.put(Work(started_numbers, 0))
         inbox.put(Work(started_numbers, 1, is_started))
         assert is_started.wait(WAIT)
@@ -400,6 +411,9 @@ class ClosedLoop:
 
     def __init__(self) -> None:
         self.meanwhile: Callable[[], None] | None = None
+
+    def is_closed(self) -> bool:
+        return True
 
     def call_soon_threadsafe(self, callback: object) -> None:
         meanwhile, self.meanwhile = self.meanwhile, None

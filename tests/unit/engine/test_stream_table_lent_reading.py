@@ -25,9 +25,11 @@ from typing import Any
 import pytest
 
 from cassandra import _impl
+from cassandra.client.requests import USUAL_OPTIONS
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.engine import connection as engine_connection, loop as engine_loop
+from cassandra.engine.connection import Connection
 from cassandra.engine.session import EngineSession
 from cassandra.errors import (
     ConnectionException,
@@ -710,19 +712,17 @@ def test_a_caller_that_disappears_between_sending_and_reading(
     again and again, nothing is lent any more.
     """
     for _ in range(MANY):
-        session._latest.is_waiting = True
-        future = session.execute_async(READ)
-        session._latest.is_waiting = False
+        future = session._begin(READ, None, USUAL_OPTIONS, None, None, None, None, is_awaited=True)
         until(partial(getattr, future, "is_over"))
         assert future.result().all() == [(7,)]
     assert streams_of(session).answers_read == 0
 
 
-@pytest.mark.parametrize("replaces", ["method", "attribute"])
-def test_nothing_is_lent_to_a_session_that_replaces_execute_async(
-    session: Session, replaces: str
+@pytest.mark.parametrize("replaces", ["method", "attribute", "result"])
+def test_nothing_is_lent_to_code_that_replaces_execute_async_or_result(
+    session: Session, monkeypatch: pytest.MonkeyPatch, replaces: str
 ) -> None:
-    """Its method may wait for the future in its own way, for example by a callback."""
+    """Such code may wait for the future in its own way, for example by a callback."""
     original = Session.execute_async
 
     def execute_async(self: Session, *args: Any) -> ResponseFuture:
@@ -732,13 +732,62 @@ def test_nothing_is_lent_to_a_session_that_replaces_execute_async(
         assert is_over.wait(WAIT)
         return future
 
-    if replaces == "method":
+    if replaces == "result":
+        original_result = ResponseFuture.result
+
+        def result(self: ResponseFuture) -> Any:
+            is_over = threading.Event()
+            self.add_callback(lambda rows: is_over.set())
+            assert is_over.wait(WAIT)
+            return original_result(self)
+
+        monkeypatch.setattr(ResponseFuture, "result", result)
+    elif replaces == "method":
         session.__class__ = type("OwnSession", (Session,), {"execute_async": execute_async})
     else:
         session.execute_async = partial(execute_async, session)  # type: ignore[method-assign]
     for _ in range(MANY):
         assert session.execute(READ).all() == [(7,)]
         assert not streams_of(session).is_lent
+
+
+@pytest.mark.usefixtures("never_taken_back")
+def test_a_nested_call_that_waits_by_a_callback_is_answered_by_the_loop(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal handler may execute something while its thread is about to send a request."""
+    make_query_plan = RoundRobinPolicy.make_query_plan
+    answers: list[Any] = []
+
+    def execute_first(self: RoundRobinPolicy, *args: Any) -> Any:
+        monkeypatch.setattr(RoundRobinPolicy, "make_query_plan", make_query_plan)
+        session.execute_async(READ).add_callback(answers.append)
+        until(lambda: answers)
+        return make_query_plan(self, *args)
+
+    borrow(session)
+    if LENDS:
+        monkeypatch.setattr(RoundRobinPolicy, "make_query_plan", execute_first)
+        assert session.execute(READ).all() == [(7,)]
+        assert answers == [[(7,)]]
+
+
+@pytest.mark.parametrize("with_pages", [False, True])
+def test_prepared_queries_are_read_by_their_callers(
+    node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch, with_pages: bool
+) -> None:
+    """Also if the server sends no columns with the rows, and if more pages follow."""
+    query = "SELECT v FROM t WHERE k = ?"
+    node.prime_prepare(query, [("k", "int")], [("v", "int")])
+    node.prime(query, paged([("v", "int")], [(1,), (2,)] if with_pages else [(1,)]))
+    prepared = session.prepare(query)
+    prepared.fetch_size = 1
+    handed_over: list[Any] = []
+    monkeypatch.setattr(Connection, "take_over_answer", handed_over.append)
+    borrow(session)
+    for _ in range(MANY):
+        assert session.execute(prepared, (1,)).current_rows == [(1,)]
+    assert handed_over == []
 
 
 FORK_PROGRAM = """

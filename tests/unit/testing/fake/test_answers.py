@@ -67,7 +67,8 @@ def test_results(node: FakeNode, client: RawClient) -> None:
 
 
 def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None:
-    """If the client sends the current metadata id, rows have the flag No_metadata.
+    """If the client sends the current metadata id, rows have the flag No_metadata, and also
+    Global_tables_spec, as those of Cassandra.
 
     Otherwise they have the flag Metadata_changed and the new id (native_protocol_v5.spec, section
     4.2.5.2).
@@ -90,7 +91,7 @@ def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None
         client.send(prepare)
         client.segment()
         assert execute(client, b"new") == bytes.fromhex(
-            "00000002 00000004 00000001 00000001 00000004 00000007"
+            "00000002 00000005 00000001 00000001 00000004 00000007"
         )
         assert execute(client, b"old") == bytes.fromhex(
             "00000002 00000009 00000001 0003 6e6577 0002 6b73 0001 74 0001 6b 0009 "
