@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+
+from cassandra._imports import Deferred
+
+if TYPE_CHECKING:
+    from cassandra import _misspelt as misspelt
+else:
+    misspelt = Deferred("cassandra._misspelt")
 
 
 def _by_name(code: str, name: object) -> str:
@@ -83,8 +91,15 @@ def constant_of(value: object) -> str:
     """Return the end of an error message for a level that was passed as a string. It names the
     constant to use, for example ``: write ConsistencyLevel.QUORUM`` for "quorum".
     """
-    name = value.upper() if isinstance(value, str) else ""
-    return f": write ConsistencyLevel.{name}" if name in ConsistencyLevel.name_to_value else ""
+    if not isinstance(value, str):
+        return ""
+    levels = ConsistencyLevel.name_to_value
+    name: str | None = re.sub(r"\W", "_", value.upper())
+    if name not in levels:
+        name = misspelt.nearest(value.upper(), levels)
+    if name is None:
+        return f": the levels are {', '.join(f'ConsistencyLevel.{name}' for name in levels)}"
+    return f": write ConsistencyLevel.{name}"
 
 
 def level_of(value: object) -> int | None:

@@ -145,6 +145,7 @@ _INSTEAD = {
     ),
     **dict.fromkeys(("index", "index_col"), "write scan.to_pandas().set_index('id')"),
     **dict.fromkeys(("schema", "dtype", "dtypes"), "the columns of the table have the types"),
+    "allow_filtering": "where= allows it",
     **dict.fromkeys(("offset", "skip", "start"), "CQL has no OFFSET: write where= or checkpoint="),
     **dict.fromkeys(
         ("sep", "separator"),

@@ -227,6 +227,17 @@ def rows_of_columns(source: object) -> object:
     return source
 
 
+def _advice_on_column(mapping: Mapping[Any, Any]) -> str:
+    """Return advice for a mapping that may be one of columns, but has a single value for one of
+    them; "" if it is certainly a row.
+    """
+    lists = [value for value in mapping.values() if isinstance(value, (list, tuple))]
+    for name, value in mapping.items():
+        if lists and (isinstance(value, str) or not hasattr(value, "__len__")):
+            return f", or {{{name!r}: [{value!r}] * {len(lists[0])}, ...}} for columns"
+    return ""
+
+
 def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
     """Return an iterator over the chunks of a source.
 
@@ -251,7 +262,7 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
     if isinstance(source, Mapping):
         raise TypeError(
             "rows come from a file, a frame, a mapping of columns or an iterable, not from a "
-            f"single {type(source).__name__}: write [row] for one row"
+            f"single {type(source).__name__}: write [row] for one row{_advice_on_column(source)}"
         )
     if hasattr(source, "readline"):
         name = getattr(source, "name", None)

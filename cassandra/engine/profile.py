@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 from cassandra._habits import class_advice, stack_level, warn_of_milliseconds
 from cassandra._imports import at_first_cluster
 from cassandra._misspelt import check_spelling, class_attribute, is_of_driver, nearest
-from cassandra.consistency import ConsistencyLevel, checked_serial
+from cassandra.consistency import ConsistencyLevel, checked_serial, constant_of
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, LoadBalancingPolicy
 from cassandra.policies.retry import RetryPolicy
 from cassandra.policies.speculation import (
@@ -340,17 +340,9 @@ def _checked_level(name: str, level: _Value) -> _Value:
     """
     if isinstance(level, str):
         raise TypeError(
-            f"{name} must be a value of ConsistencyLevel, but is {level!r}"
-            f"{_advice_for_level(level)}"
+            f"{name} must be a value of ConsistencyLevel, but is {level!r}{constant_of(level)}"
         )
     return level
-
-
-def _advice_for_level(name: str) -> str:
-    """Return the end of an error message: the constant for the name of a consistency level."""
-    levels = ConsistencyLevel.name_to_value
-    known_name = name.upper() if name.upper() in levels else nearest(name.upper(), levels)
-    return f": write ConsistencyLevel.{known_name}" if known_name else ""
 
 
 def checked_timeout(name: str, timeout: _Value) -> _Value:

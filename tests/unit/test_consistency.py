@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cassandra import ConsistencyLevel
-from cassandra.consistency import consistency_value_to_name
+from cassandra.consistency import consistency_value_to_name, constant_of
 
 NAMES = [
     "ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "SERIAL",
@@ -32,3 +34,20 @@ def test_names_for_messages() -> None:
     assert consistency_value_to_name(4) == "QUORUM"
     assert consistency_value_to_name(None) == "Not Set"
     assert consistency_value_to_name(99) == "unknown (99)"
+
+
+@pytest.mark.parametrize(
+    ("level", "advice"),
+    [
+        ("quorum", ": write ConsistencyLevel.QUORUM"),
+        ("local-quorum", ": write ConsistencyLevel.LOCAL_QUORUM"),
+        ("LOCAL_QUORM", ": write ConsistencyLevel.LOCAL_QUORUM"),
+        (3, ""),
+    ],
+)
+def test_advice_for_levels_that_are_strings(level: object, advice: str) -> None:
+    assert constant_of(level) == advice
+
+
+def test_the_levels_are_named_for_a_string_that_is_like_none() -> None:
+    assert "ConsistencyLevel.ONE, ConsistencyLevel.TWO" in constant_of("STRONG")

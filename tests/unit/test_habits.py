@@ -624,7 +624,7 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     "no level's name": (
         TypeError,
         lambda: ExecutionProfile(consistency_level="x"),  # type: ignore[arg-type]
-        "must be a value of ConsistencyLevel, but is 'x'$",
+        "must be a value of ConsistencyLevel, but is 'x': the levels are ConsistencyLevel.ANY, ",
     ),
     "a list of data centres": (
         TypeError,

@@ -27,6 +27,7 @@ from cassandra.cqlengine.operators import (
     EqualsOperator,
     InOperator,
     LikeOperator,
+    NotEqualsOperator,
 )
 from cassandra.cqlengine.options import DEFAULTS, seconds_advice
 from cassandra.cqlengine.query.bulk import creations
@@ -246,6 +247,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             )
         if isinstance(value, ColumnQueryEvaluator):
             return "write a comparison, Model.column == value, or column=value"
+        if isinstance(value, str) and "=" in value:
+            return "a condition is no text: write filter(column=value), or Model.column == value"
         key = next(iter(self.model.__mapping__.primary_keys), "column")
         return f"name the column of each value, as in {self.model.__name__}.get({key}={value!r})"
 
@@ -281,6 +284,12 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
                 continue
             if (column.primary_key or column.index) and is_lookup(clause):
                 return
+        for clause in self._where:
+            if type(clause.operator) is NotEqualsOperator:
+                raise QueryException(
+                    f"{clause.field} != {clause.value!r}: most servers have this condition in "
+                    "iff() only, even with allow_filtering(): leave rows out in your program"
+                )
         raise QueryException(
             "a filter needs one column of the primary key, or one with an index, that is "
             "compared by =, IN or CONTAINS: "

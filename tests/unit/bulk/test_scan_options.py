@@ -49,6 +49,7 @@ def test_unloads_have_the_options_of_their_type(function: Any) -> None:
         ("orderby", r"sort what scan\.to_pandas\(\) returns"),
         ("id", r"A condition is written where='id = \?', parameters=\[value\]"),
         ("keyspace", r"write the table as 'keyspace\.table'"),
+        ("allow_filtering", "where= allows it"),
         ("usecols", r"write columns=\['id', 'name'\]"),
         ("zzzzz", "there are checkpoint, concurrency"),
     ],

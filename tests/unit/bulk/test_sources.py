@@ -331,6 +331,8 @@ def test_a_dict_of_columns_is_read_as_rows() -> None:
         sources.rows_of_columns({"id": [1, 2], "v": numpy.ones((4, 2))})
     with pytest.raises(TypeError, match=r"a single dict: write \[row\] for one row"):
         sources.chunks_of({"id": 1}, reading())
+    with pytest.raises(TypeError, match=r", or \{'name': \['a'\] \* 2, \.\.\.\} for columns$"):
+        sources.chunks_of({"id": [1, 2], "name": "a"}, reading())
 
 
 def test_a_dict_of_columns_is_read_by_position() -> None:
