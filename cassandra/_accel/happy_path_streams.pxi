@@ -926,7 +926,7 @@ cdef class StreamTable:
         return 0
 
     cdef bint _tell(self, function, tuple arguments) except -1:
-        """Call `function` on the loop. Return False if the loop is closed, or in another process."""
+        """Call `function` on the loop. Return False if the loop is closed or the parent's."""
         return self._forks_when_opened == _forks and _call_on_loop(
             self._wake, (function, *arguments)
         )
