@@ -5,13 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cassandra._imports import Deferred
-
-if TYPE_CHECKING:
-    from cassandra import _misspelt as misspelt
-else:
-    misspelt = Deferred("cassandra._misspelt")
-
 
 def _by_name(code: str, name: object) -> str:
     """Return the error message for a level that is looked up as in an enum."""
@@ -94,10 +87,8 @@ def constant_of(value: object) -> str:
     if not isinstance(value, str):
         return ""
     levels = ConsistencyLevel.name_to_value
-    name: str | None = re.sub(r"\W", "_", value.upper())
+    name = re.sub(r"\W", "_", value.upper())
     if name not in levels:
-        name = misspelt.nearest(value.upper(), levels)
-    if name is None:
         return f": the levels are {', '.join(f'ConsistencyLevel.{name}' for name in levels)}"
     return f": write ConsistencyLevel.{name}"
 

@@ -340,9 +340,17 @@ def _checked_level(name: str, level: _Value) -> _Value:
     """
     if isinstance(level, str):
         raise TypeError(
-            f"{name} must be a value of ConsistencyLevel, but is {level!r}{constant_of(level)}"
+            f"{name} must be a value of ConsistencyLevel, but is {level!r}"
+            f"{_advice_for_level(level)}"
         )
     return level
+
+
+def _advice_for_level(name: str) -> str:
+    """Return the end of an error message: the constant for the name of a consistency level, which
+    may be misspelt, or all levels.
+    """
+    return constant_of(nearest(name.upper(), ConsistencyLevel.name_to_value) or name)
 
 
 def checked_timeout(name: str, timeout: _Value) -> _Value:

@@ -41,7 +41,6 @@ def test_names_for_messages() -> None:
     [
         ("quorum", ": write ConsistencyLevel.QUORUM"),
         ("local-quorum", ": write ConsistencyLevel.LOCAL_QUORUM"),
-        ("LOCAL_QUORM", ": write ConsistencyLevel.LOCAL_QUORUM"),
         (3, ""),
     ],
 )
