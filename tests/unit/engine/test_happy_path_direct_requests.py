@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from cassandra import _impl
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.cluster import Session
 from cassandra.engine import loop as engine_loop
 from cassandra.engine.request_bodies import BodyMethods
 from cassandra.errors import (
@@ -30,7 +30,6 @@ from cassandra.errors import (
 from cassandra.policies import (
     ConstantSpeculativeExecutionPolicy,
     DCAwareRoundRobinPolicy,
-    FallthroughRetryPolicy,
     HostFilterPolicy,
     RackAwareRoundRobinPolicy,
     RoundRobinPolicy,
@@ -42,6 +41,7 @@ from cassandra.policies.token_aware import plans_in_any_thread
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, close, error, hold, silence
 from tests.processes import WITH_TESTS, run_python
+from tests.unit.engine.direct import connected
 from tests.unit.loops import Loops
 from tests.waiting import until
 
@@ -65,28 +65,6 @@ def treat_the_loop_as_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     # The Python implementation does not write directly from the main thread, where a signal may
     # interrupt it. The tests run in this thread, so pretend that it cannot be interrupted.
     monkeypatch.setattr("cassandra.engine.happy_path._may_be_interrupted", lambda: False)
-
-
-@pytest.fixture
-def node() -> Iterator[FakeNode]:
-    with FakeNode() as node:
-        yield node
-
-
-@contextmanager
-def connected(node: FakeNode, **settings: Any) -> Iterator[Session]:
-    """Yield a session that is connected to the node and does not retry.
-
-    :param settings: settings of the cluster; "policy" is the load-balancing policy.
-    """
-    profile = ExecutionProfile(
-        settings.pop("policy", RoundRobinPolicy()), retry_policy=FallthroughRetryPolicy()
-    )
-    profiles = {EXEC_PROFILE_DEFAULT: profile}
-    with Cluster(
-        [node.address], port=node.port, execution_profiles=profiles, **settings
-    ) as cluster:
-        yield cluster.connect()
 
 
 @pytest.fixture

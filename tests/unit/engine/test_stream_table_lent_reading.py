@@ -26,7 +26,7 @@ import pytest
 
 from cassandra import _impl
 from cassandra.client.requests import USUAL_OPTIONS
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.cluster import Session
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.engine import connection as engine_connection, loop as engine_loop
 from cassandra.engine.connection import Connection
@@ -41,7 +41,7 @@ from cassandra.errors import (
     SessionShutdown,
 )
 from cassandra.observers import RequestObserver
-from cassandra.policies import FallthroughRetryPolicy, RoundRobinPolicy
+from cassandra.policies import RoundRobinPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import (
     ErrorCode,
@@ -66,6 +66,7 @@ from cassandra.testing.fake import (
     silence,
 )
 from tests.processes import WITH_TESTS, run_python
+from tests.unit.engine import direct
 from tests.unit.loops import Loops
 from tests.waiting import WAIT, until
 
@@ -102,25 +103,7 @@ def node() -> Iterator[FakeNode]:
         yield node
 
 
-@contextmanager
-def connected(node: FakeNode, **settings: Any) -> Iterator[Session]:
-    """Yield a session that is connected to the node and does not retry.
-
-    :param settings: settings of the cluster; "observers" is a setting of its execution profile.
-    """
-    profile = ExecutionProfile(
-        RoundRobinPolicy(),
-        retry_policy=FallthroughRetryPolicy(),
-        request_observers=settings.pop("observers", []),
-    )
-    settings.setdefault("compression", False)
-    with Cluster(
-        [node.address],
-        port=node.port,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        **settings,
-    ) as cluster:
-        yield cluster.connect()
+connected = partial(direct.connected, compression=False)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A fake node, and a client that is connected to it."""
+"""A client that is connected to a fake node."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ import pytest
 from cassandra.testing.fake import FakeNode
 
 from .client import RawClient
-
-
-@pytest.fixture
-def node() -> Iterator[FakeNode]:
-    """Yield a running node."""
-    with FakeNode() as running_node:
-        yield running_node
 
 
 @pytest.fixture
