@@ -36,6 +36,7 @@ import time
 from typing import Any
 
 _PARENT_CHECK_S = 1.0  # how often we check if the parent has ended
+_STOP_S = 10.0  # maximum seconds to wait until SIGSTOP has stopped a process
 _PR_SET_PDEATHSIG = 1
 # Look up the function now, because a child must do as little as possible between fork and exec.
 _prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform == "linux" else None
@@ -126,7 +127,10 @@ class _Supervisor:
                 os._exit(127)
 
     def signal(self, pid: int, number: int) -> bool:
-        """Send a signal to a process and its children. Return False if the process has ended."""
+        """Send a signal to a process and its children. Return False if the process has ended.
+
+        If the signal is SIGSTOP, return when the process has stopped.
+        """
         child = self.children[pid]
         # Do not signal the pid of a process that has ended: it may belong to another process now.
         if child.poll() is not None:
@@ -135,6 +139,8 @@ class _Supervisor:
             os.killpg(pid, number)
         except ProcessLookupError:
             return False
+        if number == signal.SIGSTOP:
+            _wait_until_stopped(pid)
         return True
 
     def end_all(self) -> None:
@@ -154,6 +160,22 @@ class _Supervisor:
                 # A child of a killed process may have just created a file in it: try again.
                 time.sleep(0.1)
         self.directories.clear()
+
+
+def _wait_until_stopped(pid: int) -> None:
+    """Wait until all threads of our child `pid` have stopped, or it has ended.
+
+    The system only stops a thread when it would run next. Until then, on a busy machine, a node
+    may answer another request.
+    """
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        return
+    # The state is reported once all threads have stopped. WNOWAIT leaves it to be asked again, and
+    # leaves an exit status to `Popen.poll`.
+    states = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
+    deadline = time.monotonic() + _STOP_S
+    while os.waitid(os.P_PID, pid, states) is None and time.monotonic() < deadline:
+        time.sleep(0.001)
 
 
 def _end(number: int, frame: object) -> None:

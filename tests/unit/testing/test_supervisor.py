@@ -17,6 +17,7 @@ import pytest
 
 from cassandra.testing.errors import LocalClusterError
 from cassandra.testing.processes import Supervisor
+from tests.waiting import until
 
 # A dummy program that starts a process which sleeps, prints that process's id, and sleeps itself.
 DUMMY = (
@@ -124,3 +125,34 @@ def test_stopped_process_can_be_ended(tmp_path: Path) -> None:
         assert supervisor.signal(pid, signal.SIGSTOP)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the states of threads from /proc")
+def test_a_process_has_stopped_when_the_signal_is_answered(tmp_path: Path) -> None:
+    """When SIGSTOP has been answered, no thread of the process runs any more.
+
+    Otherwise a node that was paused could answer another request.
+    """
+    program = tmp_path / "threads.py"
+    program.write_text(
+        "import threading\n"
+        "def turn():\n"
+        "    while True: threading.Event().wait(0.001)\n"
+        "for _ in range(50): threading.Thread(target=turn).start()\n"
+        "open('ready', 'w').close()\n"
+    )
+    with Supervisor() as supervisor:
+        pid = supervisor.spawn(
+            [sys.executable, str(program)], cwd=str(tmp_path), output=str(tmp_path / "out")
+        )
+        until(lambda: (tmp_path / "ready").exists())
+        for _ in range(20):
+            assert supervisor.signal(pid, signal.SIGSTOP)
+            states = [
+                stat.read_text().rpartition(")")[2].split()[0]
+                for stat in Path(f"/proc/{pid}/task").glob("*/stat")
+            ]
+            assert states == ["T"] * 51
+            # The answer does not take longer if the process has stopped before.
+            assert supervisor.signal(pid, signal.SIGSTOP)
+            assert supervisor.signal(pid, signal.SIGCONT)
