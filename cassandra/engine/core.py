@@ -33,6 +33,7 @@ from cassandra.engine.listeners import Listeners
 from cassandra.engine.observers import Observers
 from cassandra.engine.opening import ConnectionOpener, draining_error
 from cassandra.engine.policies import Policies
+from cassandra.engine.prepare.changed_types import ChangedTypes
 from cassandra.engine.prepare.statements import Preparer
 from cassandra.engine.schema.agreement import Agreement
 from cassandra.engine.schema.reading import SchemaReader
@@ -140,6 +141,15 @@ class Core(Observers):
         self.preparer = Preparer(
             settings, metadata, self.sessions, self.internal_queries.send, self.spawn, server=self
         )
+        self.changed_types = ChangedTypes(
+            settings,
+            metadata,
+            self.preparer,
+            self.agreement.wait,
+            self._required_connection,
+            self.spawn,
+            self.random,
+        )
         self.heartbeats = Heartbeats(
             self._connections,
             self.spawn,
@@ -211,16 +221,23 @@ class Core(Observers):
         handlers: dict[str, EventHandler] = {
             "TOPOLOGY_CHANGE": self.control.on_topology_change,
             "STATUS_CHANGE": self._status_events.on_event,
-            "SCHEMA_CHANGE": self.schema.on_event,
+            "SCHEMA_CHANGE": self._on_schema_event,
         }
         if self._routes is not None:
             handlers[self._routes.event_type] = self._routes.on_event
         self.control.handlers = handlers
+        self.schema.on_ddl = self.changed_types.after_ddl
+        self.schema.on_caught_up = self.changed_types.catch_up
         self.control.on_adopted = self._on_control_adopted
         self.hosts.on_host_up = self.control.on_host_up
         self.hosts.prepare_on = self.preparer.prepare_all_on
         self.hosts.on_doubt = self.heartbeats.check
         self.connector.on_failure = self.report_connection_failure
+
+    def _on_schema_event(self, event: Mapping[str, Any]) -> None:
+        """Called when the server reports a schema change."""
+        self.schema.on_event(event)
+        self.changed_types.on_event(event)
 
     @property
     def protocol_version(self) -> int:

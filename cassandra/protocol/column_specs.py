@@ -65,6 +65,21 @@ ColumnMetadata.__module__ = "cassandra.protocol"
 _simple_types: dict[int, CqlType] = {}
 
 
+def with_registered_classes(cql_type: CqlType, user_types: UserTypes) -> CqlType:
+    """Return `cql_type` with the classes that the application registered for the UDTs in it.
+
+    :param cql_type: a type that was read without these classes.
+    :param user_types: the registered classes, by keyspace and name of the UDT.
+    """
+    subtypes = tuple(with_registered_classes(subtype, user_types) for subtype in cql_type.subtypes)
+    if issubclass(cql_type, UserType):
+        registered_class = user_types.get(cql_type.keyspace, {}).get(cql_type.typename)
+        return with_subtypes(cql_type, subtypes, registered_class)
+    if all(new is old for new, old in zip(subtypes, cql_type.subtypes, strict=True)):
+        return cql_type
+    return with_subtypes(cql_type, subtypes)
+
+
 class TypeReader:
     """Reads the [option]s that describe column types.
 
@@ -110,7 +125,7 @@ class TypeReader:
             if "UserType" in name:
                 # The name may be that of a vector (a custom type) whose elements are UDTs.
                 self.has_user_types = True
-                cql_type = self._with_registered_classes(cql_type)
+                cql_type = with_registered_classes(cql_type, self._user_types)
             # codec() raises an error if the type lacks its parameters. Call it now, so that the
             # error is reported for the metadata and not for the first row.
             cql_type.codec()
@@ -121,20 +136,6 @@ class TypeReader:
                 f"a column has the custom type {short_name!r}, which cannot be understood: {reason}"
             ) from None
         return cql_type
-
-    def _with_registered_classes(self, cql_type: CqlType) -> CqlType:
-        """Return `cql_type` with the classes that the application registered for the UDTs in it.
-
-        `cql_type` was parsed from the name of a server class, so it does not have them yet.
-        """
-        subtypes = tuple(self._with_registered_classes(subtype) for subtype in cql_type.subtypes)
-        if issubclass(cql_type, UserType):
-            return with_subtypes(
-                cql_type, subtypes, self._registered(cql_type.keyspace, cql_type.typename)
-            )
-        if all(new is old for new, old in zip(subtypes, cql_type.subtypes, strict=True)):
-            return cql_type
-        return with_subtypes(cql_type, subtypes)
 
     def _registered(self, keyspace: str, name: str) -> Callable[..., object] | None:
         return self._user_types.get(keyspace, {}).get(name)

@@ -204,6 +204,19 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             self.bind_plan = self._build_plan(self.bind_plan.strict)
             self.update_result_metadata(*self.result_metadata_and_id)
 
+    def renew_columns(self, columns: Sequence[ColumnMetadata]) -> None:
+        """Bind values for the server's current types from now on.
+
+        Values that were bound before stay valid: each type is either the same, or a user-defined
+        type that has got further fields.
+
+        :param columns: the bind columns, with the names and order of `column_metadata`.
+        """
+        with _planning:
+            self.column_metadata = columns
+            self._plain_plan = None  # it was built for the old types
+            self.bind_plan = self._build_plan(self.bind_plan.strict)
+
     def renew_encryption(self, key_names: Iterable[str] = ()) -> None:
         """Ask the encryption policy again which columns are encrypted, and how.
 

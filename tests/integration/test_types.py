@@ -20,7 +20,8 @@ from cassandra.murmur3 import murmur3, python_murmur3
 from cassandra.testing import LocalCluster
 from cassandra.util.sortedset import SortedSet
 from cassandra.util.temporal import Date, Duration, Time
-from tests.integration.conftest import connect
+from tests.integration.conftest import connect, create_keyspace, new_keyspace_name
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -241,6 +242,59 @@ def test_user_types(session: Session) -> None:
     row = session.execute("SELECT one FROM users WHERE id = 2").one()
     street, tags, more, *_ = row.one
     assert (street, tags, more) == ("z", None, (5, None))
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_new_fields_of_user_types(node: LocalCluster, version: int) -> None:
+    """After ALTER TYPE ... ADD, values of the new field can be bound to statements that were
+    prepared before, both in the session that has executed it and in those of other clusters.
+    """
+    check_new_fields(node, version)
+
+
+def test_new_fields_of_user_types_on_older_versions(old_node: LocalCluster) -> None:
+    check_new_fields(old_node, 4)
+
+
+def check_new_fields(local: LocalCluster, version: int) -> None:
+    keyspace = new_keyspace_name()
+    with (
+        connect(local, protocol_version=version) as cluster,
+        connect(local, protocol_version=version, schema_event_refresh_window=0) as other_cluster,
+    ):
+        session, other_session = cluster.connect(), other_cluster.connect()
+        create_keyspace(session, keyspace)
+        session.set_keyspace(keyspace)
+        other_session.set_keyspace(keyspace)
+        session.execute("CREATE TYPE street (name text)")
+        session.execute("CREATE TYPE town (streets list<frozen<street>>, n int)")
+        session.execute("CREATE TABLE towns (k int PRIMARY KEY, v frozen<town>)")
+        text = "INSERT INTO towns (k, v) VALUES (?, ?)"
+        inserts = session.prepare(text), session.prepare(text), other_session.prepare(text)
+        read = session.prepare("SELECT v FROM towns WHERE k = ?")
+        session.execute(text, (0, {"streets": [("old",)]}))
+        assert session.execute(read, (0,)).one().v == ([("old",)], None)
+        bound_before = inserts[0].bind((1, {"streets": [("old",)]}))
+        session.execute("ALTER TYPE street ADD number int")
+        session.execute(bound_before)
+        value = {"streets": [{"name": "new", "number": 7}], "n": 1}
+        session.execute(inserts[0], (2, value))
+        session.execute(inserts[1], (3, value))
+        session.execute(text, (4, value))
+
+        def is_renewed() -> bool:
+            (streets, _) = inserts[2].column_metadata[1].type.subtypes
+            return bool(streets.subtypes[0].fieldnames == ("name", "number"))
+
+        until(is_renewed)  # the event has come
+        other_session.execute(inserts[2], (5, value))
+        rows = [session.execute(read, (key,)).one().v for key in range(6)]
+        assert rows == [
+            ([("old", None)], None),
+            ([("old", None)], None),
+            *4 * [([("new", 7)], 1)],
+        ]
+        session.execute(f"DROP KEYSPACE {keyspace}", timeout=60)
 
 
 def test_counters(session: Session) -> None:

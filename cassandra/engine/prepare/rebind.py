@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import BindColumnsChanged
+from cassandra.protocol.column_specs import with_registered_classes
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import query_head
 from cassandra.sentinels import UNSET_VALUE
 
 if TYPE_CHECKING:
     from cassandra.protocol.bind import ValuesBlock
-    from cassandra.protocol.column_specs import ColumnMetadata
+    from cassandra.protocol.column_specs import ColumnMetadata, UserTypes
 
 
 def changes_of(old_columns: Sequence[ColumnMetadata], new_columns: Sequence[ColumnMetadata]) -> str:
@@ -29,6 +30,52 @@ def changes_of(old_columns: Sequence[ColumnMetadata], new_columns: Sequence[Colu
         for old, new in zip(old_columns, new_columns, strict=True)
         if old.name != new.name or not _is_readable_as(old.type, new.type)
     )
+
+
+def adopt_columns(
+    statements: Iterable[PreparedStatement],
+    columns: Sequence[ColumnMetadata],
+    user_types: UserTypes,
+) -> None:
+    """Let statements bind values for the current types of their columns.
+
+    Statements for which `changes_of` finds differences are left alone: they may have values that
+    are not valid any more.
+
+    :param columns: the bind columns that the server has now.
+    :param user_types: the classes that are registered for user-defined types.
+    """
+    current_columns: list[ColumnMetadata] | None = None
+    for statement in statements:
+        old_columns = statement.column_metadata
+        if _have_same_types(old_columns, columns) or changes_of(old_columns, columns):
+            continue
+        if current_columns is None:
+            # The answer to the PREPARE may have been read without the registered classes.
+            current_columns = [
+                column._replace(type=with_registered_classes(column.type, user_types))
+                for column in columns
+            ]
+        if not _have_same_types(old_columns, current_columns):
+            statement.renew_columns(current_columns)
+
+
+def _have_same_types(
+    old_columns: Sequence[ColumnMetadata], new_columns: Sequence[ColumnMetadata]
+) -> bool:
+    return len(old_columns) == len(new_columns) and all(
+        old.type is new.type for old, new in zip(old_columns, new_columns, strict=True)
+    )
+
+
+def user_types_of(columns: Iterable[ColumnMetadata]) -> Iterator[type[UserType]]:
+    """Yield the user-defined types in the types of `columns`, at any depth."""
+    types = [column.type for column in columns]
+    while types:
+        cql_type = types.pop()
+        if issubclass(cql_type, UserType):
+            yield cql_type
+        types.extend(cql_type.subtypes)
 
 
 def _type_name(cql_type: Any) -> str:

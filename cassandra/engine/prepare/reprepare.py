@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import read_answer
 from cassandra.engine.failures import as_exception
 from cassandra.engine.keyspace_gate import hold
 from cassandra.engine.prepare.body import prepare_body
-from cassandra.engine.prepare.rebind import Renewed, changes_of
+from cassandra.engine.prepare.rebind import Renewed, adopt_columns, changes_of
 from cassandra.engine.randomness import generator_or_default
 from cassandra.errors import ConnectionException, DriverException, InvalidRequest
 from cassandra.protocol.messages.errors import ErrorMessage
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.happy_path import Attempt
     from cassandra.engine.request import Request
-    from cassandra.protocol.column_specs import ColumnMetadata
+    from cassandra.protocol.column_specs import ColumnMetadata, UserTypes
     from cassandra.query.prepared import PreparedStatement
 
 
@@ -141,7 +142,9 @@ class Reprepare:
             if isinstance(response, ErrorMessage):
                 raise response.to_exception()
             core = request.session.core
-            renewed = take_over(self.prepared, response, core.random, core.preparer.all_with)
+            renewed = take_over(
+                self.prepared, response, core.random, core.preparer.all_with, core.user_types
+            )
             if renewed is not None:
                 request.request_body.rebind(renewed)
         except BaseException as error:
@@ -190,11 +193,15 @@ def take_over(
     response: Any,
     random: random.Random | None = None,
     all_with: Callable[[bytes], Sequence[PreparedStatement]] = _no_others,
+    user_types: UserTypes = MappingProxyType({}),
 ) -> Renewed | None:
     """Update `prepared` from the server's answer to a PREPARE.
 
+    If user-defined types have got further fields, values of these can be bound from now on.
+
     :param random: generates an id that no server has; None uses the process-wide generator.
     :param all_with: returns all statements with a given id.
+    :param user_types: the classes that are registered for user-defined types.
     :returns: None if the bind columns are the same as before. Otherwise the new description of the
         statement, with which the caller must bind the values again.
     :raises BindColumnsChanged: if values cannot be bound again for the changed columns.
@@ -215,6 +222,7 @@ def take_over(
             prepared.when_changed()
         return Renewed(prepared, response)
     prepared.query_id = response.query_id
+    adopt_columns((prepared,), response.bind_metadata, user_types)
     prepared.update_result_metadata(response.result_metadata, response.result_metadata_id)
     return None
 

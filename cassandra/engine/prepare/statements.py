@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cassandra.engine.prepare.body import prepare_body
-from cassandra.engine.prepare.rebind import changes_of
+from cassandra.engine.prepare.rebind import adopt_columns, changes_of
 from cassandra.engine.prepare.registry import StatementRegistry
 from cassandra.engine.prepare.reprepare import guard
 from cassandra.engine.prepare.sending import Send, send_to_one
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.retry import RetryPolicy
-    from cassandra.protocol.column_specs import ColumnMetadata
+    from cassandra.protocol.column_specs import ColumnMetadata, UserTypes
     from cassandra.protocol.messages.results import ResultMessage
 
 PreparedTexts = RecentlyUsed[tuple[str | None, str], PreparedStatement]
@@ -55,6 +55,8 @@ PARALLEL_PREPARES = 16
 LEFT_OUT_AT_ONCE = 256
 # `prepare` waits at most this long until the other hosts have prepared the statement.
 OTHERS_WAIT = 1.0  # seconds
+# `renew` tries to prepare a statement on at most this many hosts.
+MOST_RENEWAL_TRIES = 3
 
 
 class Server(Protocol):
@@ -67,6 +69,10 @@ class Server(Protocol):
     @property
     def marks_transactions(self) -> bool:
         """True if servers mark prepared lightweight transactions, as ScyllaDB does."""
+
+    @property
+    def user_types(self) -> UserTypes:
+        """The classes that the application has registered for user-defined types."""
 
 
 class Preparer:
@@ -137,14 +143,32 @@ class Preparer:
             response = await self._run_shared(key, send, timeout)
         prepared = self._make_statement(session, query, expected, response)
         earlier = self._registry.add(prepared)
-        if earlier is not prepared and changes_of(
-            earlier.column_metadata, prepared.column_metadata
-        ):
-            # The registry has an earlier statement with the same id whose columns had other types.
-            # The server would accept values of the old types for it and misread them, so `guard`
-            # makes the old statements unusable until they are prepared again.
-            guard(self.all_with(prepared.query_id), prepared.column_metadata)
+        if earlier is not prepared:
+            self._update_all_with(prepared.query_id, prepared.column_metadata, earlier)
         return prepared
+
+    def _update_all_with(
+        self,
+        query_id: bytes,
+        columns: Sequence[ColumnMetadata],
+        earlier: PreparedStatement,
+    ) -> None:
+        """Update the statements with an id from the bind columns that the server has now.
+
+        :param earlier: one of the statements with the id. If it needs no update, neither do the
+            others.
+        """
+        if changes_of(earlier.column_metadata, columns):
+            # The columns of the earlier statements had other types. The server would accept values
+            # of the old types and misread them, so `guard` makes the old statements unusable until
+            # they are prepared again.
+            guard(self.all_with(query_id), columns)
+        elif any(
+            old.type is not new.type
+            for old, new in zip(earlier.column_metadata, columns, strict=True)
+        ):
+            # A user-defined type has got further fields.
+            adopt_columns(self.all_with(query_id), columns, self._server.user_types)
 
     async def prepare_text(
         self,
@@ -340,11 +364,15 @@ class Preparer:
 
     async def _prepare_on(self, connection: Connection, prepared: PreparedStatement) -> None:
         """Prepare on the host of `connection`. Errors are only logged."""
-        body = prepare_body(prepared.query_string, prepared.keyspace, connection.version)
         try:
-            await self._internal_send(connection, PREPARE, body, "a PREPARE")
+            await self._send_prepare(connection, prepared)
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
+
+    async def _send_prepare(self, connection: Connection, prepared: PreparedStatement) -> Any:
+        """Prepare on the host of `connection`, and return the server's answer."""
+        body = prepare_body(prepared.query_string, prepared.keyspace, connection.version)
+        return await self._internal_send(connection, PREPARE, body, "a PREPARE")
 
     @property
     def prepared_count(self) -> int:
@@ -358,6 +386,60 @@ class Preparer:
     def all_with(self, query_id: bytes) -> list[PreparedStatement]:
         """Return all statements in use with this id."""
         return self._registry.all_with(query_id)
+
+    async def statements_where(
+        self, is_wanted: Callable[[PreparedStatement], bool]
+    ) -> list[PreparedStatement]:
+        """Return the statements in use for which `is_wanted` returns True, one for each id."""
+        statements = []
+        # There may be a million statements: let the loop handle other events now and then.
+        for number, prepared in enumerate(self._registry.each_once(), 1):
+            if is_wanted(prepared):
+                statements.append(prepared)
+            if number % LEFT_OUT_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return statements
+
+    async def renew(self, statements: Iterable[PreparedStatement]) -> None:
+        """Prepare `statements` again, several of them concurrently, because user-defined types have
+        got further fields. Values of these can then be bound.
+
+        Errors are ignored. A statement that is not renewed here is renewed when a server executes
+        it and has forgotten it, or when the application prepares it again.
+        """
+        remaining = iter(list(statements))
+
+        async def renew_some() -> None:
+            for prepared in remaining:
+                await self._renew(prepared)
+
+        await asyncio.gather(*(renew_some() for _ in range(PARALLEL_PREPARES)))
+
+    async def _renew(self, prepared: PreparedStatement) -> None:
+        """Prepare one statement again on one host, and update all statements with its id."""
+        pools = [
+            pool
+            for session in self._sessions
+            for host, pool in session.pools.items()
+            if self._is_in_scope(session, host)
+        ]
+        tries = 0
+        for pool in pools:
+            connection = pool.pick()
+            if connection is None or not _can_prepare_on(connection, prepared):
+                continue
+            tries += 1
+            try:
+                response = await self._send_prepare(connection, prepared)
+            except (DriverException, OSError, asyncio.TimeoutError) as error:
+                log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
+                if tries == MOST_RENEWAL_TRIES:
+                    return
+                continue
+            # With another id, the server has prepared the CQL in another keyspace.
+            if response.query_id == prepared.query_id:
+                self._update_all_with(prepared.query_id, response.bind_metadata, prepared)
+            return
 
     async def prepare_all_on(self, host: Host) -> None:
         """Prepare all statements that are in use on `host`, which came up, several of them

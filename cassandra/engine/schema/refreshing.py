@@ -113,6 +113,11 @@ class SchemaRefresher:
         self._get_connection = control
         self._spawn = spawn
         self.enabled = True  # see `set_meta_refresh_enabled`
+        # Called with the event of each DDL statement that a session has executed, after the schema
+        # was read. The session waits for it before it completes the request.
+        self.on_ddl: Callable[[Mapping[str, Any]], Awaitable[object]] | None = None
+        # Called when the whole schema was read because events may have been missed.
+        self.on_caught_up: Callable[[], Awaitable[object]] | None = None
         self.reads = 0  # the number of readings of targets, including failed ones
         self.failed_reads = 0
         # Targets that wait for the timer, which is None if there are none.
@@ -149,7 +154,12 @@ class SchemaRefresher:
         host reports another schema version than our snapshot has.
         """
         if self._reads_anything and self._metadata.schema.version != _version_of(local):
-            self._spawn(self._refresh_quietly([Target()]))
+            self._spawn(self._catch_up())
+
+    async def _catch_up(self) -> None:
+        await self._refresh_quietly([Target()])
+        if self.on_caught_up is not None:
+            await self.on_caught_up()
 
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Called when the server reports a schema change: read the changed part later."""
@@ -191,12 +201,13 @@ class SchemaRefresher:
         """
         target = Target.of_event(event)
         self._forget_tablets(target)
-        if not self._must_read(target):
-            return
-        # If the server's event about the same change has come already, its target is pending:
-        # remove it, so that it is not read twice.
-        self._pending.discard(target)
-        await self._refresh_quietly([target], connection)
+        if self._must_read(target):
+            # If the server's event about the same change has come already, its target is pending:
+            # remove it, so that it is not read twice.
+            self._pending.discard(target)
+            await self._refresh_quietly([target], connection)
+        if self.on_ddl is not None:
+            await self.on_ddl(event)
 
     def _forget_tablets(self, target: Target) -> None:
         """Forget what is known about the tablets of a changed table or keyspace. A table may have

@@ -64,7 +64,9 @@ class RecordingRequest:
     _retry_handle: Any = None
     session = SimpleNamespace(
         core=SimpleNamespace(
-            random=Random(1), preparer=SimpleNamespace(all_with=lambda query_id: [])
+            random=Random(1),
+            preparer=SimpleNamespace(all_with=lambda query_id: []),
+            user_types={},
         )
     )
 

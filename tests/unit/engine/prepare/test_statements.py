@@ -65,6 +65,7 @@ class PreparerHarness:
     """
 
     protocol_version = 5
+    user_types: Any = {}
 
     def __init__(self, *, marks_transactions: bool = False, **changed: Any) -> None:
         self.marks_transactions = marks_transactions

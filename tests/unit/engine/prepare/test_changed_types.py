@@ -1,0 +1,331 @@
+"""After ALTER TYPE, values of new fields can be bound to statements that were prepared before.
+
+The first tests use fakes of the preparer; the others use a fake node.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.aio import Session
+from cassandra.cluster import Cluster
+from cassandra.cqltypes import Int32Type, ListType, UserType, UTF8Type
+from cassandra.engine.prepare.changed_types import ChangedTypes
+from cassandra.errors import ConnectionException
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.query import PreparedStatement
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, Udt, error, schema_change
+from tests.unit.engine.faults import connected
+from tests.unit.engine.partners import engine_settings, fake_connection, run_loop_turns, spawn
+from tests.unit.metadata.schema.rows import schema
+from tests.waiting import until_on_loop
+
+pytestmark = pytest.mark.simulated
+
+STREET, CITY, ZIP = ("street", "text"), ("city", "text"), ("zip", "int")
+INSERT = "INSERT INTO ks.t (k, a) VALUES (?, ?)"
+
+
+def type_changed(name: str = "address", change: str = "UPDATED", keyspace: str = "ks") -> Any:
+    """Return the event about a user-defined type."""
+    return {
+        "target_type": "TYPE",
+        "change_type": change,
+        "keyspace": keyspace,
+        "type": name,
+    }
+
+
+def statement_with(cql_type: Any) -> PreparedStatement:
+    """Return a prepared statement with one bind column."""
+    columns = [ColumnMetadata("ks", "t", "a", cql_type)]
+    return PreparedStatement(columns, b"id", None, INSERT, "ks", 5, None, None)
+
+
+ADDRESS = UserType.make_udt_class("ks", "address", ["street"], [UTF8Type])
+PERSON = UserType.make_udt_class("ks", "person", ["a"], [ListType.apply_parameters([ADDRESS])])
+OTHER = UserType.make_udt_class("other", "address", ["street"], [UTF8Type])
+STATEMENTS = {
+    "int": statement_with(Int32Type),
+    "address": statement_with(ADDRESS),
+    "person": statement_with(PERSON),
+    "other": statement_with(OTHER),
+}
+
+
+class ChangedTypesHarness:
+    """A `ChangedTypes` with fakes of everything that it uses. `renewed` has the names of the
+    statements of each renewal.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        self.renewed: list[list[str]] = []
+        self.agreements = 0
+        self.keyspaces: dict[str, Any] = {}
+        metadata: Any = SimpleNamespace(keyspaces=self.keyspaces)
+        self.control: Callable[[], Any] = fake_connection
+        preparer: Any = SimpleNamespace(
+            prepared_count=len(STATEMENTS), statements_where=self.statements_where, renew=self.renew
+        )
+        self.changed_types = ChangedTypes(
+            engine_settings(**{"schema_event_refresh_window": 0.0} | settings),
+            metadata,
+            preparer,
+            self.agree,
+            lambda: self.control(),
+            spawn,
+        )
+
+    async def statements_where(self, is_wanted: Callable[[Any], bool]) -> list[Any]:
+        return [statement for statement in STATEMENTS.values() if is_wanted(statement)]
+
+    async def renew(self, statements: list[Any]) -> None:
+        names = {id(statement): name for name, statement in STATEMENTS.items()}
+        self.renewed.append([names[id(statement)] for statement in statements])
+
+    async def agree(self, connection: Any) -> bool:
+        self.agreements += 1
+        return True
+
+
+@pytest.mark.parametrize(
+    ("event", "names"),
+    [
+        (type_changed(), ["address", "person"]),
+        (type_changed("person"), ["person"]),
+        (type_changed(keyspace="other"), ["other"]),
+        (type_changed("unused"), []),
+        # Names beyond Latin-1 come garbled, so all types with such names may be meant.
+        (type_changed("\xc3\x9cn"), ["address", "person"]),
+        (type_changed(keyspace="\xc3\x9cn"), ["address", "person", "other"]),
+    ],
+)
+async def test_the_statements_that_use_a_changed_type_are_renewed(
+    event: Any, names: list[str]
+) -> None:
+    """A type may be nested in another one. A statement without the type is left alone."""
+    harness = ChangedTypesHarness()
+    await harness.changed_types.after_ddl(event)
+    assert harness.renewed == [names]
+    assert harness.agreements == 0  # the session has waited for it already
+
+
+async def test_other_changes_renew_nothing() -> None:
+    harness = ChangedTypesHarness()
+    table = {"target_type": "TABLE", "change_type": "UPDATED", "keyspace": "ks", "table": "t"}
+    for event in (table, type_changed(change="CREATED"), type_changed(change="DROPPED")):
+        await harness.changed_types.after_ddl(event)
+        harness.changed_types.on_event(event)
+    await run_loop_turns()
+    assert harness.renewed == []
+
+
+@pytest.mark.parametrize("window", [0.0, 2.0, -1.0])
+async def test_many_events_cause_one_renewal_when_the_nodes_agree(window: float) -> None:
+    """The events are collected for a random time, also if the schema is not read after events."""
+    harness = ChangedTypesHarness(schema_event_refresh_window=window)
+    for _ in range(100):
+        harness.changed_types.on_event(type_changed())
+        harness.changed_types.on_event(type_changed(keyspace="other"))
+    await until_on_loop(lambda: harness.renewed)
+    assert harness.renewed == [["address", "person", "other"]]
+    assert harness.agreements == 1
+
+
+async def test_an_event_about_an_unused_type_sends_nothing() -> None:
+    harness = ChangedTypesHarness()
+    harness.changed_types.on_event(type_changed("unused"))
+    await run_loop_turns()
+    assert (harness.renewed, harness.agreements) == ([], 0)
+
+
+async def test_without_a_control_connection_statements_are_renewed_all_the_same() -> None:
+    def raise_error() -> Any:
+        raise ConnectionException("there is none")
+
+    harness = ChangedTypesHarness()
+    harness.control = raise_error
+    harness.changed_types.on_event(type_changed())
+    await until_on_loop(lambda: harness.renewed)
+    assert (harness.renewed, harness.agreements) == ([["address", "person"]], 0)
+
+
+async def test_the_event_about_a_statement_of_our_own_is_forgotten() -> None:
+    """If the event comes before the answer to ALTER TYPE, the statements are renewed only once."""
+    harness = ChangedTypesHarness()
+    harness.changed_types.on_event(type_changed())
+    await harness.changed_types.after_ddl(type_changed())
+    await run_loop_turns()
+    assert harness.renewed == [["address", "person"]]
+
+
+async def test_after_missed_events_the_schema_decides() -> None:
+    """Statements whose types have other fields in the schema are renewed."""
+    harness = ChangedTypesHarness()
+    await harness.changed_types.catch_up()
+    assert harness.renewed == [[]]  # the keyspace is not in the schema
+    fields = {"address": ["street", "city"], "person": ["a"]}
+    harness.keyspaces["ks"] = SimpleNamespace(
+        user_types={name: SimpleNamespace(field_names=names) for name, names in fields.items()}
+    )
+    await harness.changed_types.catch_up()
+    fields["address"].remove("city")
+    await harness.changed_types.catch_up()
+    assert harness.renewed[1:] == [["address", "person"], []]
+
+
+# -- on a fake node ------------------------------------------------------------------------------
+
+
+def prime_address(node: FakeNode, *fields: tuple[str, Any]) -> None:
+    """Let the node describe the type ks.address with these fields."""
+    columns: list[Any] = [("k", "int"), ("a", Udt("ks", "address", fields))]
+    node.prime_prepare(INSERT, columns, pk_indexes=[0])
+
+
+async def alter(session: Session, node: FakeNode, *fields: tuple[str, Any]) -> None:
+    """Execute an ALTER TYPE, after which the type has these fields."""
+    prime_address(node, *fields)
+    node.prime(re.compile("ALTER"), schema_change("UPDATED", "TYPE", "ks", "address"))
+    await session.execute("ALTER TYPE ks.address ADD ...")
+
+
+def executed_values(node: FakeNode) -> list[Any]:
+    """Return the values of the column `a` in the EXECUTE requests so far, as bytes."""
+    return [request.values[1] for request in node.requests if request.opcode == Opcode.EXECUTE]
+
+
+def prepare_count(node: FakeNode) -> int:
+    return node.count(Opcode.PREPARE)
+
+
+def udt_bytes(*values: str | None) -> bytes:
+    """Return the encoded value of a user-defined type with text fields."""
+    return b"".join(
+        b"\xff\xff\xff\xff" if value is None else len(value).to_bytes(4, "big") + value.encode()
+        for value in values
+    )
+
+
+async def test_after_alter_type_new_fields_can_be_bound() -> None:
+    """This is so for all statements with the same id, and for a CQL string that was executed
+    before. Values that were bound before are still sent.
+    """
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        prime_address(node, STREET)
+        async with connected(node) as (_, session):
+            insert, equal_insert = await session.prepare(INSERT), await session.prepare(INSERT)
+            await session.execute(INSERT, (0, ("s",)))
+            bound = insert.bind((1, ("s",)))
+            with pytest.raises(ValueError, match="has 2 fields"):
+                insert.bind((1, ("s", "c")))
+            await alter(session, node, STREET, CITY)
+            prepares = prepare_count(node)
+            await session.execute(bound)
+            for statement in (insert, equal_insert, INSERT):
+                await session.execute(statement, (1, {"street": "s", "city": "c"}))
+            await session.execute(insert, (1, {"street": "s"}))
+            assert executed_values(node)[1:] == [
+                udt_bytes("s"),
+                *3 * [udt_bytes("s", "c")],
+                udt_bytes("s", None),
+            ]
+            assert prepare_count(node) == prepares  # the statements are renewed once
+
+
+async def test_after_an_event_new_fields_can_be_bound() -> None:
+    """Another client has executed the ALTER TYPE."""
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        prime_address(node, STREET)
+        async with connected(node, schema_event_refresh_window=0) as (_, session):
+            insert = await session.prepare(INSERT)
+            prepares = prepare_count(node)
+            prime_address(node, STREET, CITY)
+            node.send_event("SCHEMA_CHANGE", "UPDATED", "TYPE", "ks", "address")
+            await until_on_loop(lambda: prepare_count(node) > prepares)
+            await until_on_loop(lambda: len(insert.column_metadata[1].type.fieldnames) == 2)
+            await session.execute(insert, (1, ("s", "c")))
+            assert executed_values(node) == [udt_bytes("s", "c")]
+
+
+async def test_preparing_again_renews_the_earlier_statements() -> None:
+    """The application may also prepare the statement again, for example without schema events."""
+    with FakeNode() as node:
+        prime_address(node, STREET)
+        async with connected(node, schema_metadata_enabled=False) as (_, session):
+            insert = await session.prepare(INSERT)
+            prime_address(node, STREET, CITY)
+            await session.prepare(INSERT)
+            await session.execute(insert, (1, ("s", "c")))
+            assert executed_values(node) == [udt_bytes("s", "c")]
+
+
+async def test_a_statement_that_a_node_has_forgotten_is_renewed_by_its_execution() -> None:
+    with FakeNode() as node:
+        prime_address(node, STREET)
+        async with connected(node) as (_, session):
+            insert = await session.prepare(INSERT)
+            prime_address(node, STREET, CITY)
+            node.forget_prepared()
+            await session.execute(insert, (1, ("s",)))
+            await session.execute(insert, (1, ("s", "c")))
+            assert executed_values(node)[1:] == [udt_bytes("s"), udt_bytes("s", "c")]
+
+
+async def test_a_failed_renewal_fails_nothing() -> None:
+    """The ALTER TYPE succeeds. The statement still takes values of the old fields."""
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        prime_address(node, STREET)
+        async with connected(node) as (_, session):
+            insert = await session.prepare(INSERT)
+            node.prime(Opcode.PREPARE, error(ErrorCode.SERVER_ERROR), times=1)
+            await alter(session, node, STREET, CITY)
+            await session.execute(insert, (1, ("s",)))
+            with pytest.raises(ValueError, match="has 2 fields"):
+                insert.bind((1, ("s", "c")))
+
+
+async def test_settings_and_registered_classes_are_kept() -> None:
+    """A renewed statement keeps `strict_names`, and reads bound values as registered classes."""
+
+    class Address:
+        def __init__(self, street: str, city: str | None = None) -> None:
+            self.street, self.city = street, city
+
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        names = {"keyspace_name": "ks", "type_name": "address"}
+        fields = {"field_names": ["street"], "field_types": ["text"]}
+        node.schema["system_schema.types"] = [names | fields]
+        prime_address(node, STREET)
+        async with connected(node) as (cluster, session):
+            await cluster.register_user_type("ks", "address", Address)
+            insert = await session.prepare(INSERT)
+            insert.strict_names = True
+            await alter(session, node, STREET, CITY)
+            assert insert.strict_names
+            bound = insert.bind((1, Address("s", "c")))
+            value = bound.raw_values[1]
+            assert isinstance(value, Address)
+            assert (value.street, value.city) == ("s", "c")
+
+
+def test_the_blocking_api_renews_statements_too() -> None:
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        prime_address(node, STREET)
+        with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+            insert = session.prepare(INSERT)
+            prime_address(node, STREET, ZIP)
+            node.prime(re.compile("ALTER"), schema_change("UPDATED", "TYPE", "ks", "address"))
+            session.execute("ALTER TYPE ks.address ADD zip int")
+            session.execute(insert, (1, {"street": "s", "zip": 5}))
+            assert executed_values(node) == [udt_bytes("s") + b"\0\0\0\4\0\0\0\5"]
