@@ -15,20 +15,33 @@ from cassandra.engine.vector_hints import VECTOR_REJECTION_ADVICE, VECTOR_SYNTAX
 # For syntax errors: pairs of a pattern to look for in the statement, and the advice. The first
 # pattern that matches decides.
 _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
-    (r"^\s*$", "the statement is empty"),
+    (r"^(?:\s|--[^\n]*|//[^\n]*|/\*.*?\*/)*$", "the statement is empty"),
     (r";\s*\S", "execute one statement at a time; a BatchStatement takes several writes"),
     (r"'(%s|%\(\w+\)s|\?)'", "write markers without quotes: %s instead of '%s'"),
     (r"=\s*@\w+|[=(,]\s*\$\d+", "markers are %s and %(name)s in a text, ? and :name when prepared"),
     (r"\b(FROM|INTO|UPDATE|TABLE|BY)\s+(%s|\?)", "markers are in place of values: write the names "
                                             "of tables and columns into the text"),
     (r"\bIN\s+%s", "a tuple is written for IN %s: pass ((1, 2),) for one list of values"),
+    (r"\bIN\s+%\((\w+)\)s", "a tuple is written for IN: pass {'\\1': (1, 2)}, not a list"),
     (r"\b(LIMIT|TTL|TIMESTAMP)\s+(%s|%\(\w+\)s)", "LIMIT, TTL and TIMESTAMP take an int, not a "
                                                  "str, a float or a timedelta"),
     (r"\bJSON\s+(%s|%\(\w+\)s)", "INSERT ... JSON takes a string: pass json.dumps(value)"),
+    (r"\bJSON\s*\{", "INSERT ... JSON takes a string: write JSON %s, and pass json.dumps(value)"),
     (r"^\s*(SOURCE|COPY|CONSISTENCY|SERIAL|LOGIN|EXPAND|TRACING|PAGING|CAPTURE|HELP|EXIT|QUIT)\b",
      "this is a command of cqlsh, not CQL: session.load and session.unload replace COPY, "
      "consistency_level of a statement or profile replaces CONSISTENCY, execute(trace=True) "
      "replaces TRACING"),
+    (r"^\s*\\", "this is a command of psql, not CQL: write DESCRIBE TABLES (Cassandra 4.0 on), or "
+               "read cluster.metadata"),
+    (r"^\s*(EXPLAIN|ANALYZE|ANALYSE)\b",
+     "CQL has no \\1: execute(statement, trace=True), then result.get_query_trace() shows what the "
+     "servers do"),
+    (r"^\s*SET\b", "CQL has no SET of variables: settings are those of the session, of a profile "
+                   "or of a statement"),
+    (r"\b(?:FROM|INTO|UPDATE|TABLE|EXISTS|AS)\s+'", "names have double quotes in CQL, or none; "
+                                                    "text has single quotes"),
+    (r"\bWHERE\s+1\s*=\s*1\b", "leave 1=1 out: a condition begins with a column"),
+    (r"\bWHERE\s+(?:AND|OR|ORDER|LIMIT|ALLOW|GROUP)\b", "there is no condition after WHERE"),
     (r"\(\s*SELECT\b", "CQL has no subqueries: read the keys first, then pass them to IN ?"),
     (r"^\s*INSERT\b.*\bSELECT\b", "CQL has no INSERT ... SELECT: write session.load(table, "
                                    "session.scan(other).to_arrow()), or use `python -m "
@@ -44,10 +57,16 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"^\s*(CREATE|INSERT)\b.*\bIF\s+EXISTS\b", "\\1 takes IF NOT EXISTS"),
     (r"^\s*UPDATE\b.*\bWHERE\b.*\bUSING\b", "USING is before SET: UPDATE t USING TTL 60 SET ..."),
     (r"`", "names have double quotes in CQL, not backticks"),
-    (r"==|&&|\|\|", "write = and AND"),
+    (r"==|&&", "write = and AND"),
+    (r"\|\|", "CQL has no ||: join texts in your program; in place of OR, use IN, or several "
+              "statements"),
     (r",\s*(WHERE|FROM)\b", "there is a comma too many before WHERE or FROM"),
     (r"\w'\w", "a quote inside a string is doubled ('it''s'); better, pass the value as a "
                "parameter"),
+    (r"\b(WHERE|AND|SET|VALUES|BY|FROM|INTO|UPDATE|LIMIT)\s*;?\s*$",
+     "nothing follows \\1: the statement is not complete"),
+    (r"\bCURRENT_(?:TIMESTAMP|DATE)\b(?!\s*\()|\bGETDATE\b|\bSYSDATE\b",
+     "write toTimestamp(now()), or pass a datetime as a parameter"),
     (r"^\s*SELECT\b(?!.*\bFROM\b)", "SELECT needs FROM; SELECT key FROM system.local is the "
                                      "shortest statement that tests a connection"),
     (r"\bSELECT\s+TOP\b", "write LIMIT n at the end"),
@@ -62,6 +81,10 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"\bOFFSET\b", "CQL has no OFFSET: pass result.paging_state of the page before"),
     (r"\bOR\b", "CQL has no OR: use IN, or several statements (execute_concurrent)"),
     (r"\bIS\s+NULL\b", "CQL cannot look for nulls: read the rows and test for None"),
+    (r"\bILIKE\b|\s~\*?\s", "CQL has no ILIKE and no patterns: an SAI index WITH OPTIONS = "
+                           "{'case_sensitive': false} finds texts by = in any case"),
+    (r"^\s*(?:CREATE|ALTER)\b.*\w\s+JSONB?\s*[,);]",
+     "CQL has no type for JSON: write text, and pass json.dumps(value)"),
     (r"\bBETWEEN\b", "write column >= ? AND column <= ?"),
     (r"\bHAVING\b|\bUNION\b|\bEXISTS\s*\(", "CQL has no such clause: compute it in your program"),
     (r"\bAUTO_INCREMENT\b|\bSERIAL\b", "CQL has no generated keys: use uuid, made by uuid.uuid4()"),
@@ -86,6 +109,7 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"\bINTERVAL\s*'",
      "CQL has no INTERVAL: pass a datetime that your program computes; servers of Cassandra also "
      "take toTimestamp(now()) - 1d"),
+    (r"^\s*INSERT\s+INTO\s+[\w.\"]+\s+SET\b", "write INSERT INTO t (k, v) VALUES (?, ?)"),
     (r"^\s*INSERT\s+INTO\s+[\w.\"]+\s+VALUES\b", "name the columns: INSERT INTO t (k, v) VALUES"),
     (r"^\s*UPDATE\b(?!.*\bWHERE\b)",
      "add WHERE with the whole primary key; with the mapper: objects(key=...).update(...)"),
@@ -189,6 +213,10 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
                                  "statement"),
     (r"Accord transactions are disabled on table",
      "ALTER TABLE ... WITH transactional_mode = 'full' allows them"),
+    (r"SELECT DISTINCT queries must only request",
+     "DISTINCT lists partition keys: of other columns, make a set in your program"),
+    (r"LIMIT must be strictly positive", "a LIMIT is 1 or more; leave it out to read all rows"),
+    (r"Unknown function ", "the servers have few functions: compute the value in your program"),
     (r"ALLOW FILTERING", "WHERE does not give the whole partition key by = or IN, or has other "
                          "columns: add an index, or keep a second table for this query"),
     (r"ORDER BY is only supported", "rows are ordered within a partition only: add "
@@ -210,6 +238,8 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
      "pass the keyspace's name without quotes: the driver writes them where CQL needs them"),
     (r"Keyspace '?\S+'? does not exist",
      "CREATE KEYSPACE makes one; names are lower case unless they have double quotes"),
+    (r"Undefined (?:column )?name \"?(?:current_timestamp|current_date|sysdate|getdate)\b",
+     "write toTimestamp(now()), or pass a datetime as a parameter"),
     (r"Undefined (?:column )?name", "cluster.metadata.keyspaces[...].tables[...].columns has the "
                                     "names; string literals have single quotes"),
     (r"Some partition key parts are missing|Missing mandatory PRIMARY KEY part|"
@@ -272,6 +302,8 @@ def _advice_for_rejection(message: str, statement: str) -> str | None:
     for message_pattern, statement_pattern, advice in VECTOR_REJECTION_ADVICE:
         if _is_in(message_pattern, message) and _is_in(statement_pattern, statement):
             return advice
+    if "ALLOW FILTERING" in message and _is_in(r"\bWHERE\b.*[=<>]\s*NULL\b", statement):
+        return "CQL cannot look for nulls: read the rows and test for None"
     column = re.search(r"Undefined (?:column )?name \"?(\w+)", message)
     if column is not None and _is_in(rf"\bAS\s+\"?{column[1]}\b", statement):
         return (

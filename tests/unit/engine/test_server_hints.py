@@ -93,6 +93,23 @@ def advice_for_refusal(message: str, statement: str) -> str | None:
         ("DROP TABLE IF NOT EXISTS t", "DROP takes IF EXISTS"),
         ("CREATE TABLE IF EXISTS t (k int PRIMARY KEY)", "CREATE takes IF NOT EXISTS"),
         ("INSERT INTO t (k) VALUES (1) IF EXISTS", "INSERT takes IF NOT EXISTS"),
+        ("-- the tables\n/* none\nyet */\n", "empty"),
+        ("SELECT * FROM t WHERE k IN %(keys)s", "pass {'keys': (1, 2)}"),
+        ("INSERT INTO t JSON {'k': 1}", "json.dumps"),
+        (r"\dt", "psql"),
+        ("EXPLAIN SELECT * FROM t", "no EXPLAIN: execute(statement, trace=True)"),
+        ("SET search_path = shop", "no SET of variables"),
+        ("SELECT * FROM 't'", "text has single quotes"),
+        ("SELECT k AS 'key' FROM t", "text has single quotes"),
+        ("SELECT * FROM t WHERE 1=1 AND k = 1", "leave 1=1 out"),
+        ("SELECT * FROM t WHERE ORDER BY c", "no condition after WHERE"),
+        ("SELECT v || 'x' FROM t", "join texts in your program"),
+        ("SELECT * FROM t WHERE k = 1 AND ", "nothing follows AND"),
+        ("INSERT INTO t (k, at) VALUES (1, CURRENT_TIMESTAMP)", "toTimestamp(now())"),
+        ("SELECT * FROM t WHERE v ILIKE 'a'", "no ILIKE"),
+        ("SELECT * FROM t WHERE v ~* 'a'", "no ILIKE"),
+        ("CREATE TABLE t (k int PRIMARY KEY, v jsonb)", "json.dumps"),
+        ("INSERT INTO t SET k = 1", "INSERT INTO t (k, v) VALUES"),
     ],
 )
 def test_sql_that_is_not_cql_gets_advice(statement: str, advice: str) -> None:
@@ -122,6 +139,13 @@ def test_sql_that_is_not_cql_gets_advice(statement: str, advice: str) -> None:
 )
 def test_correct_statements_get_no_advice(statement: str) -> None:
     assert advice_for_syntax_error(NO_VIABLE, statement) is None
+
+
+def test_a_comparison_with_null_gets_advice() -> None:
+    """The server asks for ALLOW FILTERING, which finds no nulls either."""
+    message = "Cannot execute this query as it might involve data filtering: use ALLOW FILTERING"
+    query = "SELECT * FROM t WHERE v = NULL"
+    assert "CQL cannot look for nulls" in str(advice_for_refusal(message, query))
 
 
 def test_a_misspelt_first_word_gets_a_suggestion() -> None:
@@ -233,6 +257,10 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
         ("Invalid amount of bind variables", "second argument of execute"),
         ("SERIAL is not supported as conditional update commit", "serial_consistency_level"),
         ("You must use conditional updates for serializable writes", "serial_consistency_level"),
+        ("SELECT DISTINCT queries must only request partition key columns", "make a set"),
+        ("LIMIT must be strictly positive", "1 or more"),
+        ("Unknown function 'lower'", "in your program"),
+        ("Undefined column name current_timestamp in table ks.t", "toTimestamp(now())"),
     ],
 )
 def test_errors_for_statements_that_could_be_parsed_get_advice(message: str, advice: str) -> None:
