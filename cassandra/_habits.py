@@ -450,6 +450,8 @@ SESSION: dict[str, str] = {
         "cluster.register_user_type(keyspace, type, cls) does it", "register_udt register_type"
     ),
     **_same("write session.is_shutdown", "closed is_closed"),
+    **_same("write session.cluster.report()", "report status health"),
+    **_same("write session.add_request_observer(observer)", "add_observer register_observer"),
     **_same("write `not session.is_shutdown`", "is_open is_connected"),
     **_same("write session.cluster.metadata.keyspaces", "metadata schema tables keyspaces"),
     **_same(
@@ -525,6 +527,16 @@ CLUSTER: dict[str, str] = {
         "set_keyspace use keyspace",
     ),
     **_same("write cluster.is_shutdown", "closed is_closed"),
+    # `prometheus_client` reads these attributes of what is registered.
+    **_same(
+        "for Prometheus, write REGISTRY.register(ClusterCollector(cluster)), with ClusterCollector "
+        "of cassandra.observability.prometheus",
+        "collect describe",
+    ),
+    **_same(
+        "write cluster.add_request_observer(observer)",
+        "add_observer add_listener register_observer add_request_listener",
+    ),
     **_same(
         "write any(host.is_up for host in cluster.metadata.all_hosts()); `not cluster.is_shutdown` "
         "says only that you may still use the cluster",
@@ -645,6 +657,14 @@ RESULT: dict[str, str] = {
 FUTURE: dict[str, str] = {
     **_same("this is a future; write future.result().one()", "one first fetchone"),
     **_same("this is a future; write future.result().all()", "all fetchall rows current_rows"),
+    **_same("this is a future; write future.result().to_pandas()", "to_pandas to_df df"),
+    **_same("this is a future; write future.result().to_arrow()", "to_arrow"),
+    **_same("this is a future; write future.result().to_polars()", "to_polars"),
+    **_same("this is a future; write future.result().to_numpy()", "to_numpy"),
+    **_same(
+        "this is a future; write future.result(), then result.column_names",
+        "column_names column_types",
+    ),
     **_same("write future.result()", "get wait join value"),
     **_same(
         "write future.add_callbacks(callback, errback)", "add_done_callback then on_done subscribe"
@@ -873,7 +893,10 @@ SCAN: dict[str, str] = {
         "to_dict to_dicts dicts to_pylist",
     ),
     **_same("iterate over scan.arrow_batches()", "batches to_batches chunks pages_arrow"),
-    **_same("write session.count(table, where)", "count size num_rows height shape"),
+    **_same("write session.count(table, where)", "count size num_rows height shape rowcount"),
+    **_same(
+        "write scan.pages(), results of one page each", "current_rows has_more_pages next_page"
+    ),
     **_same("write list(scan), or scan.to_arrow()", "collect compute fetch to_list tolist execute"),
     **_same(
         "write session.scan(table, where='column > ?', parameters=[5]), which servers compute",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, TypeVar, overload
 
 from cassandra._habits import RESULT, add_habits
 from cassandra._imports import at_first_cluster
@@ -489,7 +489,13 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._enter_list_mode("comparing")
         return bool(self._page == other)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> NoReturn:
+        # `asyncio.gather` looks its arguments up in a dict.
+        raise TypeError(
+            "unhashable type: 'ResultSet': a result cannot be in a set or a key of a dict. "
+            "asyncio.gather takes executions of cassandra.aio, which are awaitable; this is the "
+            "result of a blocking call"
+        )
 
     def __bool__(self) -> bool:
         warn_of_truth(self.column_names)

@@ -70,9 +70,14 @@ def _raise_missing(row: Any, name: str) -> None:
     a name whose own error has advice.
     """
     if name not in _ROW_HABITS:
+        letters = name.replace("_", "").lower()
+        similar = [field for field in row._fields if field.replace("_", "").lower() == letters]
+        # CREATE TABLE turns names without quotes into lower case.
+        advice = f"; write row.{similar[0]}" if similar else ""
+        columns = ", ".join(row._fields)
         # With these arguments, Python suggests a similar name in tracebacks.
         raise AttributeError(
-            f"'Row' object has no attribute {name!r}; its columns are {', '.join(row._fields)}",
+            f"'Row' object has no attribute {name!r}; its columns are {columns}{advice}",
             name=name,
             obj=row,
         )

@@ -70,6 +70,11 @@ class BoundStatement(Statement, bases.BoundBase):
         self.block = None
         self.take_settings(prepared)
         if retry_policy is not None:
+            if isinstance(retry_policy, (tuple, list, dict)):
+                raise ValueError(
+                    f"retry_policy must implement RetryPolicy, but is {retry_policy!r}: values are "
+                    "bound by prepared.bind(values), or by session.execute(prepared, values)"
+                )
             self.retry_policy = retry_policy
         if consistency_level is not None:
             self.consistency_level = consistency_level

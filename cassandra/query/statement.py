@@ -414,7 +414,10 @@ def _placeholder_mistake(query: str, error: Exception, params: object) -> str:
     has_names = isinstance(params, Mapping)
     reason = f"no parameter is named {error}" if isinstance(error, KeyError) else str(error)
     query_without_percent_signs = query.replace("%%", "")
-    if re.search(r"%[dif]\b", query_without_percent_signs) and "real number" in reason:
+    if (
+        re.search(r"%[-+#0]*\d*(?:\.\d+)?[difeg]\b", query_without_percent_signs)
+        and "real number" in reason
+    ):
         # Python's message would ask for a number, which was passed.
         return "write %s for every value, also for numbers; a literal % is written %%"
     if re.search(r"%(?![(s%])", query_without_percent_signs):

@@ -112,3 +112,8 @@ def test_a_list_of_queries_must_have_strings() -> None:
         checks.list_of_queries("ab")
     with pytest.raises(TypeError, match="a query to prepare is a str, not int: 5"):
         checks.list_of_queries(["a", 5])  # type: ignore[list-item]
+
+
+def test_one_statement_with_its_rows_is_no_list_of_pairs() -> None:
+    with pytest.raises(TypeError, match=r"but got <object .*row in rows\)"):
+        checks.check_pairs(object())

@@ -402,3 +402,13 @@ def test_a_strict_one_looks_for_a_second_row_on_all_pages(pages: list[list[int]]
 
 def test_a_strict_one_of_no_rows_is_none() -> None:
     assert ResultSet(FakeFuture([], []), []).one(strict=True) is None
+
+
+def test_a_result_has_no_hash() -> None:
+    """`asyncio.gather` asks for the hash of its arguments."""
+    result: ResultSet[Any] = ResultSet(FakeFuture(), [1, 2])
+    with pytest.raises(TypeError, match=r"unhashable type: 'ResultSet'.*of cassandra\.aio"):
+        hash(result)
+    # `functools.lru_cache` and others look for the class of the error alone.
+    with pytest.raises(TypeError):
+        {result}  # noqa: B018

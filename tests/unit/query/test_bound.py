@@ -381,3 +381,9 @@ def test_the_value_of_a_single_marker_alone(value: object, advice: str) -> None:
     # The advice does not repeat a long value.
     with pytest.raises(TypeError, match=r"; write \(value,\) "):
         statement_of(name=UTF8Type).bind(str(value) * 70)
+
+
+@pytest.mark.parametrize("values", [(1, "a"), [1, "a"], {"id": 1}])
+def test_values_in_the_place_of_a_retry_policy(values: Any) -> None:
+    with pytest.raises(ValueError, match=r"must implement RetryPolicy.*prepared\.bind\(values\)"):
+        BoundStatement(prepared(), values)

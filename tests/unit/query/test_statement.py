@@ -163,6 +163,8 @@ class TestParameters:
             ("SELECT '%' FROM t WHERE k = %s", (1,), ValueError, "a literal % is written %%"),
             ("SELECT v FROM t WHERE k = %d", (1,), TypeError, "given: write %s for every value"),
             ("SELECT v FROM t WHERE k = %f", (1.5,), TypeError, "given: write %s for every value"),
+            ("INSERT (k) VALUES (%.2f)", (1.5,), TypeError, "given: write %s for every value"),
+            ("INSERT (k) VALUES (%05d)", (15,), TypeError, "given: write %s for every value"),
             ("SELECT %s, %s", {"a": 1}, TypeError, r"%s is for a sequence, write %\(name\)s$"),
             ("SELECT %(a)s", (1,), TypeError, r"%\(name\)s is for a mapping, write %s$"),
             ("SELECT %(a)s", Pair(1, 2), TypeError, r"write parameters\._asdict\(\)$"),
