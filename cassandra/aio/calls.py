@@ -9,7 +9,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from types import TracebackType
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -67,6 +67,17 @@ class Call(Coroutine[Any, Any, T], Generic[T]):
             f"write result = await {call_name}(...), then result.{name}"
         )
 
+    if not TYPE_CHECKING:  # type checkers would otherwise allow these uses of the awaitable
+
+        def _refuse(self, *operands: object) -> NoReturn:
+            self.close()  # or Python would warn, too, that it was never awaited
+            call_name = self.__qualname__.rpartition(".")[2]
+            raise TypeError(f"{call_name}() has not been awaited: write await {call_name}(...)")
+
+        __lt__ = __le__ = __gt__ = __ge__ = _refuse
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refuse
+        __int__ = __float__ = __index__ = __getitem__ = _refuse
+
 
 class Connecting(Call[C]):
     """The result of calling `Cluster.connect`. Await it, or use it in
@@ -76,6 +87,19 @@ class Connecting(Call[C]):
     """
 
     __slots__ = ("_session",)
+
+    if not TYPE_CHECKING:
+
+        def __enter__(self) -> NoReturn:
+            self.close()
+            raise TypeError(
+                "a session of cassandra.aio is awaited: write `async with cluster.connect(...) as "
+                "session`, or session = await cluster.connect(...)"
+            )
+
+        # Python 3.14 looks up the end of a `with` statement first.
+        def __exit__(self, *exception_info: object) -> None:
+            pass
 
     async def __aenter__(self) -> C:
         self._session = await self

@@ -395,4 +395,8 @@ add_habits(
     ResultSet,
     awaited(RESULT, ASYNC_RESULT),
     length="write len(await result.fetch_all())",
+    operations={
+        "__getitem__": "write result.one() for the first row, or result.current_rows[n] for a row "
+        "of the current page"
+    },
 )

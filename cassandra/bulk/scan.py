@@ -795,6 +795,12 @@ class AsyncScan(_ScanBase):
                 "pages have to be awaited: write `async for row in session.scan(table)`"
             )
 
+        def __await__(self) -> NoReturn:
+            raise TypeError(
+                "a scan is not awaited itself: write `async for row in session.scan(table)`, or "
+                "await session.scan(table).to_pandas(), to_polars() or to_arrow()"
+            )
+
     async def to_polars(self, **options: Any) -> polars.DataFrame:
         """Return the whole table as a `polars.DataFrame`.
 

@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
+import warnings
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -91,3 +94,26 @@ async def test_throw_raises_the_error_in_the_coroutine() -> None:
     with pytest.raises(StopIteration) as stopped:
         call.throw(KeyError())
     assert stopped.value.value == 2
+
+
+@pytest.mark.parametrize(
+    "use", [lambda call: call + 1, lambda call: call > 1, int, lambda call: call[0]]
+)
+async def test_calculating_with_a_call_that_was_not_awaited_is_an_error(
+    cluster: aio.Cluster, use: Callable[[Any], object]
+) -> None:
+    """There is no second complaint by Python, that the coroutine was never awaited."""
+    session = await cluster.connect()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TypeError, match=r"^count\(\) has not been awaited: write await count"):
+            use(session.count("ks.t0"))
+        gc.collect()
+
+
+async def test_a_plain_with_block_names_async_with(cluster: aio.Cluster) -> None:
+    connecting: Any = cluster.connect()
+    with pytest.raises(TypeError, match="write `async with cluster"), connecting:
+        pass
+    gc.collect()
+    assert not cluster.is_shutdown

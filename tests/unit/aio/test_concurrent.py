@@ -571,3 +571,10 @@ async def test_outcomes_that_are_read_cause_no_warning(node: FakeNode, select: S
             break
         session.execute_concurrent([])  # there is nothing to execute
         gc.collect()
+
+
+async def test_one_statement_and_its_rows_get_advice(select: Select) -> None:
+    session: Any = select.session  # type: ignore[attr-defined]
+    prepared = await session.prepare(QUERY)
+    with pytest.raises(TypeError, match=r"pairs, but got <PreparedStatement.*row in rows\)"):
+        session.execute_concurrent(prepared, [(1,)])

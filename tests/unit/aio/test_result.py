@@ -320,3 +320,8 @@ async def test_pages_fetched_by_hand_within_a_loop_are_not_skipped(
         if row.k == 1:
             await asyncio.wait_for(result.fetch_next_page(), WAIT)
     assert values_read == [0, 1, 2, 3]
+
+
+async def test_a_row_by_position_gets_advice(result: Any) -> None:
+    with pytest.raises(TypeError, match=r"write result\.one\(\) for the first row"):
+        result[0]

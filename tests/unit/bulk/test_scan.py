@@ -732,3 +732,10 @@ def test_the_values_of_a_list_for_in_are_one_parameter(nodes: FakeCluster) -> No
         scan = session.scan("a.t0", ["id", "c0"], where="c0 IN ?", parameters=[1, 2])
         with pytest.raises(ValueError, match=r"1 bind marker, .* parameters=\[\[1, 2\]\]"):
             list(scan)
+
+
+async def test_awaiting_a_scan_names_the_loop_to_write(nodes: FakeCluster) -> None:
+    async with aio.Cluster(**settings(nodes)) as cluster:
+        scan: Any = (await cluster.connect()).scan("a.t0")
+        with pytest.raises(TypeError, match="`async for row in session"):
+            await scan
