@@ -126,7 +126,8 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
         self, types: Mapping[str, tuple[str, Any]], lost_times: LostTimes | None
     ) -> None:
         """Convert NumPy's datetime64 and timedelta64 to values for columns of these types when rows
-        are iterated over. Codecs accept NumPy's scalars as well, but more slowly.
+        are iterated over. Codecs accept NumPy's scalars as well, but more slowly, and those of
+        floats and blobs accept scalars that are no numbers and no bytes.
 
         :param types: for each field that is written, its column and CQL type.
         :param lost_times: warns of times of day that a date column would lose; None warns of none.
@@ -137,11 +138,7 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
             column, cql_type = types[name]
             # The rows of an array of two dimensions are vectors or other collections.
             item_type = type_of_items(values, cql_type)
-            if item_type is None:
-                continue
-            # Leave other combinations as they are: binding refuses them, and names the column.
-            combination = (values.dtype.kind, item_type.codec().cql_name)
-            if combination not in _MOMENTS:
+            if item_type is None or values.dtype.kind not in "mM":
                 continue
             self._moment_types[name] = cql_type
             if lost_times is not None and is_date(item_type):
@@ -187,10 +184,6 @@ def _transposed(columns: Mapping[str, Any], lengths: Set[int]) -> str:
                 "array.T if each of its columns is a value"
             )
     return ""
-
-
-# For the letter of a NumPy type, datetime64 or timedelta64, the CQL types that hold its values.
-_MOMENTS = frozenset({("M", "date"), ("M", "timestamp"), ("m", "time"), ("m", "duration")})
 
 
 def _by_position(name: object, values: Any) -> Sequence[Any]:

@@ -155,12 +155,48 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
         return _convert_moments(array, "timedelta64[M]", lambda value: Duration(value, 0, 0))
     if dtype_kind == "m" and cql_name == "duration":
         return _convert_moments(array, "timedelta64[ns]", lambda value: Duration(0, 0, value))
+    if dtype_kind in "mM":
+        return _unfit_moments(array)
     if dtype_kind == "O":
         return object_values(array.tolist(), cqltype)
     values: list[Any] = array.tolist()
     if dtype_kind != "f" or cql_name in _FLOATS:
         return values
     return without_nan(values, cql_name, _exact_bits_of(array.dtype))
+
+
+class _UnfitMoment:
+    """A date or duration of NumPy in a column whose CQL type has neither. Binding refuses it.
+
+    NumPy itself offers such values as Python ints if their unit is nanoseconds, or months. An
+    integer column would store the number, a date column would take it for another day.
+
+    :param value: the scalar of NumPy.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return repr(self._value)
+
+
+# The error names the class of a value, so these have the names of NumPy's scalars.
+_UNFIT_MOMENTS = {
+    kind: type(name, (_UnfitMoment,), {"__slots__": ()})
+    for kind, name in (("M", "datetime64"), ("m", "timedelta64"))
+}
+
+
+def _unfit_moments(array: Array) -> list[Any]:
+    """Return dates or durations as values that binding refuses; None for missing ones."""
+    unfit_moment = _UNFIT_MOMENTS[array.dtype.kind]
+    return [
+        None if plain is None or value != value else unfit_moment(value)
+        for plain, value in zip(array.tolist(), array, strict=True)
+    ]
 
 
 def type_of_items(array: Array, cqltype: CqlType) -> CqlType | None:

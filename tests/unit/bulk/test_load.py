@@ -1080,6 +1080,22 @@ def test_a_mapping_of_numpy_moments_is_loaded_as_a_frame_is(
     assert loaded_moments(node, renamed, columns=mapping) == expected
 
 
+@pytest.mark.parametrize("dtype", ["M8[ns]", "m8[ns]", "m8[s]"])
+@pytest.mark.parametrize("type_name", ["bigint", "double", "boolean", "blob"])
+def test_moments_of_a_mapping_are_refused_by_columns_of_other_types(
+    node: FakeNode, dtype: str, type_name: str
+) -> None:
+    """Scalars of NumPy have bytes, and some are numbers, so codecs would accept them."""
+    numpy = pytest.importorskip("numpy")
+    text = "INSERT INTO t (id, v) VALUES (?, ?)"
+    node.prime_prepare(text, [("id", "int"), ("v", type_name)], pk_indexes=[0])
+    columns = {"id": [1, 2], "v": numpy.array(["NaT", 5], dtype)}
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        with pytest.raises(LoadError, match=r'row 1: column "v" .*\(\w+64\) is not'):
+            session.load(session.prepare(text), columns)
+
+
 def test_months_of_numpy_are_months_of_a_duration(node: FakeNode) -> None:
     """NumPy converts a month to the nanoseconds of an average month, which no calendar has."""
     numpy = pytest.importorskip("numpy")

@@ -356,6 +356,42 @@ def test_objects_of_pandas_that_do_not_fit_are_refused(implementation: Implement
             bound(implementation, cqltype, pandas.DataFrame({"c0": [value, None]}, dtype=object))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "type_name"),
+    [
+        (dtype, type_name)
+        for dtype in ("M8[ns]", "M8[us]", "M8[s]", "m8[ns]", "m8[ms]", "m8[M]")
+        for type_name in (
+            *("bigint", "varint", "double", "decimal", "boolean"),
+            *(("time",) if dtype[0] == "M" else ("date", "timestamp")),
+        )
+    ],
+)
+def test_moments_are_refused_by_columns_of_other_types(
+    implementation: Implementation, dtype: str, type_name: str
+) -> None:
+    """NumPy offers nanoseconds as Python ints, and they would be stored as numbers of the column's
+    own unit.
+    """
+    numpy = pytest.importorskip("numpy")
+    pandas = pytest.importorskip("pandas")
+    cqltype = lookup_cqltype(type_name)
+    array = numpy.array(["NaT", 5], dtype)
+    records = numpy.zeros(2, [("c0", dtype)])
+    records["c0"] = array
+    sources = [records, numpy.ma.masked_array(records, [(True,), (False,)])]
+    if dtype != "m8[M]":  # a frame has no months
+        sources += [pandas.DataFrame({"c0": array}), pandas.DataFrame({"c0": [[array], None]})]
+    for source in sources[:3]:
+        with pytest.raises(TypeError, match=r'row 1: column "c0".*64'):
+            bound(implementation, cqltype, source)
+        assert bound(implementation, cqltype, source[:1]) == [None]
+    # The values of a collection may be an array, too.
+    for source in sources[3:]:
+        with pytest.raises((TypeError, ValueError), match=r'row 0: column "c0".*64'):
+            bound(implementation, list_of(list_of(cqltype)), source)
+
+
 def test_nested_uuids_and_times_in_pandas(implementation: Implementation) -> None:
     """Nested values are objects of the expected classes."""
     numpy = pytest.importorskip("numpy")
