@@ -43,6 +43,7 @@ _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "0"})
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _BLANKS = " \t"
+_LONG_INTEGER_BITS = 14_000  # an integer with fewer bits has less than 4300 decimal digits
 _LONGEST_SHOWN = 200  # characters of a value in an error message
 # The range of `datetime` in milliseconds since 1970: from 0001-01-01 to the end of 9999. Timestamps
 # outside it become `MillisTimestamp`.
@@ -854,8 +855,12 @@ def json_of(
     """
     if writers and (write := writers.get(type(value))) is not None:
         return write(value)
-    if value is None or isinstance(value, (str, bool, int)):
+    if value is None or isinstance(value, (str, bool)):
         return value
+    if isinstance(value, int):
+        # By default, Python refuses to write integers of more than 4300 digits. Decimal has no such
+        # limit, and readers accept an integer as a string.
+        return value if value.bit_length() < _LONG_INTEGER_BITS else str(Decimal(value))
     if isinstance(value, float):
         # JSON has no NaN or infinity. The difference is 0 for finite numbers only.
         return value if value - value == 0 else str(value)

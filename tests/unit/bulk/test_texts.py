@@ -415,6 +415,18 @@ def test_values_survive_a_round_trip_through_text_and_json(type_name: str, value
     assert json_reader(cql_type, PLAIN)(json_value) == value
 
 
+@pytest.mark.parametrize("digits", [4215, 4216, 4299, 4300, 4301, 20_000])
+def test_integers_of_any_length_survive_a_round_trip(digits: int) -> None:
+    """Python refuses to write integers of more than 4300 digits."""
+    number = -(10**digits) + 7
+    for type_name, value in (
+        ("IntegerType", number),
+        ("ListType(IntegerType)", [number]),
+        ("MapType(IntegerType,IntegerType)", {number: number}),
+    ):
+        test_values_survive_a_round_trip_through_text_and_json(type_name, value)
+
+
 def test_the_text_for_null_can_be_chosen() -> None:
     assert text_of(None) == ""
     assert text_of(None, "NULL") == "NULL"
