@@ -183,6 +183,9 @@ class Binder:
         # The load's second statement, for rows that have values of static columns alone; None if
         # the load has none.
         self.static_rows: StaticRows | None = None
+        # The positions of static columns, if rows of one partition may have different values there,
+        # and the order of the rows decides which one is kept.
+        self.static_columns: Sequence[int] = ()
         # The positions of the counters that the statement adds to. A null there means that the
         # counter is left out. Empty if servers of this protocol version cannot leave values out.
         self.counters: Sequence[int] = ()
@@ -455,23 +458,24 @@ class Binder:
             block, row_numbers = self._without_null_counters(block, row_numbers, failures)
         # Take these before static rows are removed from the block: the removed rows count, too.
         byte_count, row_count = block.size, len(block)
-        if self.static_rows is not None:
-            # An empty field means null in CSV files only, and only chunks of CSV files have
-            # `names`.
-            is_empty_null = chunk.names is not None and self.is_empty_null
-            block, row_numbers, static_errors = self._take_static_rows(
-                block, row_numbers, waves, is_empty_null
-            )
-            failures += static_errors
-            row_count -= len(static_errors)
-        if self.is_dry:
-            # A dry run sends nothing to a server, so we look ourselves for values that a server
-            # would refuse.
-            errors = self._refused_rows(self._prepared, block, self._keys, row_numbers)
-            failures += errors
-            row_count -= len(errors)
-        else:
-            waves += self._waves(self._prepared, block, self._keys, row_numbers)
+        # An empty field means null in CSV files only, and only chunks of CSV files have `names`.
+        is_empty_null = chunk.names is not None and self.is_empty_null
+        for part, part_numbers in self._in_static_order(block, row_numbers):
+            other_rows, other_numbers = part, part_numbers
+            if self.static_rows is not None:
+                other_rows, other_numbers, static_errors = self._take_static_rows(
+                    part, part_numbers, waves, is_empty_null
+                )
+                failures += static_errors
+                row_count -= len(static_errors)
+            if self.is_dry:
+                # A dry run sends nothing to a server, so we look ourselves for values that a server
+                # would refuse.
+                errors = self._refused_rows(self._prepared, other_rows, self._keys, other_numbers)
+                failures += errors
+                row_count -= len(errors)
+            else:
+                waves += self._waves(self._prepared, other_rows, self._keys, other_numbers)
         # Failures come from several steps: sort them by row number.
         failures_in_order = sorted(failures, key=lambda failure: failure[0])
         return Bound(chunk, waves, row_count, byte_count, failures_in_order)
@@ -580,6 +584,47 @@ class Binder:
             return block, row_numbers
         return bind.RowsBlock(block.width, rows, has_unset=True), numbers
 
+    def _in_static_order(
+        self, block: Any, row_numbers: Sequence[int]
+    ) -> list[tuple[Any, Sequence[int]]]:
+        """Divide rows into parts that are sent one after the other, so that the last row of a
+        partition decides about its static columns.
+
+        Rows of one partition with different values for a static column are in different parts.
+        Waves do not suffice, because such rows have different primary keys: within a batch, which
+        has one timestamp, the server would keep the greater value.
+
+        :returns: (block, row numbers) of each part. This is one part unless values differ.
+        """
+        if not self.static_columns or self.is_dry:
+            return [(block, row_numbers)]
+        # For each partition, the number of its last part, and its static values there.
+        partitions: dict[bytes, tuple[int, list[bytes]]] = {}
+        parts: list[list[int]] = []
+        for row_index, row in enumerate(block.rows()):
+            data = row.data
+            spans = _spans(data, block.width)
+            partition = b"".join([_value(data, spans[index]) for index in self._keys.partition])
+            values = [_value(data, spans[index]) for index in self.static_columns]
+            number, last_values = partitions.get(partition, (0, values))
+            # A value that is unset changes nothing.
+            if any(
+                value != last_value and _UNSET not in (value, last_value)
+                for value, last_value in zip(values, last_values, strict=True)
+            ):
+                number += 1
+            values = [
+                last_value if value == _UNSET else value
+                for value, last_value in zip(values, last_values, strict=True)
+            ]
+            partitions[partition] = number, values
+            if number == len(parts):
+                parts.append([])
+            parts[number].append(row_index)
+        if len(parts) <= 1:
+            return [(block, row_numbers)]
+        return [(block.take(part), [row_numbers[index] for index in part]) for part in parts]
+
     def _waves(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
     ) -> list[Wave]:
@@ -615,7 +660,7 @@ class Binder:
                 other_indexes.append(row_index)
                 continue
             # Each value is 4 bytes of length and then its bytes; a negative length has no bytes.
-            values = [data[start : start + 4 + max(size, 0)] for start, size in spans]
+            values = [_value(data, span) for span in spans]
             rows.append(b"".join([values[index] for index in static_rows.positions]))
             static_indexes.append(row_index)
         if not rows:
@@ -708,6 +753,15 @@ def _add_advice(error: Exception, advice: str) -> bool:
         return False
     error.args = (f"{error.args[0]}; {advice}", *error.args[1:])
     return True
+
+
+def _value(data: bytes, span: tuple[int, int]) -> bytes:
+    """Return a value of a row with its length: these bytes differ for null, unset and empty.
+
+    :param span: (offset of the length, size) of the value.
+    """
+    offset, size = span
+    return data[offset : offset + 4 + max(size, 0)]
 
 
 def _spans(data: bytes, width: int) -> list[tuple[int, int]]:

@@ -307,7 +307,30 @@ class Columns:
             binder.cql_types = {
                 name: column.cql_type for name, column in self._table.columns.items()
             }
+            binder.static_columns = self._static_columns(self._table)
         return binder
+
+    def _static_columns(self, table: TableMetadata) -> list[int]:
+        """Return the positions of static columns, if the order of the rows decides which of their
+        values is kept.
+
+        :param table: the table that is written.
+        """
+        # Without clustering columns in the statement, rows of one partition have one primary key,
+        # and the later one is sent later. With a write time for the rows, it decides.
+        has_write_time = self._options.timestamp is not None or any(
+            column.name == "[timestamp]" for column in self.columns
+        )
+        if not self.keys.are_known or not self.keys.clustering or has_write_time:
+            return []
+        # Encrypting a value twice gives different bytes, so we cannot compare encrypted values.
+        return [
+            index
+            for index, column in enumerate(self.columns)
+            if not column.is_hidden
+            and column.name in table.columns
+            and table.columns[column.name].is_static
+        ]
 
     def static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:
         """Return the second statement of the load, for rows that only have static columns, with the

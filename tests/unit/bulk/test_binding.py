@@ -22,6 +22,7 @@ from cassandra.protocol.converted import bound_columns as converted_columns
 from cassandra.protocol.rowclass import row_class
 from cassandra.query.batch import bind_rows
 from cassandra.query.row_factories import PseudoNamedTupleRow
+from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Implementation
 from tests.statements import prepared_insert
 
@@ -204,6 +205,41 @@ def test_rows_with_only_static_columns_use_a_statement_of_their_own(
     assert rows_to_send(result._replace(waves=[static_wave])) == [(1, b"\0\0\0\1b\0\0\0\1t")]
     assert [number for number, _ in rows_to_send(result)] == [0, 1, 2, 3]
     assert result.row_count == 4
+
+
+def test_the_last_row_of_a_partition_decides_about_its_static_columns(
+    binder: Binder, implementation: Implementation
+) -> None:
+    """Rows with different static values are sent one after the other, as rows of one key are."""
+    static_insert = prepared_insert(implementation, [COLUMNS[0], COLUMNS[2]], [0])
+    binder.static_rows = StaticRows(
+        static_insert, positions=[0, 2], static=[2], clustering=[1], regular=[3]
+    )
+    binder.static_columns = [2]
+    result = bound(
+        binder,
+        ("a", 1, "z", 2),
+        ("b", 1, "s", 2),
+        ("a", 2, "z", 2),
+        ("a", None, "y", None),
+        ("a", 3, UNSET_VALUE, 2),
+        ("a", 4, "x", 2),
+        ("a", 1, "x", 3),
+        ("b", 2, "s", 2),
+        ("a", 5, None, 2),
+    )
+    rows_of_waves = [
+        sorted(number for number, _ in rows_to_send(result._replace(waves=[wave])))
+        for wave in result.waves
+        if wave.groups
+    ]
+    assert rows_of_waves == [[0, 1, 2, 7], [3], [4], [5, 6], [8]]
+    assert (result.row_count, result.failures) == (9, [])
+    # Rows whose static values are equal, or unset, are sent together.
+    result = bound(binder, ("a", 1, UNSET_VALUE, 2), ("a", 2, "z", 2), ("a", 3, "z", 2))
+    assert [len(wave.groups) for wave in result.waves if wave.groups] == [3]
+    binder.is_dry = True
+    assert bound(binder, ("a", 1, "z", 2), ("a", 2, "y", 2)).row_count == 2
 
 
 def test_rows_with_only_static_columns_are_recognized(implementation: Implementation) -> None:

@@ -219,6 +219,23 @@ def test_the_clustering_columns_are_unknown_for_some_statements(
     assert columns_of_table(*markers, table=table).keys == Keys((0,), clustering)
 
 
+@pytest.mark.parametrize(
+    ("markers", "options", "static"),
+    [
+        (("p", "c", "r", "s"), {}, [3]),
+        (("p", "s"), {}, []),  # rows of a partition have one key
+        (("p", "c", "r"), {}, []),
+        (("p", "c", "s"), {"timestamp": 5}, []),
+        (("p", "c", "s", "[timestamp]"), {"timestamp_column": "r"}, []),  # each row has its time
+    ],
+)
+def test_the_order_of_rows_decides_about_static_columns(
+    markers: tuple[str, ...], options: dict[str, Any], static: list[int]
+) -> None:
+    columns = columns_of_table(*markers, **options)
+    assert columns.binder(None, lambda: None).static_columns == static
+
+
 def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
     columns = columns_of_table("p", "c", "s", "r")
     statement = prepared("p", "s")
