@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 
 from cassandra._habits import ASYNC_RESULT, RESULT, add_habits, awaited
@@ -44,6 +44,123 @@ PAGES_DROPPED = (
     "another task has fetched further pages of this result meanwhile, so that this iteration would "
     "miss rows: let one task iterate, or give each task the list of `await result.fetch_all()`"
 )
+
+
+class _RowIterator(AsyncIterator[T]):
+    """Iterates over the rows of a result's current page and of all later pages.
+
+    Unlike an asynchronous generator, it goes on after an error or a cancelled wait: the next call
+    fetches the page again. ``await asyncio.wait_for(anext(rows), 5)`` can thus be repeated. The end
+    of a generator would be taken for the end of the result.
+    """
+
+    __slots__ = ("_is_begun", "_is_fetching", "_is_over", "_next_request", "_request", "_result",
+                 "_rows")  # fmt: skip
+
+    def __init__(self, result: ResultSet[T]) -> None:
+        self._result = result
+        self._rows: Iterator[T] = iter(())  # of the page that this iterator has taken
+        # The request of that page, and that of the page after it if it was requested.
+        self._request: Request | None = None
+        self._next_request: Request | None = None
+        self._is_begun = False  # True after the first call
+        self._is_fetching = False  # True while a task waits for a page
+        self._is_over = False  # True if all rows were returned
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        """Return the next row.
+
+        :raises RuntimeError: if rows would be missing, because earlier pages were dropped.
+        """
+        # This is the fastest way to get the next item without an exception at the end.
+        for row in self._rows:
+            return row
+        return await self._take_page()
+
+    async def aclose(self) -> None:
+        """End the iteration."""
+        self._rows = iter(())
+        self._is_over = True
+
+    async def _take_page(self) -> T:
+        """Take the current page, or fetch the next one, and return its first row."""
+        if self._is_fetching:
+            raise RuntimeError(
+                "another task is waiting for the next row of this iterator: write `async for row "
+                "in result` in each task; each of them then gets all rows"
+            )
+        if not self._is_over and not self._is_begun:
+            self._begin()
+            self._is_begun = True
+        while not self._is_over:
+            result = self._result
+            # Another task, or the body of the loop, may have fetched the next page already.
+            if self._request is not None and result._request is self._request:
+                if not result.has_more_pages:
+                    self._is_over = True
+                    break
+                await self._fetch_next()
+            elif self._request is not None and result._request is not self._next_request:
+                raise RuntimeError(PAGES_DROPPED)
+            self._rows = self._rows_of_page()
+            for row in self._rows:
+                return row
+        raise StopAsyncIteration
+
+    def _begin(self) -> None:
+        """Take the current page, unless an earlier iteration has returned all of its rows."""
+        result = self._result
+        if result._begun not in (PAGE_READ, PAGES_READ):
+            result._begin(BY_ROWS)
+            return
+        # An earlier iteration has returned all rows of the current page, and then failed to fetch
+        # the next one: begin at the next page.
+        next_page = result._next
+        if next_page is None or not next_page.readers:
+            self._request = result._request
+        # Another task is waiting for the next page now. It has read the current page, but this
+        # iteration has not.
+        elif result._begun == PAGES_READ:
+            raise RuntimeError(ROWS_READ)
+
+    def _rows_of_page(self) -> Iterator[T]:
+        """Return an iterator over the rows of the current page."""
+        result = self._result
+        next_request = None
+        if result.has_more_pages:
+            # Request the next page now, so that it comes while this page is used. Do not request
+            # more than one page, because they would need memory.
+            next_request = result._ask_for_next_page().request
+        rows: Iterator[T] = iter(result.current_rows)
+        # Set these last: if the rows cannot be decoded, the page is not taken.
+        self._request, self._next_request = result._request, next_request
+        return rows
+
+    async def _fetch_next(self) -> None:
+        """Make the page after the current one the current page."""
+        result = self._result
+        # Record that all rows of this page were returned: if fetching the next page fails or is
+        # cancelled, a later iteration must not return them again.
+        is_first_page = result._begun in (BY_ROWS, PAGE_READ)
+        result._begun = PAGE_READ if is_first_page else PAGES_READ
+        next_page = result._ask_for_next_page()
+        self._next_request = next_page.request
+        next_page.readers += 1
+        self._is_fetching = True
+        try:
+            await result.fetch_next_page()
+        finally:
+            self._is_fetching = False
+            next_page.readers -= 1
+        if result._request is not next_page.request:
+            raise RuntimeError(PAGES_DROPPED)
+        # From here on the rows of earlier pages are missing, so columns can no longer be read. Do
+        # not overwrite a state that another task has set in the meantime.
+        if result._begun == BY_ROWS:
+            result._begun = ROWS_DROPPED
 
 
 class _UntypedRow:
@@ -267,58 +384,16 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 "the current page write result.current_rows, for a result of one page result.all()"
             )
 
-    async def __aiter__(self) -> AsyncIterator[T]:
-        """Yield the rows of the current page and of all later pages.
+    def __aiter__(self) -> AsyncIterator[T]:
+        """Return an iterator over the rows of the current page and of all later pages.
 
         Several tasks may iterate at the same time, and each of them gets all rows. The first of
         them drops the pages that it has read. A task that would miss a page gets a RuntimeError.
 
-        :raises RuntimeError: if rows would be missing, because earlier pages were dropped.
+        If a page cannot be fetched, or the wait for it is cancelled, the iterator can be used
+        again: it fetches the page again.
         """
-        # An earlier iteration may have returned all rows of the current page, and then failed to
-        # fetch the next one. In that case, begin at the next page.
-        is_page_read = self._begun in (PAGE_READ, PAGES_READ)
-        if is_page_read and self._next is not None and self._next.readers:
-            # Another task is waiting for the next page now. It has read the current page, but this
-            # iteration has not.
-            if self._begun == PAGES_READ:
-                raise RuntimeError(ROWS_READ)
-            is_page_read = False
-        elif not is_page_read:
-            self._begin(BY_ROWS)
-        while True:
-            if not is_page_read:
-                request, next_request = self._request, None
-                if self.has_more_pages:
-                    # Request the next page now, so that it comes while this page is used. Do not
-                    # request more than one page, because they would need memory.
-                    next_request = self._ask_for_next_page().request
-                for row in self.current_rows:
-                    yield row
-                # Another task, or the body of the loop, may have fetched the next page already.
-                if self._request is not request:
-                    if self._request is not next_request:
-                        raise RuntimeError(PAGES_DROPPED)
-                    continue
-                if not self.has_more_pages:
-                    return
-                # Record that all rows of this page were returned: if fetching the next page fails
-                # or is cancelled, a later iteration must not return them again.
-                is_first_page = self._begun in (BY_ROWS, PAGE_READ)
-                self._begun = PAGE_READ if is_first_page else PAGES_READ
-            is_page_read = False
-            next_page = self._ask_for_next_page()
-            next_page.readers += 1
-            try:
-                await self.fetch_next_page()
-            finally:
-                next_page.readers -= 1
-            if self._request is not next_page.request:
-                raise RuntimeError(PAGES_DROPPED)
-            # From here on the rows of earlier pages are missing, so columns can no longer be read.
-            # Do not overwrite a state that another task has set in the meantime.
-            if self._begun == BY_ROWS:
-                self._begun = ROWS_DROPPED
+        return _RowIterator(self)
 
     # -- details of the execution ------------------------------------------------------------------
 

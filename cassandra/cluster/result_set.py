@@ -36,6 +36,59 @@ T = TypeVar("T")
 _NO_ROW = "the result has no rows; result.one() returns None then"
 
 
+class _RowIterator(Iterator[Any]):
+    """Iterates over the rows of a result's current page and of all later pages.
+
+    Unlike a generator, it goes on after an error: the next call fetches the page again. Programs of
+    cassandra-driver rely on that to repeat a failed fetch, and would otherwise take the end of a
+    generator for the end of the result. Threads may share the iterator: each row is returned once.
+    """
+
+    __slots__ = ("_had_rows", "_is_over", "_lock", "_page", "_result", "_rows")
+
+    def __init__(self, result: ResultSet[Any]) -> None:
+        self._result = result
+        self._rows: Iterator[Any] = iter(())  # of the page that this iterator has taken
+        # The number of that page; None if the current page is to be taken.
+        self._page: int | None = None
+        self._had_rows = False
+        self._is_over = False
+        self._lock = new_lock()  # held while a page is taken
+
+    def __next__(self) -> Any:
+        # This is the fastest way to get the next item without an exception at the end.
+        for row in self._rows:
+            return row
+        return self._take_page()
+
+    def _take_page(self) -> Any:
+        """Take the current page, or fetch the next one, and return its first row."""
+        result = self._result
+        with self._lock:
+            # Another thread may have taken a page meanwhile.
+            for row in self._rows:
+                return row
+            while not self._is_over:
+                if self._page is not None:
+                    # Another iteration, or the application, may have fetched the page already.
+                    if not result._fetch_after(self._page, is_read=True):
+                        self._is_over = True
+                        result._end(self._had_rows)
+                        break
+                    self._page = None
+                # Read the number before the rows: another thread may make the next page the current
+                # one in between.
+                page = result._pages_before
+                if not result._is_read:
+                    page, rows = result._numbered_page()
+                    self._rows = iter(rows)
+                    self._had_rows = self._had_rows or (type(rows) is list and bool(rows))
+                self._page = page
+                for row in self._rows:
+                    return row
+            raise StopIteration
+
+
 class _UntypedRow:
     """Only for type checkers, in the overloads of `ResultSet.one`. There are no instances."""
 
@@ -308,35 +361,22 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return self._iterator
 
     def _rows(self) -> Iterator[T]:
-        """Yield the rows of the current page and of all later pages."""
-        # Most results have a single page. Then nothing is fetched, and threads need no lock.
+        """Return an iterator over the rows of the current page and of all later pages."""
+        # Most results have a single page. A generator is the fastest for them.
         if self._fetch_lock is None and not self.has_more_pages:
-            page = self._pages_before
-            rows = self.current_rows
-            yield from rows
-            # Unless the application fetched or replaced a page meanwhile, no rows are left.
-            if page == self._pages_before:
-                self._end(had_rows=type(rows) is list and bool(rows))
-                return
-        had_rows = False
-        while True:
-            # Read the number before the rows: another thread may make the next page the current one
-            # in between.
-            page = self._pages_before
-            if not self._is_read:
-                page, rows = self._numbered_page()
-                yield from rows
-                had_rows = had_rows or (type(rows) is list and bool(rows))
-            try:
-                # Another iteration, or the application, may have fetched the next page already.
-                has_next = self._fetch_after(page, is_read=True)
-            except BaseException:
-                # A generator ends when it raises: make a new one, which fetches the page again.
-                self._iterator = self._rows()
-                raise
-            if not has_next:
-                self._end(had_rows)
-                return
+            return self._rows_of_single_page()
+        return _RowIterator(self)
+
+    def _rows_of_single_page(self) -> Iterator[T]:
+        """Yield the rows of the current page, after which there is probably no other page."""
+        page = self._pages_before
+        rows = self.current_rows
+        yield from rows
+        # Unless the application fetched or replaced a page meanwhile, no rows are left.
+        if page == self._pages_before:
+            self._end(had_rows=type(rows) is list and bool(rows))
+        else:
+            yield from _RowIterator(self)
 
     def _end(self, had_rows: bool) -> None:
         """Called when an iteration has returned all rows.

@@ -501,27 +501,7 @@ class AbstractQuerySet(Generic[T]):
         return rows
 
     def __iter__(self) -> Iterator[T]:
-        # Read from the list of rows by index, so that several loops over one queryset fetch each
-        # row only once.
-        rows = self._start()
-        index = 0
-        while True:
-            if index == len(rows):
-                pending = self._pending
-                if pending is None:
-                    return
-                try:
-                    rows.append(next(pending))
-                except StopIteration:
-                    self._pending = None
-                    return
-                except BaseException:
-                    # An iterator cannot be used after it has raised an error. A new one continues
-                    # at the next row.
-                    self._pending = iter(self._result)
-                    raise
-            yield rows[index]
-            index += 1
+        return _Rows(self)
 
     def __len__(self) -> int:
         return len(self._fill())
@@ -640,13 +620,8 @@ class AbstractQuerySet(Generic[T]):
 
     # -- reading, awaited -----------------------------------------------------------------------
 
-    async def __aiter__(self) -> AsyncIterator[T]:
-        if self._cache is not None and self._pending is None:
-            for row in self._cache:
-                yield row
-            return
-        async for row in await awaited(self._request()):
-            yield row
+    def __aiter__(self) -> AsyncIterator[T]:
+        return _AwaitedRows(self)
 
     async def aall(self) -> list[T]:
         """Return a list of all rows, on a connection of `cassandra.aio`."""
@@ -716,6 +691,76 @@ class AbstractQuerySet(Generic[T]):
             conditionals=self._options.conditionals,
             if_exists=self._options.if_exists,
         )
+
+
+class _Rows(Iterator[T]):
+    """Iterates over the rows of a queryset, which reads each row only once.
+
+    Unlike a generator, it goes on if the caller calls `next` again after an error.
+    """
+
+    __slots__ = ("_index", "_queryset")
+
+    def __init__(self, queryset: AbstractQuerySet[T]) -> None:
+        self._queryset = queryset
+        self._index = 0  # of the next row in the list of rows read so far
+
+    def __next__(self) -> T:
+        index = self._index
+        row: T
+        try:
+            row = self._queryset._start()[index]
+        except IndexError:
+            row = self._read_next()
+        self._index = index + 1
+        return row
+
+    def _read_next(self) -> Any:
+        """Read the next row, and add it to the queryset's list."""
+        queryset = self._queryset
+        pending = queryset._pending
+        if pending is None:
+            raise StopIteration
+        rows = queryset._start()
+        try:
+            row = next(pending)
+        except StopIteration:
+            queryset._pending = None
+            raise
+        except BaseException:
+            # An iterator may not be usable after it has raised an error. A new one continues at the
+            # next row.
+            queryset._pending = iter(queryset._result)
+            raise
+        rows.append(row)
+        return row
+
+
+class _AwaitedRows(AsyncIterator[T]):
+    """Iterates over the rows of a queryset on a connection of `cassandra.aio`.
+
+    Unlike an asynchronous generator, it goes on if the caller calls `anext` again after an error.
+    """
+
+    __slots__ = ("_queryset", "_rows")
+
+    def __init__(self, queryset: AbstractQuerySet[T]) -> None:
+        self._queryset = queryset
+        self._rows: AsyncIterator[T] | None = None  # the rows of the result, once it has come
+
+    async def __anext__(self) -> T:
+        if self._rows is None:
+            queryset = self._queryset
+            if queryset._cache is not None and queryset._pending is None:
+                self._rows = _rows_of_list(queryset._cache)
+            else:
+                self._rows = aiter(await awaited(queryset._request()))
+        return await anext(self._rows)
+
+
+async def _rows_of_list(rows: Sequence[Any]) -> AsyncIterator[Any]:
+    for row in rows:
+        yield row
 
 
 def _copied(clause: WhereClause) -> WhereClause:

@@ -5,6 +5,7 @@ execution.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -162,6 +163,68 @@ async def test_an_iteration_goes_on_with_the_page_that_failed(
         await read_into(values_read, result)
     await asyncio.wait_for(read_into(values_read, result), WAIT)
     assert values_read == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("page", [2, 3])
+async def test_the_same_iterator_goes_on_with_the_page_that_failed(
+    node: FakeNode, session: aio.Session, page: int
+) -> None:
+    """After an error, `anext` can be called again. It must not report the end of the result."""
+    prime_pages(node, page, error(ErrorCode.INVALID, "not now"))
+    rows_of_result = aiter(await session.execute(SINGLE_ROWS))
+    assert [(await anext(rows_of_result)).k for _ in range(page - 1)] == list(range(page - 1))
+    with pytest.raises(InvalidRequest):
+        await anext(rows_of_result)
+    assert [row.k async for row in rows_of_result] == list(range(page - 1, 4))
+    with pytest.raises(StopAsyncIteration):
+        await anext(rows_of_result)
+
+
+@pytest.mark.parametrize("page", [2, 3])
+async def test_the_same_iterator_goes_on_after_a_cancelled_wait(
+    node: FakeNode, session: aio.Session, page: int
+) -> None:
+    held = hold()
+    prime_pages(node, page, held)
+    rows_of_result = aiter(await session.execute(SINGLE_ROWS))
+    assert [(await anext(rows_of_result)).k for _ in range(page - 1)] == list(range(page - 1))
+    waiting = asyncio.ensure_future(anext(rows_of_result))
+    await until_on_loop(lambda: held.held)
+    # A second task cannot wait for the same row.
+    with pytest.raises(RuntimeError, match="another task is waiting"):
+        await anext(rows_of_result)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert [row.k async for row in rows_of_result] == list(range(page - 1, 4))
+
+
+async def test_after_rows_that_cannot_be_made_the_iterator_makes_them_again(
+    node: FakeNode, session: aio.Session
+) -> None:
+    """A row factory of the application may fail. The rows are not skipped."""
+    prime_pages(node)
+    failures = [ValueError("not now")]
+
+    def make_rows(names: Any, values: Any) -> Any:
+        if values[0][0] == 1 and failures:
+            raise failures.pop()
+        return [k for (k,) in values]
+
+    session.row_factory = make_rows
+    rows_of_result = aiter(await session.execute(SINGLE_ROWS))
+    assert await anext(rows_of_result) == 0
+    with pytest.raises(ValueError, match="not now"):
+        await anext(rows_of_result)
+    assert [k async for k in rows_of_result] == [1, 2, 3]
+
+
+async def test_a_closed_iterator_returns_no_rows(node: FakeNode, session: aio.Session) -> None:
+    """The iterator has `aclose`, as an asynchronous generator has."""
+    prime_pages(node)
+    async with contextlib.aclosing(aiter(await session.execute(SINGLE_ROWS))) as rows_of_result:  # type: ignore[type-var]
+        assert (await anext(rows_of_result)).k == 0
+    assert [row async for row in rows_of_result] == []
 
 
 @pytest.mark.parametrize("page", [2, 3])

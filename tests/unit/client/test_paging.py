@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -76,6 +78,26 @@ def test_an_error_of_the_next_page_is_raised_when_it_is_read(
         next(rows)
     # After the error, a new iteration goes on with the page that failed.
     assert [row.k for row in result] == list(range(PAGE_SIZE, ROW_COUNT))
+
+
+@pytest.mark.parametrize(
+    "iterate", [iter, lambda result: result, partial(map, copy.copy)], ids=["iter", "next", "map"]
+)
+def test_the_same_iterator_goes_on_after_errors(
+    node: FakeNode, session: Session, iterate: Any
+) -> None:
+    """Programs of cassandra-driver call `next` again after an error. It must not report the end of
+    the result.
+    """
+    node.prime(is_for_later_page, error(ErrorCode.INVALID, "no such page"), times=2)
+    rows = iterate(session.execute(SimpleStatement(READ, fetch_size=PAGE_SIZE)))
+    assert [next(rows).k for _ in range(PAGE_SIZE)] == list(range(PAGE_SIZE))
+    for _ in range(2):
+        with pytest.raises(InvalidRequest, match="no such page"):
+            next(rows)
+    assert [row.k for row in rows] == list(range(PAGE_SIZE, ROW_COUNT))
+    with pytest.raises(StopIteration):
+        next(rows)
 
 
 @pytest.mark.parametrize("state", [b"", ""])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -388,6 +389,30 @@ def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: 
                 assert values == sorted(set(values))
         # There were 10 results of 200 rows, in pages of 5 rows. Each page was fetched only once.
         assert len(node.queries(query)) == 10 * 40
+
+
+def test_threads_that_share_an_iterator_get_each_row_once() -> None:
+    query = "SELECT k FROM t"
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        node.prime(query, paged([("k", "int")], [(k,) for k in range(200)]))
+        session = cluster.connect()
+        session.default_fetch_size = 5
+        rows = iter(session.execute(query))
+        values_of_threads: list[list[int]] = [[] for _ in range(4)]
+
+        def read_into(values: list[int]) -> None:
+            values.extend(row.k for row in rows)
+
+        threads = [
+            threading.Thread(target=read_into, args=(values,), daemon=True)
+            for values in values_of_threads
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(WAIT)
+        assert not any(thread.is_alive() for thread in threads)
+        assert sorted(itertools.chain(*values_of_threads)) == list(range(200))
 
 
 @pytest.mark.parametrize("pages", [[[], [1]], [[1], []], [[], [], [1], []], [[1]]])

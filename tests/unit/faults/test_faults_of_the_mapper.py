@@ -16,7 +16,9 @@ from cassandra.testing.fake import (
     ErrorCode,
     FakeCluster,
     FakeNode,
+    Message,
     Opcode,
+    Request,
     close,
     error,
     paged,
@@ -138,6 +140,48 @@ def test_after_a_failed_page_the_query_can_be_iterated_again(
     connected.clear_primes()
     connected.prime(ALL, paged(COLUMNS, [(number, "x", None) for number in range(25)]))
     assert len(list(rows)) == 25
+
+
+def test_the_same_iterator_goes_on_after_a_failed_page(connected: FakeNode) -> None:
+    """`next` must not report the end of the rows after an error, also if there are several
+    iterators.
+    """
+    connected.prime(ALL, paged(COLUMNS, [(number, "x", None) for number in range(25)]))
+    queryset = Row.objects.fetch_size(10)
+    rows, other_rows = iter(queryset), iter(queryset)
+    assert [next(rows).id for _ in range(10)] == list(range(10))
+    connected.prime(ALL, error(ErrorCode.INVALID), times=2)
+    for _ in range(2):
+        with pytest.raises(Exception, match=r"(?i)invalid"):
+            next(rows)
+    assert [row.id for row in rows] == list(range(10, 25))
+    assert [row.id for row in other_rows] == list(range(25))
+
+
+async def test_the_same_awaited_iterator_goes_on_after_errors(node: FakeNode) -> None:
+    """The request itself and one of the further pages fail; `anext` is called again each time."""
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        connection.register_connection("aio", session=await cluster.connect())
+        try:
+            pages = paged(COLUMNS, [(number, "x", None) for number in range(25)])
+            request_count = 0
+
+            def answer(request: Request) -> Message:
+                """Let the first and the third request fail."""
+                nonlocal request_count
+                request_count += 1
+                return error(ErrorCode.INVALID) if request_count in (1, 3) else pages
+
+            node.prime(ALL, answer)
+            rows = aiter(Row.objects.using(connection="aio").fetch_size(10))
+            with pytest.raises(Exception, match=r"(?i)invalid"):
+                await anext(rows)
+            assert [(await anext(rows)).id for _ in range(10)] == list(range(10))
+            with pytest.raises(Exception, match=r"(?i)invalid"):
+                await anext(rows)
+            assert [row.id async for row in rows] == list(range(10, 25))
+        finally:
+            connection.unregister_connection("aio")
 
 
 def test_forgotten_statements_are_prepared_again(connected: FakeNode) -> None:
