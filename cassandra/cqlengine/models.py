@@ -503,8 +503,22 @@ class BaseModel(metaclass=ModelMetaClass):
             if mutable and untouched >> position & 1:
                 continue
             converted = check(value)
-            if converted is not value:
+            if converted is value:
+                continue
+            if not self._must_stay(position, value):
                 row[position] = converted
+
+    def _must_stay(self, position: int, value: object) -> bool:
+        """Return True if a value is that of the row, and so must not be converted.
+
+        Otherwise a save would write another value in its place or, if the column is a key, another
+        row. An application's own column class may convert the values of rows that it has read.
+        """
+        row = values_of(self)
+        if row.stored is None or row.stored[position] is not value or row.explicit >> position & 1:
+            return False
+        column = self.__mapping__.order[position]
+        return column.primary_key or column._is_stock()
 
     # -- writing --------------------------------------------------------------------------------
 

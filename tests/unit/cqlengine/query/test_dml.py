@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
 import pickle
 import re
 import uuid
+import warnings
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -102,6 +105,80 @@ def test_a_condition_that_the_statement_cannot_have_warns(
     assert text is not None
     assert text.startswith(verb)
     assert " IF " not in text
+
+
+class Visit(Model):
+    """A model with addresses as key and as value."""
+
+    __keyspace__ = "ks"
+    host = columns.Inet(primary_key=True)
+    proxy = columns.Inet()
+    count = columns.Integer()
+
+
+def test_a_value_that_was_read_is_not_converted_by_a_later_save(session: FakeSession) -> None:
+    """The string of an IPv4-mapped address is stored as four bytes, but a row may have sixteen.
+
+    A save wrote the row of the other key.
+    """
+    mapped = "::ffff:1.2.3.4"
+    session.return_row(host=mapped, proxy=mapped, count=1)
+    visit = Visit.objects.first()
+    assert visit is not None
+    visit.count = 2
+    visit.save()
+    update = 'UPDATE ks.visit SET "count" = ? WHERE "host" = ?'
+    assert session.last_statement == (update, [2, mapped])
+    # What the application sets is converted, even if it is equal.
+    visit.update(proxy="::ffff:1.2.3.4", count=3)
+    update = 'UPDATE ks.visit SET "proxy" = ?, "count" = ? WHERE "host" = ?'
+    assert session.last_statement == (update, ["1.2.3.4", 3, mapped])
+    visit.delete()
+    assert session.last_statement == ('DELETE FROM ks.visit WHERE "host" = ?', [mapped])
+    # An address object keeps its sixteen bytes, also in the writes after the first one.
+    visit = Visit.create(host=ipaddress.ip_address(mapped), count=1)
+    visit.update(count=2)
+    assert session.last_statement[1] == [2, "::ffff:102:304"]
+
+
+def test_a_key_that_was_read_is_not_converted_by_an_application_s_column(
+    session: FakeSession,
+) -> None:
+    class Upper(columns.Text):
+        def validate(self, value: object) -> Any:
+            return None if value is None else str(value).upper()
+
+    class Tag(Model):
+        __keyspace__ = "ks"
+        name = Upper(primary_key=True)
+        note = Upper()
+        count = columns.Integer()
+
+    session.return_row(name="a", note="n", count=1)
+    tag = Tag.objects.first()
+    assert tag is not None
+    tag.update(count=2)
+    # Other values are converted, as cassandra-driver does.
+    update = 'UPDATE ks.tag SET "note" = ?, "count" = ? WHERE "name" = ?'
+    assert session.last_statement == (update, ["N", 2, "a"])
+
+
+@pytest.mark.parametrize("verb", ["UPDATE", "DELETE"])
+def test_a_limit_of_a_write_warns(verb: str, session: FakeSession) -> None:
+    """CQL has no LIMIT for writes: all rows that match are changed."""
+    message = rf"limit\(5\) has no effect on {verb}, which changes all rows"
+    write: Callable[[Any], None]
+    if verb == "UPDATE":
+        write = lambda queryset: queryset.update(age=3)  # noqa: E731
+    else:
+        write = lambda queryset: queryset.delete()  # noqa: E731
+    with pytest.warns(RuntimeWarning, match=message) as caught:
+        write(Person.objects(id=1).limit(5))
+    assert [warning.filename for warning in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write(Person.objects(id=1).limit(None))
+        write(Person.objects(id=1))
 
 
 def test_the_ttl_of_an_instance_stays_and_the_timestamp_is_for_one_statement(
