@@ -656,6 +656,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             return
         options, mapping = self._options, self.model.__mapping__
         warn_of_dropped_conditions(options, "UPDATE")
+        self._warn_of_limit("UPDATE")
         statement = UpdateStatement(
             self.column_family_name,
             # Copy the clauses, because a statement numbers the markers in them.

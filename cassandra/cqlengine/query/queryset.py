@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from cassandra._habits import QUERYSET, add_habits
+from cassandra._habits import QUERYSET, add_habits, stack_level
 from cassandra.cqlengine.clauses import AnnClause, ConditionalClause, IsNotNullClause, WhereClause
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.functions import QueryValue
@@ -669,9 +670,24 @@ class AbstractQuerySet(Generic[T]):
         statement = self._delete_statement(timestamp_of(self._options))
         yield from execute_write(self.model, self._options, statement.prepared(), statement.bound())
 
+    def _warn_of_limit(self, verb: str) -> None:
+        """Warn if the application has set a limit, which CQL has for SELECT only.
+
+        :param verb: "UPDATE" or "DELETE".
+        """
+        if self._limit in (None, 0, DEFAULT_LIMIT):
+            return
+        warnings.warn(
+            f"limit({self._limit}) has no effect on {verb}, which changes all rows that match the "
+            "filters: read the rows, and change each of them",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
+
     def _delete_statement(self, timestamp: int | None) -> DeleteStatement:
         """Return the DELETE; raise QueryException without a partition key."""
         warn_of_dropped_conditions(self._options, "DELETE")
+        self._warn_of_limit("DELETE")
         # Without the whole partition key, servers would refuse the DELETE.
         filtered = {
             clause.field
