@@ -226,6 +226,19 @@ def _of_batch(option: str) -> str:
     return _of_statement(option)
 
 
+def _of_mapper_batch(option: str) -> str:
+    """Return the advice for an option of the mapper's `BatchQuery`."""
+    if option in ("logged", "unlogged", "type", "counter"):
+        return ": write BatchQuery(batch_type=BatchType.Unlogged), or BatchType.Counter"
+    if option in ("consistency_level", "keyspace", "ttl"):
+        return {
+            "consistency_level": "; write consistency=",
+            "keyspace": ": the models have the keyspace; write Model.objects.using(keyspace=...)",
+            "ttl": ": write Model.ttl(seconds).batch(batch).create(...)",
+        }[option]
+    return "; it has batch_type, timestamp, consistency, execute_on_exception, timeout, connection"
+
+
 def _of_connect(option: str) -> str:
     """Return the advice for an option of `Cluster.connect`."""
     if option == "timeout":
@@ -253,6 +266,7 @@ def _of_dc_policy(option: str) -> str:
 
 
 _OF_CALLS = {
+    "BatchQuery": _of_mapper_batch,
     "BatchStatement": _of_batch,
     "DCAwareRoundRobinPolicy": _of_dc_policy,
     "PlainTextAuthProvider": _of_login,

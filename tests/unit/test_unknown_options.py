@@ -14,6 +14,7 @@ from cassandra.bulk.copy import copy
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra.cqlengine import management
+from cassandra.cqlengine.query import BatchQuery
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode
 
@@ -206,3 +207,19 @@ untyped: Any = SimpleNamespace(
     create_keyspace_network_topology=management.create_keyspace_network_topology,
     create_keyspace_simple=management.create_keyspace_simple,
 )
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("unlogged", r"BatchQuery\(batch_type=BatchType\.Unlogged\)"),
+        ("consistency_level", "write consistency="),
+        ("ttl", r"Model\.ttl\(seconds\)"),
+        ("keyspace", r"using\(keyspace="),
+        ("colour", "it has batch_type, timestamp, consistency"),
+    ],
+)
+def test_unknown_options_of_the_mapper_s_batches(name: str, message: str) -> None:
+    options: Any = {name: 1}
+    with pytest.raises(TypeError, match=rf"^BatchQuery\(\) has no option '{name}'.*{message}"):
+        BatchQuery(**options)

@@ -8,14 +8,15 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, NoReturn
 
 from cassandra._habits import MAPPER_BATCH, add_habits, stack_level
+from cassandra._unknown_options import unknown_option
 from cassandra.cqlengine.connection import DEFAULT_CONNECTION, format_log_context
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.options import NOT_SET
 from cassandra.cqlengine.query.errors import check_applied
-from cassandra.cqlengine.query.unexecuted import ExecutionCheck
+from cassandra.cqlengine.query.unexecuted import ExecutionCheck, warn_of_empty_block
 from cassandra.cqlengine.running import Operation, Request, arun, run
 from cassandra.cqlengine.statements import (
     BaseCQLStatement,
@@ -145,7 +146,10 @@ class BatchQuery:
         execute_on_exception: bool = False,
         timeout: float | None = NOT_SET,
         connection: str | None = None,
+        **_unknown: NoReturn,
     ) -> None:
+        if _unknown:
+            raise unknown_option("BatchQuery", _unknown)
         if isinstance(batch_type, CBatchType):
             batch_type = batch_type.name
         if isinstance(batch_type, str):
@@ -182,6 +186,7 @@ class BatchQuery:
         self._idempotent = True  # as long as there is no statement that is not
         # None in a copy of a batch.
         self._execution_check: ExecutionCheck | None = ExecutionCheck()
+        self._maker = self._execution_check.maker
 
     # -- adding statements ----------------------------------------------------------------------
 
@@ -351,6 +356,8 @@ class BatchQuery:
 
     def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
+            if exc_type is None and not self._entries and not self._executed:
+                warn_of_empty_block(self, self._maker)
             self.execute()
         # After a failed `execute` inside the block, the instances are restored already. A second
         # swap would undo that.
@@ -364,6 +371,8 @@ class BatchQuery:
 
     async def __aexit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
+            if exc_type is None and not self._entries and not self._executed:
+                warn_of_empty_block(self, self._maker, is_async=True)
             await self.aexecute()
         elif not self._failed:
             self._failed = True

@@ -12,10 +12,14 @@ from __future__ import annotations
 
 import atexit
 import dis
-from types import FrameType
+import inspect
+import sys
+import warnings
+from contextlib import suppress
+from types import CodeType, FrameType
 from weakref import WeakSet
 
-from cassandra._habits import frame_of_user_code
+from cassandra._habits import frame_of_user_code, stack_level
 from cassandra._truth_tests import UseCheck
 
 # The methods that execute a batch.
@@ -28,7 +32,7 @@ class ExecutionCheck(UseCheck):
     The batch holds the only reference to it.
     """
 
-    __slots__ = ("__weakref__", "_frame")
+    __slots__ = ("__weakref__", "_frame", "maker")
 
     _frame: FrameType | None
 
@@ -37,7 +41,9 @@ class ExecutionCheck(UseCheck):
             "the statements of a BatchQuery were never executed: write batch.execute() after the "
             "last one, or `with BatchQuery() as batch:`"
         )
-        self._frame = frame_of_user_code()
+        self._frame = frame = frame_of_user_code()
+        self.maker = _identity_of(frame)
+        """Identifies the frame that has made the batch, for `warn_of_empty_block`."""
         # Nothing has to be executed before there is a statement.
         self.is_used = True
 
@@ -83,3 +89,124 @@ def _check_modules() -> None:
     for check in list(_of_modules):
         check.__del__()
         check.finish()
+
+
+def _identity_of(frame: FrameType) -> tuple[int, int]:
+    return id(frame), id(frame.f_code)
+
+
+def warn_of_empty_block(batch: object, maker: tuple[int, int], is_async: bool = False) -> None:
+    """Warn if a `with` block of a batch ends without a statement, and no code of the block could
+    have added one: ``with BatchQuery(): Model.create(...)``, or a variable that is never read.
+
+    A block that adds statements under a condition is no mistake.
+
+    :param batch: the batch. The caller is its `__exit__` or `__aexit__`.
+    :param maker: `ExecutionCheck.maker` of the batch.
+    :param is_async: True if the caller is `__aexit__`.
+    """
+    frame = frame_of_user_code()
+    # A function that has made the batch may have added statements under a condition, too. Neither
+    # is it certain what an `ExitStack` is for.
+    if maker != _identity_of(frame):
+        return
+    # Nothing but the `with` statement refers to the batch, or only a variable of the function does.
+    others = _references(batch) - _references_of_with(is_async)
+    if others == 0:
+        is_unused = True
+    elif others == 1:
+        names = [name for name, value in frame.f_locals.items() if value is batch]
+        is_unused = len(names) == 1 and not _is_read(frame.f_code, names[0])
+    else:
+        is_unused = False
+    if is_unused:
+        warnings.warn(
+            "the block of a BatchQuery has ended without a statement, and nothing in it uses the "
+            "batch: write `with BatchQuery() as batch:`, then Model.batch(batch).create(...) or "
+            "instance.batch(batch).save()",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
+
+
+def _references(batch: object) -> int:
+    return sys.getrefcount(batch)
+
+
+class _Probe:
+    """Counts the references to an object that only a `with` statement refers to.
+
+    Its methods have the same variables as those of `BatchQuery`.
+    """
+
+    def __enter__(self) -> _Probe:
+        return self
+
+    def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
+        _count(self, is_async=False)
+
+    async def __aenter__(self) -> _Probe:
+        return self
+
+    async def __aexit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
+        _count(self, is_async=True)
+
+
+async def _probe_async_with() -> None:
+    async with _Probe():
+        pass
+
+
+def _count(probe: object, is_async: bool) -> None:
+    """Count the references as `warn_of_empty_block` does."""
+    _counts[is_async].append(_references(probe))
+
+
+# The numbers of references of a `with` and of an `async with` statement.
+_counts: tuple[list[int], list[int]] = ([], [])
+# More than any number of references: there is no warning.
+_NO_WARNING = 1 << 30
+
+
+def _references_of_with(is_async: bool) -> int:
+    """Return how many references an object has to which only a `with` statement refers.
+
+    The number depends on the version of Python. It is `_NO_WARNING` if Python does not count
+    references, or not always in the same way.
+    """
+    counts = _counts[is_async]
+    if not counts:
+        if (
+            sys.implementation.name != "cpython"
+            or not getattr(sys, "_is_gil_enabled", lambda: True)()
+        ):
+            counts.append(_NO_WARNING)
+        # Python changes the code of functions that are called often.
+        for _ in range(30):
+            with _Probe():
+                pass
+            # The coroutine never waits, so it needs no event loop.
+            with suppress(StopIteration):
+                _probe_async_with().send(None)
+        if len({*counts}) != 1:
+            counts[:] = [_NO_WARNING]
+    return counts[0]
+
+
+def _is_read(code: CodeType, name: str) -> bool:
+    """Return True if the code of a function may read its variable `name`, False if it certainly
+    does not.
+    """
+    if not code.co_flags & inspect.CO_OPTIMIZED or name not in code.co_varnames:
+        return True  # a variable of a module or of several functions
+    if name in code.co_cellvars or {"locals", "vars", "eval", "exec"} & {*code.co_names}:
+        return True
+    for instruction in dis.get_instructions(code):
+        names = instruction.argval
+        # Some instructions are about two variables. The first one of those may be written.
+        if instruction.opname == "STORE_FAST" or (
+            name not in (names if isinstance(names, tuple) else (names,))
+        ):
+            continue
+        return True
+    return False

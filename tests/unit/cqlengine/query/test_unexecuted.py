@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import copy
 import gc
+import sys
 import warnings
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -150,3 +152,107 @@ def test_a_batch_of_a_script() -> None:
     """Its variables live until the interpreter ends."""
     assert "BatchQuery were never executed" in run_python(SCRIPT).stderr
     assert "BatchQuery" not in run_python(SCRIPT + "batch.queries\n").stderr
+
+
+def without_a_name() -> None:
+    with BatchQuery():
+        Car.create(maker="a", line=1, year=2)
+
+
+def with_a_name_that_is_not_read() -> None:
+    with BatchQuery() as batch:  # noqa: F841
+        Car.create(maker="a", line=1, year=2)
+
+
+def without_a_name_in_a_coroutine() -> None:
+    async def write() -> None:
+        async with BatchQuery():
+            Car(maker="a", line=1, year=2)
+
+    asyncio.run(write())
+
+
+@pytest.mark.skipif(
+    sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)(),
+    reason="references are not counted",
+)
+@pytest.mark.parametrize(
+    "call", [without_a_name, with_a_name_that_is_not_read, without_a_name_in_a_coroutine]
+)
+def test_a_block_that_cannot_have_statements_is_warned_of(call: Callable[[], Any]) -> None:
+    for _ in range(50):  # Python changes the code of functions that are called often
+        [message] = warnings_of(call)
+        assert "and nothing in it uses the batch: write `with BatchQuery() as batch:`" in message
+
+
+def with_a_condition() -> None:
+    with BatchQuery() as batch:
+        if Car.__abstract__:
+            add(batch)
+
+
+def with_a_variable_of_the_function() -> None:
+    batch = BatchQuery()
+    with batch:
+        pass
+
+
+def with_an_attribute() -> None:
+    holder: Any = SimpleNamespace(batch=BatchQuery())
+    with holder.batch:
+        pass
+
+
+def with_a_nested_function() -> None:
+    with BatchQuery() as batch:
+
+        def add_to_batch() -> None:
+            add(batch)
+
+
+def with_locals() -> None:
+    with BatchQuery() as batch:
+        assert "batch" in locals()
+
+
+def maybe_filled() -> BatchQuery:
+    return BatchQuery()
+
+
+def with_another_function_s_batch() -> None:
+    with maybe_filled():
+        pass
+
+
+def on_a_stack() -> None:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(BatchQuery())
+
+
+def executed_in_the_block() -> None:
+    with BatchQuery() as batch:
+        batch.execute()
+
+
+def left_by_an_error_before_a_statement() -> None:
+    with BatchQuery():
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        with_a_condition,
+        with_a_variable_of_the_function,
+        with_an_attribute,
+        with_a_nested_function,
+        with_locals,
+        with_another_function_s_batch,
+        on_a_stack,
+        executed_in_the_block,
+        left_by_an_error_before_a_statement,
+    ],
+)
+def test_a_block_that_may_have_statements_is_not(call: Callable[[], Any]) -> None:
+    for _ in range(50):
+        assert not any("nothing in it uses" in message for message in warnings_of(call))
