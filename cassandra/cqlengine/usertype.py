@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from cassandra._habits import USER_TYPE, add_habits, is_of_driver_frame
+from cassandra._misspelt import warn_of_misspelt
 from cassandra.cqlengine import connection
 from cassandra.cqlengine.class_bodies import warn_of_missing_columns
 from cassandra.cqlengine.columns.annotated import columns_of_annotations
@@ -138,17 +141,31 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     def __init__(self, **values: Any) -> None:
         row: dict[str, Any] = {}
+        is_complete = True
         for name, column in self.__fields__.items():
             if name in values:
                 value = values[name]
             elif column.db_field_name in values:
                 value = values[column.db_field_name]
             else:
+                is_complete = False
                 value = column.get_default() if column.has_default else None
             row[name] = None if value is None else column.to_python(value)
+        # Values that were read have the fields of the server, which the class may not know.
+        if not is_complete and values and not is_of_driver_frame(sys._getframe(1)):
+            self._warn_of_misspelt(values)
         self._values = row
         # None means that all fields count as changed, because nothing was saved yet.
         self._previous_values = None
+
+    @classmethod
+    def _warn_of_misspelt(cls, values: Mapping[str, object]) -> None:
+        """Warn of a name in `values` that is probably a misspelt field, whose value is lost."""
+        columns = cls.__fields__
+        known_names = {*columns, *(column.db_field_name for column in columns.values())}
+        unknown_names = [name for name in values if name not in known_names]
+        missing_names = [name for name in columns if name not in values]
+        warn_of_misspelt(cls, unknown_names, missing_names, are_keywords=True)
 
     @classmethod
     def fields(cls) -> dict[str, Column[Any]]:
@@ -180,6 +197,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
                 name_by_field.get(str(key), str(key)): field_value
                 for key, field_value in value.items()
             }
+            if as_dict is None:  # a mapping of the application, and not a value that was read
+                cls._warn_of_misspelt(fields)
             return cls(**fields)
         if isinstance(value, tuple):
             # Do not use strict=True: a value that was written before ALTER TYPE added a field has
@@ -320,3 +339,6 @@ class UserType(BaseUserType):
 
     __type_name__: ClassVar[str | None] = None
     """*Optional.* The type's CQL name; by default the class name in snake case."""
+
+
+add_habits(UserType, USER_TYPE)

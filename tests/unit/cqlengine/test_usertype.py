@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -244,3 +245,32 @@ def test_a_type_is_registered_for_a_keyspace_by_its_name(monkeypatch: pytest.Mon
     monkeypatch.setattr(connection, "udt_by_keyspace", {"ks": {}})
     Address.register_for_keyspace("ks")
     assert connection.udt_by_keyspace == {"ks": {"address": Address}}
+
+
+def test_a_misspelt_field_is_warned_of() -> None:
+    """Its value is lost. As in models, each name is reported once."""
+
+    class Home(UserType):
+        street = c.Text()
+        number = c.Integer(db_field="no")
+
+    with pytest.warns(RuntimeWarning, match=r"Home\.stret is not .* did you mean 'street'") as seen:
+        assert Home(stret="a", no=1).street is None
+    assert [warning.filename for warning in seen] == [__file__]
+    # A mapping in the place of an instance, as in ``Model.create(home={...})``.
+    with pytest.warns(RuntimeWarning, match=r"Home\.nmuber .* did you mean 'number'"):
+        Home.from_value({"street": "a", "nmuber": 1})
+
+
+def test_fields_of_the_server_are_not_misspelt() -> None:
+    """The class may lack a field that ALTER TYPE has added or renamed."""
+
+    class Place(UserType):
+        streets = c.Text()
+
+    row_type = make_named_tuple("place", ("street", "zip"))
+    assert row_type is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Place.from_value(row_type("s", 1)) == Place()
+        assert Place(zip=5) == Place()  # not similar
