@@ -138,6 +138,12 @@ def frame_of_user_code() -> FrameType:
     return _level_and_frame(sys._getframe(1))[1]
 
 
+def is_of_driver_frame(frame: FrameType) -> bool:
+    """Return True if a frame runs code of this package."""
+    name: str = frame.f_globals.get("__name__", "")
+    return name.startswith("cassandra")
+
+
 def _level_and_frame(frame: FrameType) -> tuple[int, FrameType]:
     """Skip the frames of this package.
 
@@ -145,7 +151,7 @@ def _level_and_frame(frame: FrameType) -> tuple[int, FrameType]:
     :returns: one more than the number of skipped frames, and the next frame.
     """
     level = 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cassandra"):
+    while frame.f_back is not None and is_of_driver_frame(frame):
         level, frame = level + 1, frame.f_back
     return level, frame
 
@@ -750,6 +756,13 @@ MODEL: dict[str, str] = {
         "write json.dumps(dict(instance), default=str)", "json to_json model_dump_json as_json"
     ),
     **_same("write instance = Model.get(key=value)", "refresh_from_db refresh reload"),
+    **_same(
+        "write cassandra.cqlengine.management.sync_table(Model)",
+        "sync_table sync create_table create_tables migrate",
+    ),
+    **_same("write cassandra.cqlengine.management.drop_table(Model)", "drop_table drop"),
+    **_same("write Model.objects.count()", "count"),
+    **_same("write Model.objects.first()", "first"),
 }
 
 QUERYSET: dict[str, str] = {
@@ -782,7 +795,8 @@ QUERYSET: dict[str, str] = {
     **_same("write count() > 0, or first()", "any"),
     **_same(
         "CQL computes no such values for a queryset: read the rows, or write CQL",
-        "aggregate annotate select_related prefetch_related join group_by having union",
+        "aggregate annotate select_related prefetch_related join group_by having union sum avg "
+        "min max",
     ),
     **_same(
         "a queryset is not an instance; write instance = Model.get(key=value), then "
@@ -790,7 +804,28 @@ QUERYSET: dict[str, str] = {
         "save asave",
     ),
     **_same("CQL has no OFFSET: go on after the last key by a filter", "offset skip"),
+    **_same("this is a queryset already: write filter(column=value)", "objects"),
     **_same("write list(queryset)", "to_list tolist fetchall"),
+}
+
+FILTER_COLUMN: dict[str, str] = {
+    **_same("write order_by('-column'), with a clustering column", "desc descending"),
+    **_same("write order_by('column'), with a clustering column", "asc ascending"),
+    **_same("write Model.column.in_([1, 2])", "isin any_ one_of"),
+    **_same("write Model.column >= first, Model.column <= last", "between"),
+    **_same(
+        "write Model.column.like('text%'), with an index of the column that supports LIKE",
+        "startswith endswith ilike match regexp_match icontains",
+    ),
+    **_same("write Model.column.contains_(value), for a collection", "contains has any"),
+    **_same(
+        "CQL finds no rows by null: leave rows out in your program", "is_ is_not is_null isnull"
+    ),
+    **_same("CQL has no such condition: leave rows out in your program", "not_in notin_ not_in_"),
+    **_same(
+        "a class has columns, and an instance their values: write Model.get(key=value).column",
+        "value val",
+    ),
 }
 
 COLUMN_TYPES: dict[str, str] = {
@@ -805,7 +840,22 @@ COLUMN_TYPES: dict[str, str] = {
     **_same("write columns.Blob", "Binary LargeBinary BinaryField"),
     **_same("write columns.Text, and json.dumps(value)", "JSON Json JSONField JSONB"),
     **_same("write columns.List(columns.Text), with the column of the elements", "Array ARRAY"),
-    **_same("write columns.Map(columns.Text, columns.Text)", "Dict"),
+    **_same("write columns.Map(columns.Text, columns.Text)", "Dict Object Dictionary"),
+    **_same(
+        "CQL has no relations: keep the other row's key in a column, such as columns.UUID()",
+        "ForeignKey ForeignKeyField OneToOneField ManyToManyField relationship Reference "
+        "ReferenceField",
+    ),
+    **_same(
+        "CQL has no generated keys: write columns.UUID(primary_key=True, default=uuid.uuid4)",
+        "AutoField BigAutoField Serial Identity",
+    ),
+    **_same("write columns.Text, and store the member's value", "Enum EnumField Choice"),
+    **_same("write columns.Text", "EmailField URLField SlugField Email Url Unicode"),
+    **_same(
+        "write columns.UserDefinedType(Address), with a subclass of UserType",
+        "UDT UDTField Embedded EmbeddedDocument Nested",
+    ),
 }
 
 
@@ -816,6 +866,42 @@ def refuse_column_type(name: str) -> NoReturn:
     """
     advice = f": {COLUMN_TYPES[name]}" if name in COLUMN_TYPES else ""
     raise AttributeError(f"module 'cassandra.cqlengine.columns' has no attribute {name!r}{advice}")
+
+
+USER_TYPE: dict[str, str] = {
+    **_same(
+        "a UserType is a value of a column: assign it, instance.column = Address(...), and save "
+        "the instance",
+        "create save asave acreate objects get filter update delete all",
+    ),
+    **_same("write dict(instance)", "to_dict asdict model_dump as_dict"),
+}
+
+MANAGEMENT: dict[str, str] = {
+    **_same(
+        "write sync_table(Model) for each model",
+        "sync_tables sync_all create_all create_tables create_table migrate sync syncdb",
+    ),
+    **_same("write drop_table(Model) for each model", "drop_all drop_tables"),
+    **_same("write sync_type(keyspace, Type)", "sync_types create_type sync_udt"),
+    **_same(
+        "write create_keyspace_simple(name, replication_factor) for a single data centre, or "
+        "create_keyspace_network_topology(name, {'dc1': 3})",
+        "create_keyspace create_database sync_keyspace",
+    ),
+    **_same("write drop_keyspace(name)", "delete_keyspace drop_database"),
+}
+
+
+def refuse_management(name: str) -> NoReturn:
+    """Raise the error for a name that `cassandra.cqlengine.management` does not have.
+
+    :raises AttributeError: always, with advice if another library has a function of this name.
+    """
+    advice = f": {MANAGEMENT[name]}" if name in MANAGEMENT else ""
+    raise AttributeError(
+        f"module 'cassandra.cqlengine.management' has no attribute {name!r}{advice}"
+    )
 
 
 PREPARED: dict[str, str] = {

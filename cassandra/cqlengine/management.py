@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from cassandra._habits import stack_level
+from cassandra._habits import refuse_management, stack_level
 from cassandra._unknown_options import with_example
 from cassandra.cqlengine import schema_changes
 from cassandra.cqlengine.columns.containers import resolve_udts
@@ -75,7 +75,10 @@ def _names_to_visit(names: Sequence[str] | None, argument: str) -> list[str | No
         return [None]
     # Refuse a string, whose letters would be names, and an iterator, which can be read only once.
     if isinstance(names, str) or not isinstance(names, (list, tuple)):
-        raise ValueError(f"{argument} must be a list or a tuple, not {names!r}")
+        advice = ""
+        if isinstance(names, type) and issubclass(names, BaseModel):
+            advice = f": call sync_table for each model, sync_table({names.__name__})"
+        raise ValueError(f"{argument} must be a list or a tuple, not {names!r}{advice}")
     return list(names)
 
 
@@ -129,6 +132,11 @@ def _create_network(
     dry_run: bool,
 ) -> Operation[list[str]]:
     """Create a keyspace with NetworkTopologyStrategy on each connection."""
+    if not isinstance(factors, Mapping):
+        raise TypeError(
+            f"the replication is a mapping of data centres to numbers, not {factors!r}: write "
+            "{'dc1': 3}, with the names of SELECT data_center FROM system.local"
+        )
     replication = {"class": "NetworkTopologyStrategy", **factors}
     return _on_each_connection(
         _create_keyspace_cql(name, replication, durable), connections, dry_run
@@ -418,6 +426,7 @@ def _type_operation(
     return changes.texts
 
 
+@with_example("sync_type('keyspace', Address)")
 def sync_type(
     ks_name: str,
     type_model: type[UserType],
@@ -474,6 +483,8 @@ def _check_model(model: object, function: str) -> None:
             advice = f" Call {function} for each of them."
         elif isinstance(model, str):
             advice = " Write the class, without quotes."
+        elif isinstance(model, type) and issubclass(model, UserType):
+            advice = f" Write sync_type(keyspace, {model.__name__})."
         else:
             advice = ""
         raise NotAModel(f"Models must be derived from base Model, not {model!r}.{advice}")
@@ -657,3 +668,7 @@ async def adrop_table(
 
 async_sync_table = async_table
 async_sync_type = async_type
+
+
+# Set it in this way, so that type checkers still report unknown names.
+globals()["__getattr__"] = refuse_management

@@ -54,6 +54,7 @@ from cassandra.cqlengine.query.model_queryset import ModelQuerySet
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.unpaired import unpaired_methods, warn_of_unpaired
 from cassandra.cqlengine.values import Values, changed_positions, values_of
+from cassandra.cqlengine.wrong_calls import advise_on_values, require_instance
 from cassandra.util.cql_text import escape_name, protect_name
 
 if TYPE_CHECKING:
@@ -717,6 +718,24 @@ class BaseModel(metaclass=ModelMetaClass):
             raise cls.__mapping__.unknown_columns(kwargs)
         warn_of_unpaired(cls, "create", "acreate")
         return await cls.objects.acreate(**kwargs)
+
+
+advise_on_values(BaseModel, "create", "acreate", "update", "aupdate")
+_HOW_TO_UPDATE = "write Model.objects(key=value).{0}(column=value), or instance.{0}(column=value)"
+_HOW_TO_DELETE = "write Model.objects(key=value).{0}(), or instance.{0}()"
+_HOW_TO_SAVE = "write Model.{}(column=value), or Model(column=value).{}()"
+require_instance(
+    BaseModel,
+    {
+        "update": _HOW_TO_UPDATE.format("update"),
+        "aupdate": _HOW_TO_UPDATE.format("aupdate"),
+        "delete": _HOW_TO_DELETE.format("delete"),
+        "adelete": _HOW_TO_DELETE.format("adelete"),
+        "save": _HOW_TO_SAVE.format("create", "save"),
+        "asave": _HOW_TO_SAVE.format("acreate", "asave"),
+        "validate": "write Model(column=value).validate()",
+    },
+)
 
 
 def _origin(model: Any) -> type[BaseModel]:

@@ -33,9 +33,10 @@ from cassandra.cluster import (
 )
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra.connection import ConnectionShutdown
-from cassandra.cqlengine import columns
-from cassandra.cqlengine.models import Model, ModelDefinitionException
+from cassandra.cqlengine import columns, management
+from cassandra.cqlengine.models import ColumnQueryEvaluator, Model, ModelDefinitionException
 from cassandra.cqlengine.query import BatchQuery, ModelQuerySet
+from cassandra.cqlengine.usertype import UserType
 from cassandra.cqltypes import EncodeValueError
 from cassandra.encoder import Encoder
 from cassandra.metadata import ColumnMetadata, KeyspaceMetadata, Metadata, TableMetadata
@@ -84,6 +85,8 @@ TABLES: list[tuple[type, dict[str, str]]] = [
     (Host, _habits.HOST),
     (Model, _habits.MODEL),
     (ModelQuerySet, _habits.QUERYSET),
+    (ColumnQueryEvaluator, _habits.FILTER_COLUMN),
+    (UserType, _habits.USER_TYPE),
     (Date, _habits.DATE),
     (Time, _habits.TIME),
 ]
@@ -211,6 +214,18 @@ def test_advice_for_column_types_of_other_libraries() -> None:
         assert name not in columns.__all__
         for word in re.findall(r"columns\.(\w+)", advice):
             assert word in columns.__all__
+
+
+def test_advice_for_functions_of_other_libraries() -> None:
+    module: Any = management
+    with pytest.raises(AttributeError, match=r"no attribute 'create_all': write sync_table\(Model"):
+        module.create_all()
+    with pytest.raises(AttributeError, match=r"no attribute 'creat_all'$"):
+        module.creat_all()
+    for name, advice in _habits.MANAGEMENT.items():
+        assert not hasattr(module, name)
+        for word in re.findall(r"(\w+)\(", advice):
+            assert word in management.__all__
 
 
 def test_advice_for_asyncio_awaits() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from cassandra._habits import FILTER_COLUMN, add_habits
 from cassandra.cqlengine.clauses import AnnClause, WhereClause
 from cassandra.cqlengine.errors import CQLEngineException, UnicodeMixin
 from cassandra.cqlengine.functions import QueryValue
@@ -117,6 +118,16 @@ class AbstractQueryableColumn(UnicodeMixin):
     def __le__(self, other: object) -> WhereClause:
         return self._clause(LessThanOrEqualOperator(), other)
 
+    if not TYPE_CHECKING:  # type checkers would otherwise allow these operations
+
+        def _refuse(self, other: object) -> NoReturn:
+            raise TypeError(
+                f"servers do not calculate with {self._column().label}: read the value, and write "
+                "instance.update(column=value). For a counter, write instance.column += 1, and save"
+            )
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refuse
+
     # Not hashable: `==` returns a filter, so sets and dicts could not compare these objects.
     __hash__ = None  # type: ignore[assignment]
 
@@ -140,3 +151,5 @@ class ColumnQueryEvaluator(AbstractQueryableColumn):
 
 
 ColumnQueryEvaluator.__module__ = "cassandra.cqlengine.models"
+
+add_habits(ColumnQueryEvaluator, FILTER_COLUMN)

@@ -50,6 +50,7 @@ from cassandra.cqlengine.query.queryset import AbstractQuerySet, is_fixed, is_lo
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.statements import Timestamp, UpdateStatement, check_timestamp
 from cassandra.cqlengine.unpaired import warn_of_unpaired
+from cassandra.cqlengine.wrong_calls import advise_on_fields, advise_on_values
 from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
@@ -584,6 +585,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :raises ValidationError: if a column cannot hold its value, or a name has no column.
         :raises LWTException: if `if_not_exists` is set and a row exists.
         """
+        _check_rows(rows)
         model: Any = self._instance_class()
         # If the model has a `__dmlquery__` of the application, that class writes the instances, one
         # by one.
@@ -603,6 +605,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :param rows: mappings of values by the attributes' names, or instances.
         :param concurrency: the maximum number of requests in flight.
         """
+        _check_rows(rows)
         model: Any = self._instance_class()
         if model.__mapping__.has_own_asave:
             self._warn_of_own_save("acreate_many", "asave")
@@ -753,6 +756,12 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return column, operation
 
 
+def _check_rows(rows: object) -> None:
+    """Raise TypeError for a single row in place of many."""
+    if isinstance(rows, Mapping):
+        raise TypeError("create_many() takes an iterable of rows: write create_many([values])")
+
+
 def _assign(
     statement: UpdateStatement, column: Column[Any], operation: str | None, value: object
 ) -> None:
@@ -835,3 +844,7 @@ class _ListRows:
 for _class in (ModelQuerySet, SimpleQuerySet, ResultObject):
     _class.__module__ = "cassandra.cqlengine.query"
 del _class
+
+
+advise_on_fields(ModelQuerySet, "distinct")
+advise_on_values(ModelQuerySet, "create", "acreate", "update", "aupdate")

@@ -24,6 +24,7 @@ from cassandra.cqlengine.query.dml import (
 from cassandra.cqlengine.query.errors import QueryException
 from cassandra.cqlengine.running import Call, Operation, Request, arun, awaited, blocking, run
 from cassandra.cqlengine.statements import DeleteStatement, SelectStatement
+from cassandra.cqlengine.wrong_calls import advise_on_fields, advise_on_filters
 from cassandra.query.row_factories import tuple_factory
 from cassandra.query.statement import FETCH_SIZE_UNSET
 from cassandra.util.cql_text import escape_name
@@ -804,4 +805,6 @@ def is_fixed(clause: WhereClause) -> bool:
 
 
 AbstractQuerySet.__module__ = "cassandra.cqlengine.query"
+advise_on_fields(AbstractQuerySet, "only", "defer", "distinct")
+advise_on_filters(AbstractQuerySet, "delete", "adelete")
 add_habits(AbstractQuerySet, QUERYSET)

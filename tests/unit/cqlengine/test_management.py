@@ -546,3 +546,30 @@ def test_arguments_that_are_no_models(
     monkeypatch.setenv("CQLENG_ALLOW_SCHEMA_MANAGEMENT", "1")
     with pytest.raises(CQLEngineException, match=advice):
         management.sync_table(models)
+
+
+def test_several_models_in_one_call(server: Server) -> None:
+    class A(Model):
+        k = columns.Integer(primary_key=True)
+
+    sync_table: Any = management.sync_table
+    with pytest.raises(ValueError, match=r"call sync_table for each model, sync_table\(A\)"):
+        sync_table(A, A)
+
+
+def test_a_user_type_is_synced_by_another_function(server: Server) -> None:
+    class Address(UserType):
+        street = columns.Text()
+
+    sync_table: Any = management.sync_table
+    with pytest.raises(management.NotAModel, match=r"Write sync_type\(keyspace, Address\)\."):
+        sync_table(Address)
+    sync_type: Any = management.sync_type
+    with pytest.raises(TypeError, match=r"sync_type\(\) needs type_model: write sync_type\('key"):
+        sync_type(Address)
+
+
+def test_replicas_of_data_centres_are_a_mapping() -> None:
+    create: Any = management.create_keyspace_network_topology
+    with pytest.raises(TypeError, match=r"not 3: write \{'dc1': 3\}"):
+        create("ks", 3)

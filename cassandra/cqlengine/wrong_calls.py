@@ -1,0 +1,155 @@
+"""Errors for calls of the mapper that other mappers have in this form, with what to write instead.
+
+For example, a mapping in the place of keyword arguments, and methods of instances that are called
+on the class.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from inspect import iscoroutinefunction
+from typing import Any, NoReturn
+
+from cassandra.aio.calls import mark_coroutine_function
+
+__all__ = ["advise_on_fields", "advise_on_filters", "advise_on_values", "require_instance"]
+
+
+def advise_on_values(cls: type, *names: str) -> None:
+    """Make methods that take values by the names of columns raise TypeError for other values.
+
+    The methods have no parameter for these, because methods of an application's subclass would then
+    need one for type checkers.
+
+    :param cls: the class of the methods.
+    :param names: the methods, such as "create".
+    """
+    for name in names:
+        method = vars(cls)[name]
+        function = _with_names(getattr(method, "__func__", method))
+        setattr(cls, name, function if function.__wrapped__ is method else classmethod(function))
+
+
+def _with_names(function: Callable[..., Any]) -> Any:
+    @functools.wraps(function)
+    def call(receiver: Any, *unnamed: object, **values: Any) -> Any:
+        if unnamed:
+            raise _unnamed_error(function.__name__, receiver, unnamed[0])
+        return function(receiver, **values)
+
+    return _marked(call, function)
+
+
+def _unnamed_error(name: str, receiver: Any, value: object) -> TypeError:
+    """Return the error for a value without the name of its column.
+
+    :param name: the method.
+    :param receiver: the model, instance or queryset.
+    :param value: the value.
+    """
+    call = name
+    if isinstance(receiver, type):
+        model: Any = receiver
+        call = f"{model.__name__}.{name}"
+    else:
+        # An instance, whose class has a mapping, or a queryset.
+        model = type(receiver) if hasattr(type(receiver), "__mapping__") else receiver.model
+    if isinstance(value, model):
+        advice = "this is an instance: write instance.save()"
+    elif isinstance(value, Mapping):
+        advice = f"write two asterisks before the mapping, {call}(**values)"
+    elif isinstance(value, (list, tuple)):
+        advice = f"for several rows, write {model.__name__}.objects.create_many(rows)"
+    else:
+        advice = f"write {call}({next(iter(model.__mapping__.names), 'column')}=...)"
+    # Do not show the values, which may be secret.
+    kind = type(value).__name__
+    return TypeError(f"{call}() takes values by the names of columns, not a {kind}: {advice}")
+
+
+def advise_on_fields(cls: type, *names: str) -> None:
+    """Make methods that take one list of names raise TypeError for several names.
+
+    :param cls: the class of the methods.
+    :param names: the methods, such as "only".
+    """
+    for name in names:
+        setattr(cls, name, _with_one_list(vars(cls)[name]))
+
+
+def _with_one_list(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(queryset: object, fields: object = (), *more: object, **options: Any) -> Any:
+        if more:
+            name = function.__name__
+            raise TypeError(f"{name}() takes one list of names: write {name}({[fields, *more]!r})")
+        return function(queryset, *((fields,) if fields != () else ()), **options)
+
+    return call
+
+
+def advise_on_filters(cls: type, *names: str) -> None:
+    """Make methods without parameters raise TypeError for filters.
+
+    :param cls: the class of the methods.
+    :param names: the methods, such as "delete".
+    """
+    for name in names:
+        setattr(cls, name, _without_filters(vars(cls)[name]))
+
+
+def _without_filters(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(queryset: object, *unnamed: object, **filters: object) -> Any:
+        if unnamed or filters:
+            # Do not show the values, which may be secret.
+            named = ", ".join(f"{name}=..." for name in filters) or "column=..."
+            name = function.__name__
+            raise TypeError(f"{name}() takes no filters: write objects({named}).{name}()")
+        return function(queryset)
+
+    return _marked(call, function)
+
+
+def _marked(call: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `call`, which counts as a coroutine function if `function` is one."""
+    if iscoroutinefunction(function):
+        mark_coroutine_function(call)
+    return call
+
+
+class _NoInstanceType(type):
+    """The class of classes that raise TypeError if an attribute of them or of an instance is read.
+
+    Blocking methods of models first read an attribute of ``self``, and coroutines one of its class.
+    """
+
+    advice: str
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        raise TypeError(cls.advice)
+
+
+def _no_instance(advice: str) -> object:
+    """Return a value for ``self`` of a method that is called on the class. Reading an attribute of
+    it raises TypeError.
+
+    As a default of the parameter, it costs nothing in calls of instances.
+    """
+
+    def refuse(no_instance: object, name: str) -> NoReturn:
+        raise TypeError(advice)
+
+    return _NoInstanceType("NoInstance", (), {"advice": advice, "__getattribute__": refuse})()
+
+
+def require_instance(cls: type, advice: dict[str, str]) -> None:
+    """Give methods an error with advice for calls on the class.
+
+    :param cls: the class of the methods, which take no positional arguments.
+    :param advice: for each method, what to write.
+    """
+    for name, text in advice.items():
+        function: Any = vars(cls)[name]
+        function.__defaults__ = (_no_instance(f"{name}() is a method of instances: {text}"),)

@@ -1,0 +1,124 @@
+"""Calls of the mapper in the form of other mappers raise errors that say what to write."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine.models import BaseModel
+from tests.unit.cqlengine.conftest import FakeSession
+from tests.unit.cqlengine.query.test_queryset import Car
+
+KEY: dict[str, Any] = {"maker": "a", "line": 1, "year": 2}
+model: Any = Car
+
+
+def refused(call: Callable[[], Any]) -> str:
+    """Return the message of the TypeError that a call raises, awaited if it is a coroutine."""
+
+    def finish() -> None:
+        result = call()
+        if asyncio.iscoroutine(result):
+            asyncio.run(result)
+
+    with pytest.raises(TypeError) as caught:
+        finish()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: model.create(KEY), "Car.create"),
+        (lambda: model.acreate(KEY), "Car.acreate"),
+        (lambda: model.objects.create(KEY), "create"),
+        (lambda: model.objects.acreate(KEY), "acreate"),
+        (lambda: model.objects(**KEY).update({"price": 5}), "update"),
+        (lambda: model.objects(**KEY).aupdate({"price": 5}), "aupdate"),
+        (lambda: model(**KEY).update({"price": 5}), "update"),
+        (lambda: model(**KEY).aupdate({"price": 5}), "aupdate"),
+    ],
+)
+def test_a_mapping_needs_two_asterisks(
+    session: FakeSession, call: Callable[[], Any], name: str
+) -> None:
+    message = refused(call)
+    assert message.startswith(f"{name}() takes values by the names of columns, not a dict: ")
+    assert message.endswith(f"{name}(**values)")
+    assert session.executions == []
+
+
+def test_other_values_without_names() -> None:
+    assert refused(lambda: model.objects.create(model(**KEY))).endswith("instance.save()")
+    assert "objects.create_many(rows)" in refused(lambda: model.create([KEY, KEY]))
+    assert refused(lambda: model.create("a")).endswith("write Car.create(maker=...)")
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (lambda: model.update(price=5), "Model.objects(key=value).update(column=value)"),
+        (lambda: model.aupdate(price=5), "Model.objects(key=value).aupdate(column=value)"),
+        (lambda: model.delete(), "Model.objects(key=value).delete()"),
+        (lambda: model.adelete(), "Model.objects(key=value).adelete()"),
+        (lambda: model.save(), "Model.create(column=value)"),
+        (lambda: model.asave(), "Model.acreate(column=value)"),
+        (lambda: model.validate(), "Model(column=value).validate()"),
+    ],
+)
+def test_methods_of_instances_on_the_class(
+    session: FakeSession, call: Callable[[], Any], advice: str
+) -> None:
+    assert re.match(rf"\w+\(\) is a method of instances: .*{re.escape(advice)}", refused(call))
+    assert session.executions == []
+
+
+def test_subclasses_may_override_methods_of_instances(session: FakeSession) -> None:
+    """The default of ``self`` belongs to the driver's own functions alone."""
+
+    class Own(Car):
+        def save(self) -> Any:
+            return super().save()
+
+    Own(**KEY).save()
+    assert len(session.executions) == 1
+    own: Any = Own
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        own.save()
+    assert BaseModel.save.__defaults__ is not None
+
+
+@pytest.mark.parametrize("call", ["only", "defer", "distinct"])
+def test_names_are_one_list(call: str) -> None:
+    message = refused(lambda: getattr(model.objects, call)("maker", "line"))
+    assert message == f"{call}() takes one list of names: write {call}(['maker', 'line'])"
+
+
+@pytest.mark.parametrize("call", ["delete", "adelete"])
+def test_deletes_take_no_filters(session: FakeSession, call: str) -> None:
+    message = refused(lambda: getattr(model.objects, call)(maker="a", line=1))
+    assert message.endswith(f"write objects(maker=..., line=...).{call}()")
+    assert "column=..." in refused(lambda: getattr(model.objects, call)(5))
+    assert session.executions == []
+
+
+@pytest.mark.parametrize("call", ["create_many", "acreate_many"])
+def test_many_rows_are_not_one_mapping(call: str) -> None:
+    assert "create_many([values])" in refused(lambda: getattr(model.objects, call)(KEY))
+
+
+def test_columns_are_not_calculated_with() -> None:
+    for calculate in (lambda: model.price + 1, lambda: 1 - model.price, lambda: model.price * 2):
+        assert re.match(r"servers do not calculate with Car\.price: ", refused(calculate))
+
+
+def test_awaitable_methods_still_count_as_coroutine_functions() -> None:
+    for method in (Car.acreate, Car.aupdate, Car.objects.adelete, Car.objects.acreate):
+        assert inspect.iscoroutinefunction(method) or asyncio.iscoroutinefunction(method)
+    for blocking in (Car.create, Car.update, Car.objects.delete, Car.objects.create):
+        assert not inspect.iscoroutinefunction(blocking)
