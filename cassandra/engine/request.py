@@ -78,6 +78,7 @@ from cassandra.errors import (
     WriteType,
     refused_everywhere,
 )
+from cassandra.metadata.host import Host
 from cassandra.policies.retry import FallthroughRetryPolicy, LWTRetryPolicy, RetryPolicy
 from cassandra.protocol.messages.errors import (
     CASWriteUnknownMessage,
@@ -110,7 +111,6 @@ if TYPE_CHECKING:
     from cassandra.engine.interfaces import RequestPool
     from cassandra.engine.request_bodies import AnyBody
     from cassandra.errors import ReadTimeout, Unavailable, WriteTimeout
-    from cassandra.metadata.host import Host
     from cassandra.policies.retry import Decision
 else:
     from cassandra._impl import happy_path
@@ -281,7 +281,13 @@ class Request(RequestBase):
         """Remember the host's pool if waiting for it may help; otherwise record why the host cannot
         be used.
         """
-        if pool is None:
+        if not isinstance(host, Host):
+            # As in cassandra-driver, go on with the next host of the plan.
+            self.errors[host] = ConnectionException(
+                f"{type(self.policy).__name__}.make_query_plan has returned {host!r}, which is not "
+                "a host of the cluster"
+            )
+        elif pool is None:
             # If an attempt on this host has failed before, keep that error: it says more than the
             # reason why the session has no pool now.
             if host not in self.errors:

@@ -215,6 +215,49 @@ def test_other_requests_succeed_if_policies_and_listeners_raise(
                         future.result()
 
 
+class PolicyWithOtherObjects(RoundRobinPolicy):
+    """A policy whose plans begin with objects that are not hosts of the cluster.
+
+    :param has_hosts: True if the hosts follow.
+    """
+
+    def __init__(self, has_hosts: bool) -> None:
+        super().__init__()
+        self.has_hosts = has_hosts
+
+    def make_query_plan(
+        self, working_keyspace: str | None = None, query: Any = None
+    ) -> Iterator[Any]:
+        yield None
+        yield "127.0.0.1"
+        if self.has_hosts:
+            yield from super().make_query_plan(working_keyspace, query)
+
+
+@pytest.mark.parametrize("has_hosts", [True, False])
+def test_objects_in_a_query_plan_that_are_not_hosts_are_left_out(
+    loops: Loops, has_hosts: bool
+) -> None:
+    """The request goes to the next host of the plan, as with cassandra-driver. If there is none,
+    its error names the policy and the objects.
+    """
+    profile = ExecutionProfile(load_balancing_policy=PolicyWithOtherObjects(has_hosts))
+    with (
+        FakeNode() as node,
+        Cluster(
+            [node.address], port=node.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+        ) as cluster,
+    ):
+        session = cluster.connect()
+        if has_hosts:
+            assert session.execute("SELECT 1").all() == []
+        else:
+            with pytest.raises(NoHostAvailable, match="PolicyWithOtherObjects") as caught:
+                session.execute("SELECT 1")
+            assert list(caught.value.errors) == ["None", "127.0.0.1"]
+            assert "None, which is not a host" in str(caught.value.errors["None"])
+
+
 # -- errors for callers ----------------------------------------------------------------------------
 
 
