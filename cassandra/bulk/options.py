@@ -112,6 +112,11 @@ class LoadOptions:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, str) or len(value) != 1):
                 raise ValueError(f"{name} must be one character, but is {value!r}")
+            # Python's csv module takes these, and divides the rows in other ways.
+            if value in ("\n", "\r"):
+                raise ValueError(f"{name} must not end a line, but is {value!r}")
+        if self.quote is not None and self.quote == self.delimiter:
+            raise ValueError(f"delimiter and quote are both {self.quote!r}")
         for name in ("date_format", "timestamp_format"):
             _check_formats(name, getattr(self, name))
         warn_of_write_time(self.timestamp)

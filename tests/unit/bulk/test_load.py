@@ -662,6 +662,9 @@ def test_request_options_apply_to_each_write(node: FakeNode, load: Load) -> None
         ({"max_errors": -1}, ValueError, "max_errors must be an integer from 0 on, but is -1"),
         ({"batch": "host"}, ValueError, "batch must be 'replica', 'partition' or None"),
         ({"delimiter": "||"}, ValueError, "delimiter must be one character"),
+        ({"delimiter": "\n"}, ValueError, "delimiter must not end a line"),
+        ({"quote": "\r"}, ValueError, "quote must not end a line"),
+        ({"delimiter": "'", "quote": "'"}, ValueError, "delimiter and quote are both"),
         ({"columns": "id"}, TypeError, "columns is a list of names"),
     ],
 )  # fmt: skip
