@@ -259,7 +259,7 @@ def arrow_table(rows: object) -> pa.Table | pa.RecordBatch:
 def arrow_batches(table: Any) -> pa.RecordBatchReader:
     """Return a reader of what an object with `__arrow_c_stream__` exports.
 
-    :raises TypeError: for a polars frame with a column that Arrow cannot hold.
+    :raises TypeError: for a column of polars or DuckDB that Arrow cannot hold.
     """
     import pyarrow
 
@@ -269,6 +269,10 @@ def arrow_batches(table: Any) -> pa.RecordBatchReader:
         schema = table.schema if isinstance(table, polars.DataFrame) else {table.name: table.dtype}
         for name, dtype in schema.items():
             _check_polars_type(name, dtype)
+    relation_class = getattr(sys.modules.get("duckdb"), "DuckDBPyRelation", None)
+    if relation_class is not None and isinstance(table, relation_class):
+        for name, dtype in zip(table.columns, table.types, strict=True):
+            _check_duckdb_type(name, dtype)
     return pyarrow.RecordBatchReader.from_stream(table)
 
 
@@ -322,3 +326,22 @@ def _check_polars_type(column: str, dtype: Any) -> None:
         _check_polars_type(column, inner)
     for field in getattr(dtype, "fields", ()):  # of Struct
         _check_polars_type(column, field.dtype)
+
+
+def _check_duckdb_type(column: str, dtype: Any) -> None:
+    """Raise TypeError if Arrow gets other values than those of a DuckDB column.
+
+    DuckDB exports UHUGEINT as a decimal, of which numbers from 2**127 on are negative, and the bits
+    of a BIT with a byte before them.
+
+    :param dtype: the type of the column, or of values inside it.
+    """
+    if dtype.id in ("uhugeint", "bit"):
+        raise TypeError(
+            f"the DuckDB column {column!r} has the type {dtype}, of which Arrow gets other values: "
+            f"cast it in the query, {dtype} to {'BLOB' if dtype.id == 'bit' else 'VARCHAR'}"
+        )
+    if dtype.id in ("list", "array", "struct", "map", "union"):
+        for _, child in dtype.children:
+            if hasattr(child, "id"):  # not the length of an array
+                _check_duckdb_type(column, child)

@@ -493,3 +493,29 @@ def test_serialized_values_of_types_without_an_arrow_type_are_decoded() -> None:
     point = Point(1.0, 2.0)
     items = [t.PointType.codec().encode(point), None, b"?"]
     assert values(items, pyarrow.binary(), t.PointType) == [point, None, b"?"]
+
+
+def test_types_of_duckdb_that_arrow_gets_with_other_values_are_refused() -> None:
+    """DuckDB exports the greatest UHUGEINT as -1, and a BIT with a byte before its bits."""
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    for expression, type_name in (
+        ("340282366920938463463374607431768211455::UHUGEINT", "UHUGEINT"),
+        ("[5::UHUGEINT]", "UHUGEINT"),
+        ("[5]::UHUGEINT[1]", "UHUGEINT"),
+        ("{'a': {'b': '0101'::BIT}}", "BIT"),
+        ("MAP {'a': 5::UHUGEINT}", "UHUGEINT"),
+        ("union_value(n := 5::UHUGEINT)", "UHUGEINT"),
+    ):
+        relation = connection.sql(f"SELECT {expression} AS c0")
+        with pytest.raises(TypeError, match=f"column 'c0' has the type {type_name}, .* cast it"):
+            one_by_one(t.IntegerType, relation)
+    number = 2**128 - 1
+    for expression, cql_type, value in (
+        (f"{number}::UHUGEINT::VARCHAR", t.IntegerType, number),
+        ("170141183460469231731687303715884105727::HUGEINT", t.IntegerType, 2**127 - 1),
+        ("[1, 2]::INTEGER[2]", list_of(t.Int32Type), [1, 2]),
+    ):
+        relation = connection.sql(f"SELECT {expression} AS c0")
+        assert one_by_one(cql_type, relation) == [value]
+    connection.close()
