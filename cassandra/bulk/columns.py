@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cassandra.bulk.binding import Binder, StaticRows
 from cassandra.bulk.changed_numbers import ChangedNumbers
 from cassandra.bulk.chunks import Column, Reading
-from cassandra.bulk.fields import check_names, positions_of
+from cassandra.bulk.fields import check_folders, check_names, positions_of
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import indexed_vectors
 from cassandra.bulk.lost_times import LostTimes
@@ -114,6 +114,7 @@ def _columns_of_source(
     not_columns = (*options.ignore, *options.marker_fields().values())
     names_in_source: set[str] = set()
     for source, names in fields:
+        check_folders(source, names, not_columns, table)
         if names is None:  # not known before the rows are read: any column may occur
             names_in_source.update(table.columns)
             continue

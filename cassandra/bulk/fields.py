@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from cassandra._later_warnings import warn
 from cassandra._misspelt import nearest
 from cassandra.bulk.changed_numbers import CHECKED_TYPES, ChangedNumbers
 from cassandra.bulk.chunks import Column, Reading
@@ -25,6 +27,7 @@ from cassandra.bulk.opened import no_column
 from cassandra.protocol.records import declared_fields
 from cassandra.query.row_factories import PseudoNamedTupleRow
 from cassandra.query.tables.rows import is_array
+from cassandra.query.tables.types import bare
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,6 +91,37 @@ def check_names(
                 f"{_hint_for(name, names, table.columns)}: columns= says which are written, and "
                 f"how they are called in the source ({source}); ignore= leaves columns out"
             )
+
+
+# The name of a folder of Hive and Spark: the files in it lack the column, which has this value.
+_VALUE_OF_FOLDER = re.compile(r"([^=]+)=.*")
+
+
+def check_folders(
+    source: str, names: Collection[str] | None, ignored: Collection[str], table: TableMetadata
+) -> None:
+    """Raise ValueError if the folder of a file has the value of a column, as Hive and Spark write
+    files: ``day=2026-11-23/part-0.parquet``. The value would be lost.
+
+    :param source: the name of the source: a path if it is a file.
+    :param names: the names of the fields; None if they are not known before the rows are read: then
+        warn only.
+    :param ignored: names to ignore.
+    :param table: the table.
+    :raises ValueError: for the first such column that the file lacks.
+    """
+    for folder in PurePath(source).parts[:-1]:
+        match = _VALUE_OF_FOLDER.fullmatch(folder)
+        if match is None or match[1] not in table.columns or match[1] in (*ignored, *(names or ())):
+            continue
+        message = (
+            f"the folder {folder!r} of {source} has a value for the column {match[1]!r}, which a "
+            "load does not read: pass what pyarrow.dataset.dataset(folder, partitioning='hive') or "
+            f"DuckDB reads, or write ignore=[{match[1]!r}]"
+        )
+        if names is not None:
+            raise ValueError(message)
+        warn(message)
 
 
 def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
@@ -347,33 +381,72 @@ def _select_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> N
 
 
 def _check_date_column(table: Any, column: Column, index: int, lost_times: LostTimes) -> None:
-    """Raise ValueError if a table has integers or booleans for a date column. Warn if it has
-    timestamps whose time of day would be lost.
+    """Raise ValueError if a table has integers or booleans for a date column, or for the dates
+    inside a collection. Warn if it has timestamps whose time of day would be lost.
 
     Integers would be sent as they are, and a server would read them as its own day numbers.
     """
-    if not is_date(column.type):
-        return
+    arrow_type: Any = None
     if hasattr(table, "iloc"):
         series = table.iloc[:, index]
         data_type = series.dtype
+        arrow_type = getattr(data_type, "pyarrow_dtype", None)
         # A column of objects may have Python integers among other values.
-        is_integer = getattr(data_type, "kind", "") in ("i", "u", "b") or (
-            getattr(data_type, "kind", "") == "O"
-            and any(isinstance(value, int) for value in series)
+        is_integer = is_date(column.type) and (
+            getattr(data_type, "kind", "") in ("i", "u", "b")
+            or (
+                getattr(data_type, "kind", "") == "O"
+                and any(isinstance(value, int) for value in series)
+            )
         )
     elif is_array(table):
         data_type = table.dtype[table.dtype.names[index]]
-        is_integer = data_type.kind in ("i", "u", "b")
+        is_integer = is_date(column.type) and data_type.kind in ("i", "u", "b")
     else:
-        from pyarrow import types
-
-        data_type = table.schema.types[index]
-        value_type = data_type.value_type if types.is_dictionary(data_type) else data_type
-        is_integer = types.is_integer(value_type) or types.is_boolean(value_type)
-    lost_times.look_at_table(column.name, table, index, data_type)
-    if is_integer:
+        data_type = arrow_type = table.schema.types[index]
+        is_integer = False
+    if is_date(column.type):
+        lost_times.look_at_table(column.name, table, index, data_type)
+    if is_integer or (arrow_type is not None and _has_integers_for_dates(column.type, arrow_type)):
+        what = "is a date" if is_date(column.type) else "has dates"
         raise ValueError(
-            f"column {column.name!r} is a date, and the source has integers ({data_type}): make "
+            f"column {column.name!r} {what}, and the source has integers ({data_type}): make "
             "dates of them, as integers may count days from different years"
         )
+
+
+def _has_integers_for_dates(cql_type: Any, arrow_type: Any) -> bool:
+    """Return True if a type of Arrow has integers or booleans where a CQL type has dates.
+
+    :param cql_type: a type that is or contains a date, or any other.
+    """
+    from pyarrow import types
+
+    cql_type = bare(cql_type)
+    if types.is_dictionary(arrow_type) or types.is_run_end_encoded(arrow_type):
+        arrow_type = arrow_type.value_type
+    if is_date(cql_type):
+        return bool(types.is_integer(arrow_type) or types.is_boolean(arrow_type))
+    inner_types = list(cql_type.subtypes or ())
+    if not inner_types:
+        return False
+    names = getattr(cql_type, "fieldnames", None)
+    element_type = getattr(arrow_type, "value_type", None)  # of a list
+    if element_type is not None and len(inner_types) == 1:
+        return _has_integers_for_dates(inner_types[0], element_type)
+    # The pairs of a map may also be a list of structs.
+    fields = arrow_type if element_type is None else element_type
+    if types.is_map(fields):
+        arrow_types = [fields.key_type, fields.item_type]
+    elif not types.is_struct(fields):
+        return False
+    elif names:
+        # The fields of a user-defined type go by name, and those of a tuple by position.
+        positions = [fields.get_field_index(name) for name in names]
+        inner_types = [
+            inner for inner, position in zip(inner_types, positions, strict=True) if position >= 0
+        ]
+        arrow_types = [fields.field(position).type for position in positions if position >= 0]
+    else:
+        arrow_types = [field.type for field in fields]
+    return any(map(_has_integers_for_dates, inner_types, arrow_types))

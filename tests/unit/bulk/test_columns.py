@@ -102,6 +102,24 @@ def test_a_load_writes_the_columns_of_its_source_or_the_selected_ones(
     assert selection.is_closed == ("columns" not in options)
 
 
+def test_the_values_of_folders_are_not_lost_silently() -> None:
+    """Hive and Spark leave a column out of a file whose folder has its value."""
+    path = "table/s=5/x=1/a.csv"
+    with pytest.raises(ValueError, match=r"the folder 's=5' of .* has a value for the column 's'"):
+        selection_of_table(TABLE, LoadOptions(), [(path, ["p", "c", "r"])])
+    with pytest.warns(RuntimeWarning, match="the folder 's=5'"):
+        selection_of_table(TABLE, LoadOptions(), [("table/s=5/a.jsonl", None)])
+    # The file has the column, or it is left out on purpose.
+    cases: list[tuple[list[str], dict[str, Any]]] = [
+        (["p", "c", "s"], {}),
+        (["p", "c", "r"], {"ignore": ["s"]}),
+        (["p", "c", "r"], {"columns": ["p", "c", "r"]}),
+    ]
+    for names, options in cases:
+        selection_of_table(TABLE, LoadOptions(**options), [(path, names)])
+    selection_of_table(TABLE, LoadOptions(), [("s=5.csv", ["p", "c", "r"])])
+
+
 def test_columns_that_do_not_fit_the_table_are_refused() -> None:
     for options, message in (
         ({"columns": {"p": "x", "c": "y"}}, r"write columns=\{'x': 'p', 'y': 'c'\}"),

@@ -22,7 +22,7 @@ from cassandra.bulk.fields import (
     values_by_position,
 )
 from cassandra.bulk.lost_times import LostTimes
-from cassandra.cqltypes import SimpleDateType, UTF8Type
+from cassandra.cqltypes import Int32Type, SimpleDateType, UserType, UTF8Type, lookup_casstype
 from tests.unit.bulk.readings import COLUMNS, reading
 
 TABLE: Any = SimpleNamespace(keyspace_name="ks", name="t", columns={"id": 1, "name": 2, "_row": 3})
@@ -191,6 +191,45 @@ def test_integers_and_booleans_are_refused_as_dates() -> None:
     # A dictionary of dates is accepted.
     dates = pyarrow.array([19000], "int32").cast("date32").dictionary_encode()
     assert select_columns(pyarrow.table({"d": dates}), reading_dates).num_rows == 1
+
+
+def test_integers_are_refused_as_dates_inside_collections() -> None:
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    integer, text, date = pyarrow.int32(), pyarrow.string(), pyarrow.date32()
+    pairs = pyarrow.struct([("key", integer), ("value", text)])
+    numbers = pyarrow.struct([("x", integer), ("y", integer)])
+    date_last = pyarrow.struct([("x", integer), ("y", date)])
+    date_first = pyarrow.struct([("y", date), ("x", integer)])
+    udt = UserType.make_udt_class("ks", "u", ["x", "y"], [Int32Type, SimpleDateType])
+    list_of_dates = lookup_casstype("ListType(SimpleDateType)")
+    for cql_type, arrow_type in [
+        (list_of_dates, pyarrow.list_(integer)),
+        (list_of_dates, pyarrow.list_(pyarrow.dictionary(integer, integer))),
+        (lookup_casstype("FrozenType(SetType(SimpleDateType))"), pyarrow.large_list(integer)),
+        (lookup_casstype("MapType(UTF8Type,SimpleDateType)"), pyarrow.map_(text, integer)),
+        (lookup_casstype("MapType(SimpleDateType,UTF8Type)"), pyarrow.list_(pairs)),
+        (lookup_casstype("TupleType(Int32Type,SimpleDateType)"), numbers),
+        (lookup_casstype("ListType(TupleType(Int32Type,SimpleDateType))"), pyarrow.list_(numbers)),
+        (udt, numbers),
+    ]:
+        table = pyarrow.table({"d": pyarrow.nulls(1, arrow_type)})
+        for source in (table, table.to_pandas(types_mapper=pandas.ArrowDtype)):
+            with pytest.raises(ValueError, match="column 'd' has dates, and the source has integ"):
+                select_columns(source, reading(columns=(Column("d", cql_type),)))
+    # Dates, and integers of other types, are accepted.
+    for cql_type, arrow_type in [
+        (list_of_dates, pyarrow.list_(date)),
+        (list_of_dates, pyarrow.list_(pyarrow.timestamp("ms"))),
+        (list_of_dates, text),
+        (list_of_dates, integer),  # binding refuses it
+        (lookup_casstype("ListType(Int32Type)"), pyarrow.list_(integer)),
+        (lookup_casstype("MapType(Int32Type,SimpleDateType)"), pyarrow.map_(integer, date)),
+        (lookup_casstype("TupleType(Int32Type,SimpleDateType)"), date_last),
+        (udt, date_first),
+        (udt, pyarrow.struct([("x", integer)])),
+    ]:
+        table = pyarrow.table({"d": pyarrow.nulls(1, arrow_type)})
+        assert len(select_columns(table, reading(columns=(Column("d", cql_type),)))) == 1
 
 
 @pytest.mark.parametrize(
