@@ -277,9 +277,11 @@ class Request(RequestBase):
 
     # -- sending -----------------------------------------------------------------------------------
 
-    def on_no_connection(self, host: Host, pool: RequestPool | None) -> None:
+    def on_no_connection(self, host: Any, pool: RequestPool | None) -> None:
         """Remember the host's pool if waiting for it may help; otherwise record why the host cannot
         be used.
+
+        :param host: a host, or any other object that a load balancing policy has returned.
         """
         if not isinstance(host, Host):
             # As in cassandra-driver, go on with the next host of the plan.
