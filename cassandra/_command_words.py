@@ -15,6 +15,9 @@ from collections.abc import Iterable, Mapping
 
 # Parts of messages that speak of Python, and what they are on the command line.
 _PHRASES = (
+    ("where='column > ?', parameters=[5]", "where='column > 5', with the value"),
+    ("where='column IN ?', parameters=[[1, 2]]", "where='column IN (1, 2)', with the values"),
+    (", and parameters= has 0 values", ", and a command has no values for it"),
     ("None is for no limit", "-1 is for no limit"),
     ("format='csv', 'jsonl' or 'parquet'", "format=csv, jsonl or parquet"),
     ("is None or 'gzip'", "is gzip, or left out"),

@@ -87,6 +87,19 @@ def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:
     return descriptions
 
 
+def check_path(name: str, path: object) -> None:
+    """Raise TypeError unless an option that names a file is a path or None.
+
+    :param name: the option.
+    :param path: its value.
+    """
+    if path is not None and not isinstance(path, (str, os.PathLike)):
+        raise TypeError(
+            f"{name} is the path of a file, but is {path!r}: write, for example, "
+            f"{name}='{name}.json'"
+        )
+
+
 class Checkpoint:
     """A small JSON file that is replaced atomically, so it is never half written.
 
@@ -110,6 +123,7 @@ class Checkpoint:
         restart: bool = False,
         is_read_only: bool = False,
     ) -> None:
+        check_path("checkpoint", path)
         self.path = Path(path) if path is not None else None
         # Convert the subject to JSON and back, so that it compares equal to one that is read from a
         # file: tuples become lists.

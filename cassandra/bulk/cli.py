@@ -6,6 +6,7 @@ import argparse
 import importlib
 import json
 import os
+import re
 import ssl
 import sys
 import warnings
@@ -434,6 +435,16 @@ Run = Callable[["Session"], int]  # called with a session; returns the exit code
 def _load(options: argparse.Namespace) -> Run:
     """Return a function that loads the files."""
     load_options = _load_options(options)
+    first_file = options.files[0]
+    # The names of a keyspace and a table as two words.
+    if (
+        "." not in options.table
+        and re.fullmatch(r"\w+", first_file)
+        and not Path(first_file).exists()
+    ):
+        raise ValueError(
+            f"no file is named {first_file!r}: for a table, write {options.table}.{first_file}"
+        )
 
     def run(session: Session) -> int:
         report = session.load(options.table, options.files, **load_options)

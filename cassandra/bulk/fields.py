@@ -142,7 +142,10 @@ def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
         return " (the first line, sep=, is for Excel alone: delete it)"
     if names[0].lstrip().startswith("#"):
         return " (a load does not skip comments: delete the lines before the names)"
-    for delimiter in (";", "\t", "|"):
+    if re.fullmatch(r"Unnamed: \d+(_level_\d+)?|level_\d+|__index_level_\d+__", name):
+        return f" (pandas has written the index of a frame: write ignore=[{name!r}])"
+    # A quoted name may have a comma, unless it is the only one.
+    for delimiter in (";", "\t", "|", *([","] if len(names) == 1 else [])):
         # A name with such a character is probably a whole line that was not split.
         if name.count(delimiter):
             return f" (is the file written with delimiter={delimiter!r}?)"

@@ -147,7 +147,7 @@ class Load:
             check_statement_using(target, options.using())
             self._target, name = target, target.query_string
         else:
-            self._target = table_of(self._metadata, str(target), session.keyspace)
+            self._target = table_of(self._metadata, target, session.keyspace)
             name = str(target)
         self.report = LoadReport(name, is_dry=options.dry_run)
         self._checkpoint_file = Checkpoint(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from cassandra._write_times import warn_of_write_time
+from cassandra.bulk.checkpoint import check_path
 from cassandra.bulk.opened import check_encoding
 from cassandra.bulk.unknown_options import FOR_TEXT_FILES, IN_ALL_CALLS, unknown_option
 from cassandra.consistency import ConsistencyLevel, level_of
@@ -111,7 +112,8 @@ class LoadOptions:
         for name in ("delimiter", "quote"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, str) or len(value) != 1):
-                raise ValueError(f"{name} must be one character, but is {value!r}")
+                instead = ": write '\\t' for a tab" if value in ("\\t", "tab") else ""
+                raise ValueError(f"{name} must be one character, but is {value!r}{instead}")
             # Python's csv module takes these, and divides the rows in other ways.
             if value in ("\n", "\r"):
                 raise ValueError(f"{name} must not end a line, but is {value!r}")
@@ -149,6 +151,8 @@ class LoadOptions:
         # Replace the encoding by Python's name for it. The class is frozen, so `self.encoding =
         # ...` would raise an error.
         object.__setattr__(self, "encoding", check_encoding(self.encoding))
+        for name in ("failed_rows", "checkpoint"):
+            check_path(name, getattr(self, name))
         for name in ("checkpoint_name", "restart"):
             if getattr(self, name) and self.checkpoint is None:
                 raise ValueError(f"{name} is for loads with a checkpoint")

@@ -133,6 +133,11 @@ class _ScanBase:
             "timeout": checked_options["timeout"],
             "row_type": checked_options["row_type"],
         }
+        if self.ranges is not None and not isinstance(self.ranges, Iterable):
+            raise TypeError(
+                f"ranges= is a list of those of scan.token_ranges(), and not {self.ranges!r}: "
+                "write splits=n for about n ranges"
+            )
         for token_range in self.ranges or ():
             if not isinstance(token_range, TokenRange):
                 raise TypeError(

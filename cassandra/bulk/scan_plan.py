@@ -191,6 +191,8 @@ def _query_of(
                     f"a list for columns has names of columns, and {column!r} is none of them: "
                     f"write columns={', '.join(columns)!r} for selectors of CQL"
                 )
+            if column not in table.columns:
+                _refuse_unknown_name(table, column, columns)
         selectors = ", ".join(escape_name(column) for column in columns)
     conditions = []
     if has_tokens:
@@ -200,6 +202,7 @@ def _query_of(
         if re.match(r"\s*where\b", where, re.IGNORECASE):
             raise ValueError(f"where is the condition alone, without WHERE, but is {where!r}")
         _refuse_limit(where)
+        _refuse_end(where)
         if (marker := _PERCENT_MARKER.search(_QUOTED.sub("''", where))) is not None:
             raise ValueError(
                 f"where has {marker[0]}, but the markers of a condition are written ?, and "
@@ -213,6 +216,25 @@ def _query_of(
         # We read the whole table anyway, so servers should not refuse the condition.
         query += " ALLOW FILTERING"
     return query
+
+
+def _refuse_unknown_name(table: TableMetadata, name: str, columns: Sequence[str]) -> None:
+    """Raise ValueError for what is certainly no name of a column in a list of columns. The server
+    decides on other names: it may know columns that were added a moment ago.
+    """
+    columns_in_lower_case = {column.lower(): column for column in table.columns}
+    if name == "*":
+        advice = "leave columns out for all of them"
+    elif " " in name.strip():
+        advice = f"write columns={', '.join(columns)!r} for selectors of CQL"
+    elif name.strip().lower() in columns_in_lower_case:
+        advice = f"write {columns_in_lower_case[name.strip().lower()]!r}"
+    else:
+        return
+    names = ", ".join(table.columns)
+    raise ValueError(
+        f"table {table.keyspace_name}.{table.name} has no column {name!r}, but {names}: {advice}"
+    )
 
 
 # String constants, quoted names and comments of CQL.
@@ -249,6 +271,14 @@ def _refuse_limit(where: str) -> None:
             "where has a LIMIT, which would apply to each token range of the scan: write limit=... "
             f"instead; where is {where!r}"
         )
+
+
+def _refuse_end(where: str) -> None:
+    """Raise ValueError for what belongs to the end of a statement, and not to a condition."""
+    end = re.search(r"\ballow\s+filtering\s*;?\s*$|;\s*$", where, re.IGNORECASE)
+    if end is not None:
+        what = "a semicolon" if end[0].strip() == ";" else "ALLOW FILTERING, which is added to it"
+        raise ValueError(f"where is the condition alone, without {what}, but is {where!r}")
 
 
 def _refuse_aggregates(selectors: str, where: str | None, aggregates: Collection[str]) -> None:

@@ -24,6 +24,7 @@ from collections.abc import (
 )
 from functools import partial
 from itertools import islice
+from types import FunctionType
 from typing import Any
 
 from cassandra._clocks import monotonic
@@ -276,6 +277,8 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
             instead = (
                 ": write load(table, frame.collect()), or load(table, frame.collect_batches())"
             )
+        elif isinstance(source, FunctionType):
+            instead = f": write {source.__name__}(), with parentheses"
         elif hasattr(source, "__aiter__"):
             instead = (
                 ": only a session of cassandra.aio can read it, by await session.load(table, rows)"
@@ -365,6 +368,11 @@ def _instead_of_file(path: str) -> str:
             ": a source is a file or rows, and no query: pass what the query returns, such as "
             "duckdb.sql(...), or session.scan(table, columns, where).reader()"
         )
+    if re.match(r"\s*[\[{]", path):
+        return (
+            ": write json.loads(text) for rows of JSON, or pass a file of JSON lines, with one "
+            "object a line"
+        )
     if "\n" in path:
         return ": save the text as a file, whose fields are converted to the types of the columns"
     scheme, colon, _ = path.partition("://")
@@ -373,6 +381,10 @@ def _instead_of_file(path: str) -> str:
             f": files are read from this machine; fetch it first, or pass the frame that pandas, "
             f"polars or pyarrow reads from {scheme}://"
         )
+    if path.startswith("~"):
+        return f": write os.path.expanduser({path!r}), because only a shell replaces ~"
+    if "$" in path:
+        return f": write os.path.expandvars({path!r}), because only a shell replaces variables"
     if _TABLE_NAME.fullmatch(path) or re.fullmatch(r"\w+", path):
         return ": the table comes first, load(table, source)"
     if "," in path or ";" in path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._habits import stack_level
 from cassandra._misspelt import nearest
@@ -87,6 +87,13 @@ def traits_of(prepared: PreparedStatement, plan: Plan | None, counters: bool) ->
     )
 
 
+def _name_of(table: Any) -> str:
+    """Return what to write for an object that was passed in place of a table's name."""
+    if hasattr(table, "keyspace_name") and hasattr(table, "name"):
+        return repr(f"{protect_name(table.keyspace_name)}.{protect_name(table.name)}")
+    return "load('table', source), or scan('table')"
+
+
 def table_of(
     metadata: Metadata, name: str, keyspace: str | None, with_views: bool = False
 ) -> TableMetadata:
@@ -101,8 +108,7 @@ def table_of(
     """
     if not isinstance(name, str):
         raise TypeError(
-            f"a table is named by a str, not {type(name).__name__}: write load('table', source), "
-            "or scan('table')"
+            f"a table is named by a str, not {type(name).__name__}: write {_name_of(name)}"
         )
     if re.match(r"\s*(SELECT|INSERT)\s", name, re.IGNORECASE):
         raise ValueError(

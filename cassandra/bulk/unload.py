@@ -427,8 +427,27 @@ def _with_quoted_mark(lines: bytes) -> bytes:
 
 
 def _check_folder(target: str | Path, format: str) -> None:
-    """Raise ValueError if the folder has a name like "rows.csv" and `format` is another format."""
+    """Raise TypeError or ValueError if `target` is certainly not the path of a folder that is
+    meant: a URL, for example, or a name like "rows.csv" although `format` is another format.
+    """
+    if not isinstance(target, (str, os.PathLike)):
+        raise TypeError(
+            f"unload writes a folder of files, and not to a {type(target).__name__}: write the "
+            "path of the folder; session.scan(table) has the rows"
+        )
     name = os.fspath(target)
+    scheme, colon, _ = name.partition("://")
+    if colon and scheme.isalnum():
+        raise ValueError(
+            f"unload writes a folder on this machine, and not to {name!r}: unload into a folder "
+            f"and copy it to {scheme}://, or write session.scan(table).to_pandas() and "
+            f"frame.to_parquet({name!r})"
+        )
+    if name.startswith("~"):
+        raise ValueError(
+            f"a folder called {name!r} is probably not meant: write os.path.expanduser({name!r}), "
+            "because only a shell replaces ~"
+        )
     # A pipe or a terminal is not a folder, and a folder called "-" is never what is meant.
     if name == "-" or _is_device(name):
         raise ValueError(

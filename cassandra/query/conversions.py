@@ -63,6 +63,11 @@ def advice_on_conversion(message: str) -> str:
 
     :param message: the message of a codec's error.
     """
+    if re.search(r"\(Series\) is not (?!a collection)", message):
+        return (
+            "; the rows of frame.iterrows() are pairs of a label and a Series: write "
+            "session.load(table, frame), or frame.itertuples(index=False)"
+        )
     # In Python, a NaN is a number; in the rows of a frame, it stands for a value that is missing.
     if re.search(r"\bnan\)? \(float\d*\) is not (?!a number|a real number)", message):
         return (

@@ -23,6 +23,7 @@ OPTIONS = {
     "decimals": "--decimals",
     "ignore": "--ignore",
     "timeout": "--timeout",
+    "where": "--where",
     "format": "--format",
 }
 
@@ -49,6 +50,12 @@ OPTIONS = {
         (
             "write format='csv', 'jsonl' or 'parquet'",
             "write --format csv, jsonl or parquet",
+        ),
+        (
+            "where= has 1 bind marker, and parameters= has 0 values: write where='column > ?', "
+            "parameters=[5]",
+            "--where has 1 bind marker, and a command has no values for it: write --where "
+            "'column > 5', with the value",
         ),
         # Values, columns and other words stay as they are.
         ("column 'max_errors' is not a limit", "column 'max_errors' is not a limit"),

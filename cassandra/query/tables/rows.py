@@ -209,6 +209,7 @@ def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
         raise ValueError(
             "an array of rows is structured, with one dimension, or has two; "
             f"this one has {array.ndim} and the type {array.dtype}"
+            + ("; write array.reshape(-1, 1) for rows of one value" if array.ndim == 1 else "")
         )
     if array.shape[1] != len(columns):
         raise ValueError(

@@ -384,6 +384,15 @@ def test_values_that_no_option_takes_get_advice(
         assert output.err.endswith(f"; {advice}\n")
 
 
+def test_a_keyspace_and_a_table_as_two_words(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        cli.main(["load", "ks", "t", "a.csv"])
+    assert "no file is named 't': for a table, write ks.t" in capsys.readouterr().err
+
+
 def test_the_limit_is_passed_on_and_progress_is_shown_on_terminals(
     calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -739,3 +739,13 @@ async def test_awaiting_a_scan_names_the_loop_to_write(nodes: FakeCluster) -> No
         scan: Any = (await cluster.connect()).scan("a.t0")
         with pytest.raises(TypeError, match="`async for row in session"):
             await scan
+
+
+def test_a_number_is_no_list_of_ranges(nodes: FakeCluster) -> None:
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        options: Any = {"ranges": 5}
+        with pytest.raises(TypeError, match=r"and not 5: write splits=n"):
+            session.scan("a.t0", **options)
+        options = {"checkpoint": 5}
+        with pytest.raises(TypeError, match="checkpoint is the path of a file, but is 5"):
+            list(session.scan("a.t0", **options))

@@ -182,6 +182,37 @@ def test_a_condition_with_the_keyword_is_refused(session: Session, where: str) -
         plan(session, None, where)
 
 
+@pytest.mark.parametrize(
+    ("where", "without"),
+    [
+        ("c0 = 5;", "a semicolon"),
+        ("c0 = 5 ALLOW FILTERING", "ALLOW FILTERING, which is added to it"),
+        ("c0 = 5\nallow  filtering ; ", "ALLOW FILTERING, which is added to it"),
+    ],
+)
+def test_a_condition_with_the_end_of_a_statement_is_refused(
+    session: Session, where: str, without: str
+) -> None:
+    with pytest.raises(ValueError, match=f"condition alone, without {without}, but is"):
+        plan(session, None, where)
+
+
+@pytest.mark.parametrize(
+    ("columns", "advice"),
+    [
+        (["ID"], "write 'id'$"),
+        ([" id"], "write 'id'$"),
+        (["*"], "leave columns out for all of them"),
+        (["id", "c0 AS c"], "write columns='id, c0 AS c' for selectors of CQL"),
+    ],
+)
+def test_names_that_the_table_lacks_are_refused(
+    session: Session, columns: list[str], advice: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"table a\.t0 has no column '.*', but id, .*{advice}"):
+        plan(session, columns)
+
+
 @pytest.mark.parametrize("marker", ["%s", "%(low)s"])
 def test_markers_of_other_statements_are_refused(session: Session, marker: str) -> None:
     """The server's error for them said to pass values to `execute`."""

@@ -439,11 +439,20 @@ def test_sources_that_are_not_tables_say_what_to_write() -> None:
         (Lazy(), r"not from Lazy: write load\(table, frame\.collect\(\)\), or "),
         (b"id,name", "not from bytes: save the content as a file"),
         (5, "not from int$"),
+        (read, r"not from function: write read\(\), with parentheses$"),
     ):
         with pytest.raises(TypeError, match=advice):
             read(source)
     with pytest.raises(FileNotFoundError, match="save the text as a file"):
         read("id,name\n1,x\n")
+    for text, advice in (
+        ('[{"id": 1}]', r"write json\.loads\(text\)"),
+        (' {"id": 1}\n{"id": 2}', r"write json\.loads\(text\)"),
+        ("~/rows.csv", r"os\.path\.expanduser\('~/rows\.csv'\)"),
+        ("$HOME/rows.csv", r"os\.path\.expandvars\('\$HOME/rows\.csv'\)"),
+    ):
+        with pytest.raises(FileNotFoundError, match=advice):
+            read(text)
     pandas = pytest.importorskip("pandas")
     with pytest.raises(TypeError, match=r"a Series is a single column: write load\(table, \{name"):
         read(pandas.Series([1, 2]))

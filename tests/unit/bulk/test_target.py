@@ -252,8 +252,10 @@ def test_a_table_is_named_by_a_string_that_is_no_statement() -> None:
     view = table_metadata(customer="uuid", placed="timestamp")
     keyspace: Any = SimpleNamespace(tables={"orders": ORDERS}, views={"by_day": view})
     metadata: Any = SimpleNamespace(keyspaces={"ks": keyspace})
-    with pytest.raises(TypeError, match=r"named by a str, not TableMetadata: write load\('table',"):
+    with pytest.raises(TypeError, match=r"a str, not TableMetadata: write 'ks\..Orders.'$"):
         table_of(metadata, ORDERS, "ks")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"named by a str, not NoneType: write load\('table',"):
+        table_of(metadata, None, "ks")  # type: ignore[arg-type]
     for query in ("SELECT * FROM t", " insert into t (k) values (1)"):
         with pytest.raises(ValueError, match=r"not by a statement, '.*session\.execute runs"):
             table_of(metadata, query, "ks")

@@ -7,6 +7,7 @@ import csv
 import datetime
 import decimal
 import gzip
+import io
 import json
 import os
 import threading
@@ -436,6 +437,25 @@ def test_a_folder_with_the_name_of_a_file_of_another_format(
     assert "out.csv' is a folder, although its name is like that of a file" in caplog.text
     session.unload("a.t0", tmp_path / "out.parquet.zst", format="csv")
     assert "out.parquet.zst' is a folder, although" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("target", "advice"),
+    [
+        ("s3://bucket/rows", r"copy it to s3://, or .* frame\.to_parquet\('s3://bucket/rows'\)"),
+        ("gs://bucket", "copy it to gs://"),
+        ("~/rows", r"write os\.path\.expanduser\('~/rows'\)"),
+        (io.BytesIO(), "not to a BytesIO: write the path of the folder"),
+    ],
+)
+def test_targets_that_are_no_folders_of_this_machine(
+    session: Any, tmp_path: Path, target: Any, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder called "s3:" or "~" would be made."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((TypeError, ValueError), match=advice):
+        session.unload("a.t0", target, format="csv")
+    assert os.listdir() == []
 
 
 @pytest.mark.parametrize("folder", ["-", "/dev/stdout", "/dev/null", "pipe"])

@@ -118,3 +118,12 @@ def test_nan_in_the_place_of_a_missing_value_gets_advice(cql_type: Any) -> None:
             TypeError, match=r"NaN for values that are missing: write session\.load"
         ):
             BoundStatement(statement_of(a=cql_type)).bind((nan,))
+
+
+def test_rows_of_iterrows_get_advice() -> None:
+    """Each of them is a pair of a label and a Series."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": [1], "name": ["a"]})
+    for row in frame.iterrows():
+        with pytest.raises(TypeError, match=r"write session\.load\(table, frame\), or"):
+            BoundStatement(statement_of(id=Int32Type, name=UTF8Type)).bind(row)
