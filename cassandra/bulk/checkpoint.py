@@ -1,9 +1,10 @@
 """The progress of a load or scan in a file, from which another run can resume.
 
-A checkpoint belongs to a *subject*: the kind of work, the cluster, the full table name, every
-option that affects which rows are read or how they are counted, and each file with its size,
-modification time and a digest. If a run has another subject, it is refused with an error that names
-the difference: resuming at the row number of another source would silently lose rows.
+A checkpoint belongs to a *subject*: the kind of work, the cluster, the full table name and the
+table's id, every option that affects which rows are read or how they are counted, and each file
+with its size, modification time and a digest. If a run has another subject, it is refused with an
+error that names the difference: resuming at the row number of another source would silently lose
+rows.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from cassandra.bulk.opened import is_pipe
 
 if TYPE_CHECKING:
     from cassandra.metadata import Metadata
+    from cassandra.metadata.schema.tables import TableMetadata
 
 _VERSION = 2
 # The keys of a subject under which a cluster is described. Checkpoints of earlier releases may lack
 # them.
 _CLUSTERS = ("cluster", "source_cluster")
+# The keys of a subject under which the ids of tables are. A table that was dropped and created
+# again has another id. They may be missing, or None if the metadata lacks the id.
+_TABLE_IDS = ("table_id", "target_id")
 _DIGESTED = 1 << 16  # the digest of a file covers so many bytes at its beginning and at its end
 
 
@@ -54,6 +59,14 @@ def describe_cluster(metadata: Metadata) -> dict[str, Any]:
     """
     host_ids = sorted(str(host.host_id) for host in metadata.all_hosts() if host.host_id)
     return {"name": metadata.cluster_name, "host_ids": host_ids}
+
+
+def describe_id(table: TableMetadata | None) -> str | None:
+    """Return the id of a table as a string; None if it is unknown.
+
+    :param table: the metadata of the table; None if there is none.
+    """
+    return str(table.id) if table is not None and table.id is not None else None
 
 
 def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:
@@ -163,8 +176,14 @@ class Checkpoint:
                 del expected[name]
             elif name in expected and _is_same_cluster(subject_in_file[name], expected[name]):
                 expected[name] = subject_in_file[name]
-        if subject_in_file != expected:
-            difference = _difference(subject_in_file, expected)
+        recorded = dict(subject_in_file)
+        for name in _TABLE_IDS:
+            # Do not compare ids that one of both does not know.
+            if recorded.get(name) is None or expected.get(name) is None:
+                recorded.pop(name, None)
+                expected.pop(name, None)
+        if recorded != expected:
+            difference = _difference(recorded, expected)
             raise ValueError(
                 f"{self.path} is the checkpoint of something else: {difference}{self._restart_hint}"
             )
@@ -223,6 +242,10 @@ def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     for name in ("work", "table", "statement"):
         if recorded.get(name) != ours.get(name):
             return f"its {name} is {recorded.get(name)!r}, and not {ours.get(name)!r}"
+    for name in _TABLE_IDS:
+        if recorded.get(name) != ours.get(name):
+            table = "table" if name == "table_id" else "target table"
+            return f"its {table} was dropped since, and another one was created with its name"
     if recorded.get("ranges") != ours.get("ranges"):
         return "it is of other token ranges (ranges=)"
     for name, value in (ours.get("options") or {}).items():

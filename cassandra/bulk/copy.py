@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._clocks import monotonic, wall_time_ns
 from cassandra._unknown_options import with_example
-from cassandra.bulk.checkpoint import describe_cluster
+from cassandra.bulk.checkpoint import describe_cluster, describe_id
 from cassandra.bulk.load import aload, load
 from cassandra.bulk.options import LoadOptions, check_count
 from cassandra.bulk.plain import PlainRows
@@ -242,6 +242,7 @@ class _Copy:
         self.purpose = {
             "work": "copy",
             "target": full_name(target),
+            "target_id": describe_id(target),
             "cluster": describe_cluster(other.cluster.metadata),
         }
         self._prepared: list[Any] = []

@@ -15,14 +15,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from cassandra._clocks import monotonic
-from cassandra.bulk.checkpoint import Checkpoint, describe_cluster, describe_files
+from cassandra.bulk.checkpoint import Checkpoint, describe_cluster, describe_files, describe_id
 from cassandra.bulk.chunks import Chunk, Position
 from cassandra.bulk.columns import reading_of_names
 from cassandra.bulk.failed_rows import FailedRows
 from cassandra.bulk.outcomes import DoneRows, Outcomes
 from cassandra.bulk.report import LoadReport
 from cassandra.bulk.sources import fields_of_each, files_of
-from cassandra.bulk.target import Traits, full_name
+from cassandra.bulk.target import Traits, full_name, written_table
 from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:
@@ -60,8 +60,10 @@ def subject_of_load(
     if isinstance(target, PreparedStatement):
         subject["table"] = f"{target.table_keyspace}.{target.table}"
         subject["statement"] = target.query_string
+        subject["table_id"] = describe_id(written_table(metadata, target))
     else:
         subject["table"] = full_name(target)
+        subject["table_id"] = describe_id(target)
     # The paths of files identify their rows. For any other source, the application must name the
     # rows (`checkpoint_name`).
     files = files_of(source)

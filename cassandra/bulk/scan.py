@@ -28,7 +28,7 @@ from cassandra._clocks import monotonic
 from cassandra._habits import SCAN, SCAN_ITEM, SCAN_LENGTH, add_habits, awaited
 from cassandra._imports import OptionalPackage
 from cassandra._steps import adrive, drive
-from cassandra.bulk.checkpoint import Checkpoint, describe_cluster
+from cassandra.bulk.checkpoint import Checkpoint, describe_cluster, describe_id
 from cassandra.bulk.page_queue import Fetch, PageQueue
 from cassandra.bulk.plain import PlainRows, plain_session
 from cassandra.bulk.progress import Progress
@@ -274,6 +274,7 @@ class _ScanBase:
                 metadata
             ),
             "table": full_name(table),
+            "table_id": describe_id(table),
             "columns": columns if columns is None or isinstance(columns, str) else list(columns),
             "where": self.condition,
             "parameters": [repr(value) for value in self.parameters],

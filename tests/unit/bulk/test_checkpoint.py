@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cassandra.bulk.checkpoint import Checkpoint, describe_files
+from cassandra.bulk.checkpoint import Checkpoint, describe_files, describe_id
 
 # what a checkpoint belongs to: the work, the table and the options
 SUBJECT = {"work": "load", "table": "ks.t", "options": {"header": True, "columns": ("a", "b")}}
@@ -116,6 +118,32 @@ def test_clusters_with_the_same_name_are_distinguished_by_host_ids(
     else:
         with pytest.raises(ValueError, match="its cluster is another one with the name 'Test Clu"):
             Checkpoint(path, subject)
+
+
+@pytest.mark.parametrize(("name", "table"), [("table_id", "table"), ("target_id", "target table")])
+def test_a_checkpoint_of_a_table_that_was_created_again_is_refused(
+    tmp_path: Path, name: str, table: str
+) -> None:
+    """The rows that an earlier run has written are gone."""
+    path = tmp_path / "point"
+    Checkpoint(path, {**SUBJECT, name: "1"}).save(row=10)
+    assert Checkpoint(path, {**SUBJECT, name: "1"}).state == {"row": 10}
+    with pytest.raises(ValueError, match=f"its {table} was dropped since, and another one was cr"):
+        Checkpoint(path, {**SUBJECT, name: "2"})
+    # The ids are only compared if both are known.
+    assert Checkpoint(path, {**SUBJECT, name: None}).state == {"row": 10}
+    assert Checkpoint(path, SUBJECT).state == {"row": 10}
+    Checkpoint(path, SUBJECT, restart=True).save(row=20)
+    assert Checkpoint(path, {**SUBJECT, name: "2"}).state == {"row": 20}
+
+
+def test_the_id_of_a_table_is_a_string_if_it_is_known() -> None:
+    table_id = uuid.uuid4()
+    table: Any = SimpleNamespace(id=table_id)
+    assert describe_id(table) == str(table_id)
+    unknown: Any = SimpleNamespace(id=None)
+    assert describe_id(unknown) is None
+    assert describe_id(None) is None
 
 
 def test_files_with_other_content_are_refused(tmp_path: Path) -> None:

@@ -239,13 +239,15 @@ def test_the_subject_names_the_target_and_the_rows(tmp_path: Path) -> None:
 
     Rows of an application need a name, which says in the next run that they are the same.
     """
-    metadata: Any = SimpleNamespace(cluster_name="c", all_hosts=list)
     table = TableMetadata("ks", "Orders")
+    keyspace = SimpleNamespace(tables={"Orders": table})
+    metadata: Any = SimpleNamespace(cluster_name="c", all_hosts=list, keyspaces={"ks": keyspace})
     path = tmp_path / "a.csv"
     path.write_text("id\n1\n")
     named_options = LoadOptions(checkpoint="point", checkpoint_name="mine")
     subject = subject_of_load(metadata, table, [str(path)], LoadOptions())
     assert subject["table"] == 'ks."Orders"'
+    assert subject["table_id"] is None  # the metadata lacks it
     assert [file["path"] for file in subject["files"]] == [str(path)]
     prepared = PreparedStatement(
         column_metadata=[],
