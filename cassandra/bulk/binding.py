@@ -146,8 +146,11 @@ class Binder:
         self._fields = [(column.name, mapping.get(column.name, column.name)) for column in columns]
         self._key_fields = [mapping.get(each.name, each.name) for each in columns if each.is_key]
         self._mapping = mapping
-        # True until the write time of the first row is checked; False if rows have no write time.
-        self._looks_at_write_times = any(column.name == "[timestamp]" for column in columns)
+        # The position of the write time among the bind markers; None if rows have no write time.
+        self._write_time = next(
+            (index for index, column in enumerate(columns) if column.name == "[timestamp]"), None
+        )
+        self._looks_at_write_times = True  # until the write time of the first row is checked
         self._order = order
         # False if values of rows without names must be moved to their bind markers.
         self._is_in_order = list(order) == list(range(len(order)))
@@ -450,8 +453,11 @@ class Binder:
         :returns: the waves, and `failures` with the rows that fail in this step.
         """
         waves: list[Wave] = []
-        if self._looks_at_write_times:
-            self._look_at_write_times(chunk, block, row_numbers)
+        if self._write_time is not None:
+            if block.has_unset:
+                block, row_numbers = self._with_write_times(block, row_numbers, failures)
+            if self._looks_at_write_times:
+                self._look_at_write_times(chunk, block, row_numbers)
         if self.indexed_vectors:
             block, row_numbers = self._without_bad_vectors(block, row_numbers, failures)
         if self.counters:
@@ -484,7 +490,7 @@ class Binder:
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
     ) -> list[tuple[int, BaseException]]:
         """Return (number, error) for each row that servers would refuse because of its key, its
-        time to live or a null inside a collection.
+        time to live, its write time or a null inside a collection.
 
         :param keys: the positions of the key among the bind markers.
         :param row_numbers: the number of each row in its chunk.
@@ -492,6 +498,7 @@ class Binder:
         errors: list[tuple[int, BaseException]] = []
         names = [column.name for column in prepared.column_metadata]
         ttl_position = names.index("[ttl]") if "[ttl]" in names else None
+        time_position = names.index("[timestamp]") if "[timestamp]" in names else None
         collections = collection_columns(prepared, self.cql_types)
         for number, row in zip(row_numbers, block.rows(), strict=True):
             data = row.data
@@ -499,17 +506,19 @@ class Binder:
             error = _refused_key(names, keys, spans) or inner_null(collections, data, spans)
             if error is None and ttl_position is not None:
                 error = _refused_ttl(data, spans[ttl_position])
+            if error is None and time_position is not None and spans[time_position][1] < 0:
+                error = ValueError("its write time is null")
             if error is not None:
                 errors.append((number, error))
         return errors
 
     def _look_at_write_times(self, chunk: Chunk, block: Any, row_numbers: Sequence[int]) -> None:
         """Warn if the first row's write time is probably not in microseconds."""
-        names = [column.name for column in self._columns]
+        assert self._write_time is not None
         # Only look at the first row: one value is enough to find out the unit.
         for number, row in zip(row_numbers, block.rows(), strict=True):
             self._looks_at_write_times = False
-            offset, size = _spans(row.data, block.width)[names.index("[timestamp]")]
+            offset, size = _spans(row.data, block.width)[self._write_time]
             # The value follows its length of 4 bytes.
             write_time = int.from_bytes(
                 row.data[offset + 4 : offset + 4 + size], "big", signed=True
@@ -521,6 +530,32 @@ class Binder:
                     "are not looked at)"
                 )
             return
+
+    def _with_write_times(
+        self,
+        block: Any,
+        row_numbers: Sequence[int],
+        failures: list[tuple[int, BaseException]],
+    ) -> tuple[Any, Sequence[int]]:
+        """Remove the rows whose write time is unset, because they lack its field. They would get
+        the time of the load, and so replace newer values.
+
+        :param failures: gets (row number, error) for each of these rows.
+        :returns: (block, row numbers) of all other rows.
+        """
+        assert self._write_time is not None
+        field = self._fields[self._write_time][1]
+        good_indexes: list[int] = []  # the indexes in the block of all other rows
+        for row_index, row in enumerate(block.rows()):
+            data = row.data
+            if _value(data, _spans(data, block.width)[self._write_time]) != _UNSET:
+                good_indexes.append(row_index)
+                continue
+            problem = f"it has no field {field!r}, which is the row's write time"
+            failures.append((row_numbers[row_index], ValueError(problem)))
+        if len(good_indexes) == len(block):
+            return block, row_numbers
+        return block.take(good_indexes), [row_numbers[row_index] for row_index in good_indexes]
 
     def _without_bad_vectors(
         self,

@@ -407,6 +407,30 @@ def test_the_first_write_time_is_checked(implementation: Implementation) -> None
     assert warnings_of_load(microseconds_of_2023, seconds_of_2023) == []
 
 
+@pytest.mark.parametrize("is_dry", [False, True])
+def test_a_row_without_its_write_time_fails(implementation: Implementation, is_dry: bool) -> None:
+    """It would get the time of the load, and so replace newer values. Servers refuse null."""
+    columns = [COLUMNS[0], Column("[timestamp]", lookup_cqltype("bigint"))]
+    prepared = prepared_insert(implementation, columns, [0])
+    keys, mapping = Keys(partition=[0], clustering=[]), {"[timestamp]": "at"}
+    binder = binder_of(prepared, columns, keys, mapping)
+    binder.is_dry = is_dry
+    result = bound(
+        binder,
+        {"p": "a", "at": 1},
+        {"p": "b"},
+        ("c", UNSET_VALUE),
+        ("d", None),
+        {"p": "e", "at": 2},
+    )
+    missing = "it has no field 'at', which is the row's write time"
+    failures = [(1, missing), (2, missing), *([(3, "its write time is null")] if is_dry else [])]
+    assert [(number, str(error)) for number, error in result.failures] == failures
+    assert result.row_count == 5 - len(failures)
+    if not is_dry:
+        assert [number for number, _ in rows_to_send(result)] == [0, 3, 4]
+
+
 @pytest.mark.parametrize("library", ["pandas", "pyarrow", "numpy"])
 def test_failed_rows_of_a_table_are_found_among_tuples(
     binder: Binder, library: str, monkeypatch: pytest.MonkeyPatch
