@@ -177,6 +177,28 @@ def _load_options(concurrency: int, dry_run: bool, reading: dict[str, Any]) -> L
     )
 
 
+def _refuse_same_table(
+    metadata: Metadata, source: TableMetadata, other_metadata: Metadata, target: TableMetadata
+) -> None:
+    """Raise ValueError if both tables are one. Its values would lose their TTLs and write times,
+    and replace those that were written since they were read.
+
+    :param metadata: the metadata of the cluster of `source`.
+    :param other_metadata: the metadata of the cluster of `target`.
+    """
+    if full_name(source) != full_name(target):
+        return
+    # Two clusters may have the same name, but no host in common.
+    our_ids = set(describe_cluster(metadata)["host_ids"])
+    if metadata is other_metadata or not our_ids.isdisjoint(
+        describe_cluster(other_metadata)["host_ids"]
+    ):
+        raise ValueError(
+            f"table {full_name(source)} would be copied to itself: name another table, or another "
+            "cluster (a session of it; --to-hosts in a terminal)"
+        )
+
+
 class _Copy:
     """The state of a copy, and the code that both APIs share.
 
@@ -224,6 +246,7 @@ class _Copy:
         values = self._names[self._key_width :]
         if self._kept_functions:
             _check_can_be_kept(source, values)
+        _refuse_same_table(session.cluster.metadata, source, other.cluster.metadata, target)
         selectors = [
             f"{function}({protect_name(name)})"
             for function in self._kept_functions

@@ -48,6 +48,19 @@ def test_copies_between_incompatible_tables_are_refused_before_any_request(
             copy(session, "a.t0", session, "a.t1", columns=["c0"])
 
 
+def test_a_table_is_not_copied_to_itself(nodes: FakeCluster) -> None:
+    """Its values would lose their TTLs, and replace those that were written in the meantime."""
+    with (
+        Cluster(**settings(nodes)) as cluster,
+        cluster.connect("a") as session,
+        Cluster(**settings(nodes)) as same_cluster,
+        same_cluster.connect() as other,
+    ):
+        for target in (session, other):
+            with pytest.raises(ValueError, match=r"table a\.t0 would be copied to itself"):
+                copy(session, "t0", target, "a.t0")
+
+
 def test_fields_missing_in_the_target_s_user_type_are_refused() -> None:
     """Each field of a user-defined type in the source must be in the target with the same type, in
     nested types, too.
