@@ -259,6 +259,56 @@ def _of_login(option: str) -> str:
     return "; it has username and password"
 
 
+def _of_request_logger(option: str) -> str:
+    """Return the advice for an option of `RequestLogger`."""
+    if option in ("threshold", "slow_threshold", "slow_query", "min_duration", "duration"):
+        return "; write slow=seconds"
+    if option in ("sample_rate", "rate", "probability"):
+        return "; write sample="
+    if option in ("json", "as_json"):
+        return "; write structured=True"
+    if option in ("parameters", "log_values", "with_values"):
+        return "; write values=True"
+    if option in ("level", "log_level"):
+        return (
+            ": slow requests are a WARNING, and failed ones an ERROR; "
+            "logging.getLogger('cassandra.requests').setLevel(level) leaves others out"
+        )
+    return "; it has slow, failed, sample, values, structured, logger and repeat_interval"
+
+
+def _of_collector(option: str) -> str:
+    """Return the advice for an option of `ClusterCollector`."""
+    if option == "registry":
+        return ": write registry.register(ClusterCollector(cluster))"
+    if option in ("labels", "label", "cluster_name"):
+        return "; write name=, the label `cluster`"
+    if option in ("namespace", "prefix", "subsystem"):
+        return ": the names of all metrics begin with cassandra_driver_"
+    return "; it has name and buckets"
+
+
+def _of_local_cluster(option: str) -> str:
+    """Return the advice for an option of `LocalCluster`."""
+    if option in ("auth", "user", "username", "password", "login"):
+        return "; write authentication=True; local.username and local.password have the login"
+    if option in ("ssl", "use_ssl", "ssl_context", "mtls"):
+        return "; write tls=True, or tls='mutual'; local.tls has the certificates"
+    if option in ("keyspace", "keyspaces", "replication", "replication_factor", "schema"):
+        return ": create keyspaces by a session, Cluster(local.contact_points).connect()"
+    if option in ("n", "num_nodes", "node_count", "size", "count", "hosts"):
+        return "; write nodes="
+    if option in ("cassandra_version", "release", "tag", "image"):
+        return "; write version='5.0'"
+    if option in ("dcs", "dc", "datacenter", "data_centers"):
+        return "; write LocalCluster({'dc1': 2, 'dc2': 1})"
+    if option in ("memory", "max_heap", "heap_size", "mem_limit"):
+        return "; write heap='1G'"
+    if option in ("java_home", "jvm", "java_version"):
+        return "; write java=, the path of the command"
+    return "; it has nodes, version, datacenters, racks, authentication, tls, config, heap and more"
+
+
 def _of_dc_policy(option: str) -> str:
     if option in ("dc", "datacenter", "data_center", "local_datacenter", "localDc"):
         return "; write local_dc="
@@ -267,6 +317,9 @@ def _of_dc_policy(option: str) -> str:
 
 _OF_CALLS = {
     "BatchQuery": _of_mapper_batch,
+    "ClusterCollector": _of_collector,
+    "LocalCluster": _of_local_cluster,
+    "RequestLogger": _of_request_logger,
     "BatchStatement": _of_batch,
     "DCAwareRoundRobinPolicy": _of_dc_policy,
     "PlainTextAuthProvider": _of_login,

@@ -96,11 +96,26 @@ class _Parser(argparse.ArgumentParser):
             message += f"; for example: python -m cassandra.bulk {example}"
             if any(word.startswith(("--host", "--to-hosts")) for word in self.typed):
                 message += " (the hosts last, because the option takes all words that follow)"
+        elif message.startswith("argument COMMAND: invalid choice: "):
+            word = message.removeprefix("argument COMMAND: invalid choice: ").split()[0].strip("'")
+            command = _COMMANDS_OF_OTHERS.get(word)
+            if command is not None:
+                message += f"; write python -m cassandra.bulk {_EXAMPLES[command]}"
+            elif "." in word:
+                message += "; the command comes first, then the table"
         for beginning, advice_on_value in _ADVICE_ON_VALUES.items():
             if message.startswith(f"argument {beginning}"):
                 message += f"; {advice_on_value}"
         super().error(message)
 
+
+# For commands of other tools: the command that does the same.
+_COMMANDS_OF_OTHERS = {
+    **dict.fromkeys(("import", "insert", "write", "upload", "restore"), "load"),
+    **dict.fromkeys(("export", "dump", "read", "download", "backup"), "unload"),
+    **dict.fromkeys(("cp", "migrate", "clone"), "copy"),
+    **dict.fromkeys(("wc", "size"), "count"),
+}
 
 # For options with a value that argparse refuses, and the begin of its message: what to write.
 _ADVICE_ON_VALUES = {

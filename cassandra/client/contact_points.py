@@ -55,6 +55,13 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
             "contact_points must be a list of addresses, not a single "
             f"{_without_login(text)!r}: write {_as_points(text)}"
         )
+    if not hasattr(type(contact_points), "__iter__"):
+        what = f"an object of type {type(contact_points).__name__}"
+        # The clusters and nodes of `cassandra.testing` have such attributes.
+        advice = ""
+        if hasattr(type(contact_points), "contact_points"):
+            advice = ": write Cluster(nodes.contact_points, port=nodes.port)"
+        raise TypeError(f"contact_points must be a list of addresses, but is {what}{advice}")
     points = list(contact_points)
     # A mapping whose keys are addresses is accepted. Refuse one with settings as its keys, which
     # drivers of other databases take.

@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from cassandra._command_words import CommandWords
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
@@ -41,11 +41,43 @@ command cannot be understood
 _MARKS = {OK: "ok", NOTE: "note", WARNING: "WARNING", PROBLEM: "PROBLEM"}
 
 
+# For options of other commands: what to write instead.
+_COUNTERPARTS = {
+    **dict.fromkeys(
+        ("--contact-points", "--contact-point", "--seeds", "--address", "--url"),
+        "write the hosts alone: python -m cassandra.doctor 10.0.0.1 10.0.0.2",
+    ),
+    **dict.fromkeys(
+        ("--dc", "--datacenter", "--local-datacenter", "--data-center"), "write --local-dc NAME"
+    ),
+    **dict.fromkeys(("-p", "-P", "-port"), "write --port 9042"),
+    **dict.fromkeys(("-u", "--username", "--login"), "write --user NAME"),
+    **dict.fromkeys(("-k", "--ks"), "write --keyspace NAME"),
+    **dict.fromkeys(("--tls", "--use-ssl"), "write --ssl, or --cafile FILE"),
+    **dict.fromkeys(("--ca", "--cacert", "--ca-certs", "--ca-file"), "write --cafile FILE"),
+    **dict.fromkeys(("--bundle", "--secure-connect-bundle", "-b"), "write --cloud-bundle FILE"),
+    **dict.fromkeys(("-v", "--verbose", "--debug"), "all findings are printed in any case"),
+    **dict.fromkeys(("-o", "--output", "--format"), "write --json > FILE"),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose error for an unknown option says what to write instead."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error, and exit.
+
+        :param message: the error as argparse words it.
+        """
+        if message.startswith("unrecognized arguments: "):
+            advice = [_COUNTERPARTS[word] for word in message.split() if word in _COUNTERPARTS]
+            message = "; ".join([message, *dict.fromkeys(advice)])
+        super().error(message)
+
+
 def _parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m cassandra.doctor", description=DESCRIPTION, epilog=EPILOG
-    )
+    parser = _Parser(prog="python -m cassandra.doctor", description=DESCRIPTION, epilog=EPILOG)
     add_option = parser.add_argument
     add_option("hosts", nargs="*", metavar="HOST", help="contact points: names or addresses")
     add_option(

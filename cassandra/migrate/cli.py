@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from cassandra.migrate.check import Report, check
 from cassandra.migrate.entries import plain
@@ -27,14 +28,38 @@ is nothing to read, or a file could not be read
 """
 
 
+# For options of other commands: what to write instead.
+_COUNTERPARTS = {
+    **dict.fromkeys(("--json", "-json"), "write --format json"),
+    **dict.fromkeys(
+        ("--fix", "--write", "--apply", "-w", "-i", "--in-place", "fix", "apply", "run"),
+        "the command changes no files: most programs need no change, and each finding says what "
+        "to do",
+    ),
+    **dict.fromkeys(("--output", "-o", "--out"), "write --format json > FILE"),
+    **dict.fromkeys(("-r", "--recursive"), "folders are read with all that is in them"),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose error for an unknown option says what to write instead."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error, and exit.
+
+        :param message: the error as argparse words it.
+        """
+        words = message.replace("'", " ").split()
+        advice = [_COUNTERPARTS[word] for word in words if word in _COUNTERPARTS]
+        super().error("; ".join([message, *dict.fromkeys(advice)]))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
     :param arguments: the arguments of the command; None for ``sys.argv[1:]``.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m cassandra.migrate", description=DESCRIPTION, epilog=EXAMPLE
-    )
+    parser = _Parser(prog="python -m cassandra.migrate", description=DESCRIPTION, epilog=EXAMPLE)
     commands = parser.add_subparsers(dest="command", metavar="check")
     command = commands.add_parser(
         "check", help="list what will differ", description=DESCRIPTION, epilog=EPILOG

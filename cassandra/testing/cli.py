@@ -33,6 +33,18 @@ examples:
 """
 
 
+# For commands of other tools, such as docker: what to write instead.
+_COMMANDS_OF_OTHERS = {
+    **dict.fromkeys(("up", "run", "create", "launch"), "start"),
+    **dict.fromkeys(("down", "rm", "remove", "delete", "destroy", "shutdown"), "stop"),
+    **dict.fromkeys(("ps", "ls", "list", "info", "show"), "status"),
+    **dict.fromkeys(("unpause",), "resume 1"),
+    **dict.fromkeys(("log",), "logs 1"),
+    **dict.fromkeys(("reboot",), "restart 1"),
+    **dict.fromkeys(("scale",), "add"),
+}
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors for missing and unknown arguments say what to write instead."""
 
@@ -47,6 +59,10 @@ class _Parser(argparse.ArgumentParser):
             message += f"; write the number that `status` shows: {self.prog} 1"
         elif message.startswith("the following arguments are required: COMMAND"):
             message += "; for example: python -m cassandra.testing start (-h shows more)"
+        elif "invalid choice: " in message:
+            word = message.partition("invalid choice: ")[2].split()[0].strip("'")
+            if word in _COMMANDS_OF_OTHERS:
+                message += f"; write {self.prog} {_COMMANDS_OF_OTHERS[word]}"
         elif message.startswith("unrecognized arguments: "):
             word = message.removeprefix("unrecognized arguments: ").split()[0]
             command = self.typed[0]

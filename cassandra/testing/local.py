@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from cassandra._habits import add_habits
+from cassandra._unknown_options import advise_options
 from cassandra.testing import config as settings_of
 from cassandra.testing.addresses import Subnet, check_platform, claim_subnet
 from cassandra.testing.archive import ensure_archive
@@ -126,6 +128,12 @@ class LocalCluster:
         self._locations = lay_out(nodes, datacenters, racks)
         self._authentication = authentication
         self._tls_mode = check_tls_mode(tls)
+        settings: object = config
+        if settings is not None and not isinstance(settings, Mapping):
+            raise TypeError(
+                f"config is a mapping of settings of cassandra.yaml, not {settings!r}: write "
+                "config={'num_tokens': 16}"
+            )
         self._config = dict(config or {})
         # Render the settings once, so that invalid values raise an error here and not in `start`.
         settings_of.render_yaml(self._config)
@@ -533,9 +541,14 @@ class LocalCluster:
         self._supervisor_and_subnet()
         try:
             return self._nodes[n]
-        except KeyError:
+        except (KeyError, TypeError):
+            advice = ""
+            argument: object = n
+            if not isinstance(argument, int):
+                number = getattr(argument, "number", 1)
+                advice = f"; a node is named by its number, as in kill({number})"
             raise LocalClusterError(
-                f"no node {n}: the nodes are {', '.join(map(str, self._nodes))}"
+                f"no node {n}: the nodes are {', '.join(map(str, self._nodes))}{advice}"
             ) from None
 
     def _ports(self) -> tuple[int, int]:
@@ -732,3 +745,33 @@ class LocalCluster:
                 # The supervisor has done this already, unless it was killed.
                 shutil.rmtree(self._directory, ignore_errors=True)
             self._forget()
+
+
+_CONNECT = "write Cluster(local.contact_points, port=local.port).connect(), with cassandra.cluster"
+add_habits(
+    LocalCluster,
+    {
+        **dict.fromkeys(
+            ("session", "connect", "cluster", "get_session", "client", "execute", "query"), _CONNECT
+        ),
+        **dict.fromkeys(
+            ("hosts", "addresses", "endpoints", "contact_point", "host", "ip", "address"),
+            "write local.contact_points, a list of addresses, and local.port",
+        ),
+        **dict.fromkeys(("close", "shutdown", "terminate", "down"), "write local.stop()"),
+        **dict.fromkeys(("up", "run", "launch"), "write local.start(), or a `with` block"),
+        **dict.fromkeys(("is_running", "is_up", "started"), "write local.running"),
+        **dict.fromkeys(("add", "add_nodes"), "write local.add_node()"),
+        **dict.fromkeys(("remove", "remove_node"), "write local.decommission(number)"),
+        **dict.fromkeys(("unpause", "continue_"), "write local.resume(number)"),
+        **dict.fromkeys(("log", "get_logs"), "write local.logs(number)"),
+        **dict.fromkeys(("cqlsh", "shell"), f"{_CONNECT}; then session.execute(text)"),
+        **dict.fromkeys(("node", "get_node"), "write local.nodes[0]"),
+        **dict.fromkeys(
+            ("ca_certificate", "client_certificate", "client_key"),
+            "write local.tls.ca_certificate, with LocalCluster(tls=True)",
+        ),
+    },
+    operations={"__getitem__": "write local.nodes[0], or pass the number: local.kill(1)"},
+)
+advise_options(LocalCluster)

@@ -18,6 +18,14 @@ class NodeLocation(NamedTuple):
     rack: str
 
 
+def _wrong_count(name: str, count: object) -> ValueError:
+    """Return the error for a number of nodes in a data centre that is none, or not a number."""
+    advice = "it needs one at least"
+    if not isinstance(count, int):
+        advice = "write a number, LocalCluster(3) or LocalCluster({'dc1': 2, 'dc2': 1})"
+    return ValueError(f"data centre {name!r} has {count!r} nodes: {advice}")
+
+
 def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, int]:
     """Return the number of nodes in each data centre, in order."""
     if isinstance(nodes, Mapping):
@@ -38,7 +46,7 @@ def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, i
         counts = dict(zip(names, nodes, strict=True))
     for name, count in counts.items():
         if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            raise ValueError(f"data centre {name!r} has {count!r} nodes: it needs one at least")
+            raise _wrong_count(name, count)
     if not counts:
         raise ValueError("a cluster needs one node at least")
     return counts

@@ -87,10 +87,42 @@ def as_answer(answer: Answerable) -> Answer:
     if isinstance(answer, Answer):
         return answer
     if callable(answer):
+        name = getattr(answer, "__name__", "")
+        # A function that makes answers, and is no function of a request.
+        if name in _MAKERS and getattr(answer, "__module__", None) in _MAKER_MODULES:
+            raise TypeError(f"{name} is a function that makes an answer: write {name}(...)")
         return _Computed(answer)
     raise TypeError(
         f"{answer!r} is neither an answer nor a function of a request{_instead_of(answer)}"
     )
+
+
+_MAKER_MODULES = ("cassandra.testing.fake.answers", "cassandra.testing.fake.faults")
+_MAKERS = frozenset(
+    {
+        "close",
+        "corrupted",
+        "delay",
+        "dribble",
+        "duplicate",
+        "error",
+        "garbage",
+        "half_frame",
+        "hold",
+        "message",
+        "on_stream",
+        "out_of_order",
+        "paged",
+        "raw",
+        "reset",
+        "rows",
+        "schema_change",
+        "sequence",
+        "set_keyspace",
+        "silence",
+        "void",
+    }
+)
 
 
 def _instead_of(value: object) -> str:
@@ -99,6 +131,8 @@ def _instead_of(value: object) -> str:
         return ": write error(ErrorCode.OVERLOADED, message), with a code of the protocol"
     if value is None:
         return ": write void() for a statement that returns no rows"
+    if isinstance(value, (list, tuple)) and value and isinstance(value[0], Answer):
+        return ": write sequence(*answers)"
     if isinstance(value, (list, tuple)):
         return ": write rows([(name, type), ...], [(value, ...), ...])"
     return ""

@@ -59,6 +59,9 @@ def delay(seconds: float, answer: Answerable) -> Answer:
     :param seconds: the delay in seconds.
     :param answer: what to send then.
     """
+    first: object = seconds
+    if isinstance(first, Answer):
+        raise TypeError("the seconds come first: write delay(seconds, answer)")
     return _Delay(seconds, as_answer(answer))
 
 

@@ -44,6 +44,17 @@ _VERSIONS = range(OLDEST_VERSION, 7)  # the protocol versions that a node may sp
 _BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE})
 
 
+def _check_place(address: object, port: object) -> None:
+    """Raise TypeError unless the address of a node is a string and the port a number."""
+    if isinstance(address, int):
+        raise TypeError(
+            f"the address of a node is a str, but is {address}: for {address} nodes, write "
+            f"FakeCluster({address})"
+        )
+    if not isinstance(port, int):
+        raise TypeError(f"the port of a node is a number, but is {port!r}")
+
+
 class FakeNode(DefaultAnswers):
     """A scriptable node. Use it as a context manager, or call `start` and `stop`.
 
@@ -109,6 +120,7 @@ class FakeNode(DefaultAnswers):
         thread: NodeThread | None = None,
         strict: bool = False,
     ) -> None:
+        _check_place(address, port)
         if max_version not in _VERSIONS:
             raise ValueError(f"max_version is {_one_of(_VERSIONS)}, not {max_version!r}")
         self.address = address

@@ -52,7 +52,14 @@ def matcher(match: Match) -> Callable[[Request], bool]:
         return _by_opcode(match)
     if callable(match):
         return match
-    raise TypeError(f"{match!r} is not a text, pattern, Opcode or function of a request")
+    raise _no_match(match)
+
+
+def _no_match(match: object) -> TypeError:
+    """Return the error for an object that cannot match requests."""
+    if isinstance(match, Answer):
+        return TypeError("the statement comes first: write prime(statement, answer)")
+    return TypeError(f"{match!r} is not a text, pattern, Opcode or function of a request")
 
 
 class Prime:
@@ -100,6 +107,9 @@ class Script:
 
     def prime(self, match: Match, answer: Answerable, times: int | None) -> Prime:
         """Add a prime for the next `times` matching requests, or for all."""
+        number: object = times
+        if number is not None and not isinstance(number, int):
+            raise TypeError(f"times is a number of requests, or None for all, but is {number!r}")
         text = match if isinstance(match, str) else None
         prime = Prime(self, matcher(match), as_answer(answer), times, text)
         self._primes = (prime, *self._primes)

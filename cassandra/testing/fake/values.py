@@ -155,11 +155,31 @@ def _custom(class_name: str) -> bytes:
     return b"\0\0" + string(class_name)
 
 
+_TYPES_OF_OTHERS = {
+    **dict.fromkeys(("integer", "int32"), "int"),
+    **dict.fromkeys(("long", "int64"), "bigint"),
+    **dict.fromkeys(("string", "str"), "text"),
+    **dict.fromkeys(("bool",), "boolean"),
+    **dict.fromkeys(("real", "float64", "numeric"), "double"),
+    **dict.fromkeys(("datetime", "timestamptz"), "timestamp"),
+    **dict.fromkeys(("bytes", "bytea", "binary"), "blob"),
+    **dict.fromkeys(("dict", "object"), "map<text, text>"),
+    **dict.fromkeys(("array",), "list<text>"),
+    **dict.fromkeys(("json", "jsonb"), "text"),
+}
+
+
+def _instead_of_type(name: str) -> str:
+    """Return the end of a message: the type of CQL for a type of Python or SQL."""
+    cql_type = _TYPES_OF_OTHERS.get(name.lower())
+    return f": write {cql_type!r}" if cql_type else ""
+
+
 def _scalar(name: str) -> Type:
     """Return the type for a scalar. Protocol versions before `since` send it as a custom type."""
     scalar = _SCALARS.get(name)
     if scalar is None:
-        raise ValueError(f"no CQL type is called {name!r}")
+        raise ValueError(f"no CQL type is called {name!r}{_instead_of_type(name)}")
     class_name = _MARSHAL + scalar.class_name
     native_option = scalar.option.to_bytes(2, "big")
     custom_option = _custom(class_name)
@@ -322,7 +342,7 @@ def parse_type(kind: str | Udt) -> Type:
         return _map(parameters[0], parameters[1])
     if head == "tuple":
         return _tuple(parameters)
-    raise ValueError(f"no CQL type is called {head!r}")
+    raise ValueError(f"no CQL type is called {head!r}{_instead_of_type(head)}")
 
 
 def check_columns(columns: Any) -> None:

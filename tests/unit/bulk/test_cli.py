@@ -444,3 +444,19 @@ def test_options_with_no_may_be_in_a_file(
     with pytest.raises(SystemExit):
         cli.main(["load", "ks.t", "a.csv", "--config", str(path)])
     assert "no_progress is true or false, but is 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ("export", "write python -m cassandra.bulk unload shop.orders orders-folder"),
+        ("import", "write python -m cassandra.bulk load shop.orders orders.csv"),
+        ("shop.orders", "the command comes first, then the table"),
+    ],
+)
+def test_commands_of_other_tools_get_advice(
+    capsys: pytest.CaptureFixture[str], command: str, advice: str
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([command, "a.csv"])
+    assert f"; {advice}" in capsys.readouterr().err

@@ -106,3 +106,11 @@ def test_a_malformed_string_is_both_errors(cluster_class: Any, point: str, messa
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), str(copy)) == (type(error), str(error))
     assert copy.contact_points == error.contact_points
+
+
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_nodes_of_tests_in_the_place_of_their_addresses(cluster_class: Any) -> None:
+    with pytest.raises(TypeError, match=r"type FakeNode: write Cluster\(nodes\.contact_points"):
+        cluster_class(FakeNode())
+    with pytest.raises(TypeError, match=r"a list of addresses, but is an object of type int$"):
+        cluster_class(5)

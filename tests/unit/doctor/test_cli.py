@@ -138,6 +138,10 @@ def test_a_login_that_no_node_asks_for_is_a_warning(
     ("arguments", "message"),
     [
         ([], "name a host of the cluster"),
+        (["h", "--dc", "dc1"], "unrecognized arguments: --dc dc1; write --local-dc NAME"),
+        (["h", "-p", "9042"], "; write --port 9042"),
+        (["--contact-points", "h"], "write the hosts alone: python -m cassandra.doctor 10.0.0.1"),
+        (["h", "--xyz"], "unrecognized arguments: --xyz\n"),
         (["127.0.0.1", "--timeout", "0"], "--timeout must be positive, but is 0.0"),
         (["127.0.0.1", "--cloud-bundle", "b.zip"], "a bundle stands for HOST"),
         (["127.0.0.1", "--cafile", "/no/such"], "--cafile /no/such cannot be read: No such file"),

@@ -33,6 +33,9 @@ def test_wrong_arguments_exit_with_2(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["check", str(rows)], "rows.csv is not a Python file: name the files or folders"),
         (["check", "--format", "xml", str(tmp_path)], "invalid choice"),
         (["list"], "invalid choice"),
+        (["check", str(tmp_path), "--json"], "--json; write --format json"),
+        (["check", str(tmp_path), "--fix"], "--fix; the command changes no files"),
+        (["fix", str(tmp_path)], "the command changes no files"),
     ):
         with pytest.raises(SystemExit) as system_exit:
             main(arguments)

@@ -87,3 +87,20 @@ def test_a_timeout_that_makes_no_sense_is_refused(
     with pytest.raises(SystemExit):
         main(["start", "--timeout", timeout])
     assert f"expected a number of seconds above 0, got '{timeout}'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [("up", "start"), ("down", "stop"), ("ps", "status"), ("log", "logs 1"), ("dance", None)],
+)
+def test_commands_of_other_tools_get_advice(
+    capsys: pytest.CaptureFixture[str], command: str, advice: str | None
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command])
+    output = capsys.readouterr().err
+    assert "invalid choice: " in output
+    if advice is None:
+        assert "; write" not in output
+    else:
+        assert output.endswith(f"; write python -m cassandra.testing {advice}\n")

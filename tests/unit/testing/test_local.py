@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +23,17 @@ pytestmark = pytest.mark.usefixtures("own_cache")
         ({"heap": 512}, ValueError, "heap must be a number with a unit, as '512M'"),
         ({"heap": "5M"}, ValueError, "heap must be at least '48M', but is '5M'"),
         ({"config": {"num_tokens": object()}}, TypeError, "num_tokens"),
+        ({"config": "num_tokens: 16"}, TypeError, r"write config=\{'num_tokens': 16\}"),
+        ({"nodes": {"dc1": "2"}}, ValueError, r"has '2' nodes: write a number, LocalCluster\(3\)"),
+        ({"auth": True}, TypeError, "has no option 'auth'; write authentication=True"),
+        ({"ssl": True}, TypeError, "write tls=True"),
+        ({"replication_factor": 3}, TypeError, "create keyspaces by a session"),
+        ({"n": 3}, TypeError, "write nodes="),
+        ({"image": "cassandra:5"}, TypeError, "write version='5.0'"),
+        ({"dcs": ["a", "b"]}, TypeError, r"write LocalCluster\(\{'dc1': 2, 'dc2': 1\}\)"),
+        ({"memory": "1G"}, TypeError, "write heap='1G'"),
+        ({"java_home": "/j"}, TypeError, "write java=, the path of the command"),
+        ({"colour": "red"}, TypeError, "it has nodes, version, datacenters"),
     ],
 )
 def test_wrong_arguments_are_refused(
@@ -68,3 +80,29 @@ def test_a_version_in_place_of_the_number_of_nodes(version: Any) -> None:
 def test_a_number_of_nodes_as_text() -> None:
     with pytest.raises(TypeError, match=r"write LocalCluster\(3\), not LocalCluster\('3'\)"):
         LocalCluster("3")  # type: ignore[arg-type]
+
+
+def test_names_of_other_tools_get_advice() -> None:
+    cluster: Any = LocalCluster(1)
+    for name, advice in (
+        ("session", r"write Cluster\(local\.contact_points, port=local\.port\)\.connect\(\)"),
+        ("hosts", r"write local\.contact_points"),
+        ("close", r"write local\.stop\(\)"),
+        ("remove_node", r"write local\.decommission\(number\)"),
+    ):
+        assert not hasattr(cluster, name)
+        with pytest.raises(AttributeError, match=f"'LocalCluster' object has no .*: {advice}"):
+            getattr(cluster, name)
+    with pytest.raises(TypeError, match=r"write local\.nodes\[0\]"):
+        cluster[0]
+    assert "session" not in dir(cluster)
+
+
+@pytest.mark.parametrize("node", [[1], "127.0.0.1", SimpleNamespace(number=2)])
+def test_a_node_is_named_by_its_number(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = LocalCluster(1)
+    monkeypatch.setattr(cluster, "_supervisor_and_subnet", lambda: None)
+    monkeypatch.setattr(cluster, "_nodes", {1: None, 2: None})
+    number = getattr(node, "number", 1)
+    with pytest.raises(LocalClusterError, match=rf"by its number, as in kill\({number}\)$"):
+        cluster.kill(node)

@@ -13,7 +13,9 @@ from cassandra.testing.fake import (
     Message,
     Opcode,
     Request,
+    delay,
     error,
+    hold,
     message,
     paged,
     rows,
@@ -311,8 +313,27 @@ def test_a_row_that_is_none(row: Any, error_type: type[Exception], message: str)
         (None, r": write void\(\)"),
         (ValueError("x"), r": write error\(ErrorCode\.OVERLOADED, message\)"),
         (5, "is neither an answer nor a function of a request$"),
+        ([void()], r": write sequence\(\*answers\)"),
+        (void, r"void is a function that makes an answer: write void\(\.\.\.\)"),
+        (rows, r"write rows\(\.\.\.\)"),
+        (hold, r"write hold\(\.\.\.\)"),
     ],
 )
 def test_what_is_no_answer(answer: Any, advice: str) -> None:
     with FakeNode() as node, pytest.raises(TypeError, match=advice):
         node.prime("Q", answer)
+
+
+def test_arguments_in_the_wrong_order() -> None:
+    prime: Any = FakeNode().prime
+    with pytest.raises(TypeError, match=r"the statement comes first: write prime\(statement, "):
+        prime(void(), "Q")
+    make_late: Any = delay
+    with pytest.raises(TypeError, match=r"the seconds come first: write delay\(seconds, answer\)"):
+        make_late(void(), 1)
+
+
+def test_a_number_of_requests_that_is_a_text() -> None:
+    prime: Any = FakeNode().prime
+    with pytest.raises(TypeError, match="times is a number of requests, or None for all, but is"):
+        prime("Q", void(), times="1")

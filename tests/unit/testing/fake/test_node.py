@@ -667,3 +667,11 @@ def test_a_node_has_contact_points_like_a_cluster() -> None:
         node.contact_points  # noqa: B018
     with node:
         assert node.contact_points == [node.address]
+
+
+def test_a_number_of_nodes_in_the_place_of_the_address() -> None:
+    make: Any = FakeNode
+    with pytest.raises(TypeError, match=r"for 3 nodes, write FakeCluster\(3\)"):
+        make(3)
+    with pytest.raises(TypeError, match="the port of a node is a number, but is '9042'"):
+        make(port="9042")

@@ -122,3 +122,12 @@ def test_invalid_types_are_refused(cql_type: str) -> None:
     """The error names the type that is unknown or not complete."""
     with pytest.raises(ValueError, match=cql_type.partition("<")[0]):
         parse_type(cql_type)
+
+
+@pytest.mark.parametrize(
+    ("name", "cql_type"),
+    [("integer", "int"), ("STR", "text"), ("datetime", "timestamp"), ("list<string>", "text")],
+)
+def test_types_of_python_and_sql_get_advice(name: str, cql_type: str) -> None:
+    with pytest.raises(ValueError, match=f"no CQL type is called .*: write '{cql_type}'$"):
+        parse_type(name)
