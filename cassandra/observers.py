@@ -258,6 +258,8 @@ def checked_observers(observers: object, owner: str) -> tuple[RequestObserver, .
     for observer in checked:
         if not isinstance(observer, RequestObserver):
             hint = " (a class: write an instance of it)" if isinstance(observer, type) else ""
+            if hasattr(observer, "collect"):
+                hint = ": for Prometheus, write prometheus_client.REGISTRY.register(collector)"
             raise TypeError(
                 f"an observer must be a cassandra.observers.RequestObserver, not {observer!r}{hint}"
             )

@@ -37,6 +37,12 @@ class ReloadingContext:
                 f"make must be a function that creates a context, but is {make!r}: "
                 "write ReloadingContext(lambda: ..., path)"
             )
+        for path in paths:
+            if not isinstance(path, (str, os.PathLike)):
+                raise TypeError(
+                    f"the paths of the files are arguments of their own, but one is {path!r}: "
+                    "write ReloadingContext(make, 'ca.pem', 'client.pem')"
+                )
         self._make = make
         self._paths = paths
         self._lock = Lock()

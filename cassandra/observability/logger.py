@@ -31,6 +31,7 @@ from cassandra._clocks import monotonic
 from cassandra._forks import renewed
 from cassandra._habits import stack_level, warn_of_misspelt_setting
 from cassandra._threads import RLock
+from cassandra._unknown_options import advise_options
 from cassandra.consistency import consistency_value_to_name
 from cassandra.observability.texts import (
     code_of,
@@ -437,6 +438,9 @@ class RequestLogger(RequestObserver):
             else:
                 values[column.name] = _shorten(repr(value), self.longest_value)
         return values
+
+
+advise_options(RequestLogger)
 
 
 def _key_of(reason: _Reason, request: ObservedRequest) -> tuple[Any, ...]:

@@ -77,6 +77,12 @@ class OpenTelemetryObserver(RequestObserver):
         metrics: bool = True,
         query_text: bool = True,
     ) -> None:
+        argument: object = tracer_provider
+        if hasattr(argument, "add_request_observer"):
+            raise TypeError(
+                f"OpenTelemetryObserver is not made for a {type(argument).__name__}: write "
+                "cluster.add_request_observer(OpenTelemetryObserver())"
+            )
         self._tracer = (
             trace.get_tracer(_SCOPE, __version__, tracer_provider, _SCHEMA) if spans else None
         )

@@ -33,6 +33,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from cassandra._habits import stack_level
+from cassandra._unknown_options import advise_options
 from cassandra.observability.counters import (
     BUCKETS,
     ClusterGauges,
@@ -103,6 +104,9 @@ class ClusterCollector(Collector):
         # Only the first collector of the registry returns metrics, those of all collectors: a
         # page must have each metric only once.
         return iter(()) if collectors[0] is not self else _metrics(_read_sources(collectors))
+
+
+advise_options(ClusterCollector)
 
 
 class _Source(NamedTuple):

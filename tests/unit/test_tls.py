@@ -86,3 +86,9 @@ def test_a_context_is_no_function(tmp_path: Path) -> None:
     context: Any = ssl.create_default_context()
     with pytest.raises(TypeError, match="make must be a function that creates a context, but is <"):
         ReloadingContext(context, tmp_path / "ca.pem")
+
+
+def test_a_list_of_paths_is_refused(tmp_path: Path) -> None:
+    paths: Any = [tmp_path / "ca.pem"]
+    with pytest.raises(TypeError, match=r"write ReloadingContext\(make, 'ca\.pem', 'client\.pem'"):
+        ReloadingContext(CountingFactory(), paths)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,8 @@ from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra.cqlengine import management
 from cassandra.cqlengine.query import BatchQuery
+from cassandra.observability.logger import RequestLogger
+from cassandra.observability.prometheus import ClusterCollector
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode
 
@@ -223,3 +226,24 @@ def test_unknown_options_of_the_mapper_s_batches(name: str, message: str) -> Non
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=rf"^BatchQuery\(\) has no option '{name}'.*{message}"):
         BatchQuery(**options)
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "message"),
+    [
+        ("RequestLogger", "threshold", "write slow=seconds"),
+        ("RequestLogger", "sample_rate", "write sample="),
+        ("RequestLogger", "json", "write structured=True"),
+        ("RequestLogger", "parameters", "write values=True"),
+        ("RequestLogger", "level", r"getLogger\('cassandra\.requests'\)"),
+        ("RequestLogger", "colour", "it has slow, failed"),
+        ("ClusterCollector", "registry", r"write registry\.register\(ClusterCollector\(cluster"),
+        ("ClusterCollector", "labels", "write name="),
+        ("ClusterCollector", "namespace", "begin with cassandra_driver_"),
+        ("ClusterCollector", "colour", "it has name and buckets"),
+    ],
+)
+def test_unknown_options_of_observers(call: str, name: str, message: str) -> None:
+    make: Any = RequestLogger if call == "RequestLogger" else partial(ClusterCollector, None)
+    with pytest.raises(TypeError, match=rf"^{call}\(\) has no option '{name}'.*{message}"):
+        make(**{name: 1})

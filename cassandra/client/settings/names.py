@@ -55,6 +55,18 @@ _ADVICE = {
         "a connection takes thousands of requests; to limit them, write "
         "request_throttler=ConcurrencyLimitingThrottler(n), from cassandra.throttling",
     ),
+    **dict.fromkeys(
+        ("log_level", "loglevel", "debug", "verbose", "logger", "echo"),
+        "write logging.getLogger('cassandra').setLevel(logging.DEBUG), and RequestLogger for a log "
+        "of requests",
+    ),
+    **dict.fromkeys(
+        ("metrics", "enable_metrics"),
+        "write metrics_enabled=True, or register a ClusterCollector for Prometheus",
+    ),
+    **dict.fromkeys(
+        ("observers", "listeners"), "write request_observers=[...], of cassandra.observers"
+    ),
     "loop": "cassandra.aio.Cluster uses the loop that runs; the blocking Cluster has its own",
 }
 

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from cassandra import ConsistencyLevel, aio
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.errors import DriverException, InvalidRequest, OperationTimedOut, ReadTimeout
 from cassandra.observability.opentelemetry import OpenTelemetryObserver
 from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
@@ -377,3 +377,10 @@ def test_a_suppressed_call_has_no_span(node: FakeNode, telemetry: Telemetry) -> 
 def test_without_a_provider_nothing_is_recorded(node: FakeNode) -> None:
     with observed_cluster(node, OpenTelemetryObserver()) as cluster:
         assert cluster.connect().execute(QUERY).one().k == 1
+
+
+def test_the_observer_is_not_made_for_a_cluster() -> None:
+    cluster: Any = Cluster()
+    with pytest.raises(TypeError, match=r"write cluster\.add_request_observer\(OpenTelemetryObs"):
+        OpenTelemetryObserver(cluster)
+    cluster.shutdown()
