@@ -260,6 +260,9 @@ class _Copy:
         self.texts = [self._query(target, self._names)]
         if static_columns and self._key_width > self._partition_width:
             self.texts.append(self._query(target, [*key[: self._partition_width], *static_columns]))
+        # If TTLs or write times are kept, the second statement writes all static columns: with the
+        # first one, the row would expire when the static value of its partition does.
+        self._splits_statics = bool(self._kept_functions) and len(self.texts) > 1
         # These are added to the subject of the scan's checkpoint, so that no other scan or copy can
         # resume from it.
         self.purpose = {
@@ -306,6 +309,7 @@ class _Copy:
         rows = self._plain_rows.tuples(page)
         self._report.read += len(rows)
         row_lists: list[list[Row]] = [[] for _ in self._prepared]
+        last_partition: Row | None = None
         for row in rows:
             # For a partition that has static columns but no rows, a SELECT returns a row whose
             # clustering columns are null. The second statement writes such a row. `_is_static`
@@ -321,6 +325,11 @@ class _Copy:
             statement_rows = self._values(row, is_static, int(age))
             self._report.expired += not statement_rows
             row_lists[is_static] += statement_rows
+            # Each row of a partition has its static values: write them once.
+            partition = row[: self._partition_width]
+            if self._splits_statics and not is_static and partition != last_partition:
+                row_lists[True] += self._values(row, True, int(age))
+            last_partition = partition
         return [
             (statement, statement_rows)
             for statement, statement_rows in zip(self._prepared, row_lists, strict=True)
@@ -363,11 +372,16 @@ class _Copy:
         """
         column_count = len(self._names)
         value_count = column_count - self._key_width  # columns outside the key
+        value_positions: Sequence[int] = range(self._key_width, column_count)
+        if is_static:
+            value_positions = self._static_positions
+        elif self._splits_statics:
+            value_positions = sorted({*value_positions} - {*self._static_positions})
         has_expired = False  # True if a value of the row has expired
         # Maps each distinct (TTL, write time) of the row to the indexes of the columns that have
         # it. If neither is kept, the only key is ().
         columns_by_using: dict[Row, list[int]] = {}
-        for index in range(self._key_width, column_count):
+        for index in value_positions:
             if row[index] is not None:
                 # After its columns, the row has the TTLs of all values, then the write times of
                 # all values (or only one of the two). Take the TTL and write time of this value.
@@ -384,7 +398,7 @@ class _Copy:
                         has_expired = True
                         continue
                 columns_by_using.setdefault(tuple(kept_values), []).append(index)
-        if has_expired and not columns_by_using:
+        if not columns_by_using and (has_expired or is_static):
             return []
         if not columns_by_using:
             # The row has no values outside its key. CQL cannot select the TTL and write time of a

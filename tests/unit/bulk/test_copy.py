@@ -15,7 +15,7 @@ import pytest
 from cassandra import aio
 from cassandra.bulk import LoadError
 from cassandra.bulk.copy import _check_fields, acopy, copy
-from cassandra.bulk.ranges import FIRST, LAST
+from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.cluster import Cluster
 from cassandra.codecs import Converter
 from cassandra.metadata.schema.elements import UserType
@@ -278,3 +278,44 @@ async def test_times_to_live_of_pages_that_wait_get_shorter(
     assert report.written == 2 - expired
     assert report.expired == expired
     assert ("expired meanwhile" in str(report)) == bool(expired)
+
+
+def test_the_ttl_of_a_static_value_is_not_that_of_its_rows() -> None:
+    """A row that is written with the TTL of its partition's static value would expire with it."""
+    select_ttl = SELECT.replace("id, c, v", "id, c, v, TTL(v)")
+    columns = [*COLUMNS, ("ttl(v)", "int")]
+    rows = [(1, "a", "s", 100), (1, "b", "s", 100), (2, "c", None, None), (3, None, "t", None)]
+    insert_row, insert_static = f"{INSERT} USING TTL ?", f"{STATIC} USING TTL ?"
+    with FakeNode() as node:
+        prime(node, rows[0][:3], {"id": "partition_key", "c": "clustering", "v": "static"})
+        select = node.prime_prepare(select_ttl, [("a", "bigint"), ("b", "bigint")], columns)
+        select.keyspace, select.table = "ks", "t"
+        for query, markers in ((insert_row, COLUMNS), (insert_static, [COLUMNS[0], COLUMNS[2]])):
+            insert = node.prime_prepare(query, [*markers, ("[ttl]", "int")], pk_indexes=[0])
+            insert.keyspace, insert.table = "ks", "u"
+        node.prime(select_ttl, paged(columns, rows, keyspace="ks", table="t"))
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect()
+            everything = [TokenRange(FIRST, LAST)]
+            report = copy(session, "ks.t", session, "ks.u", keep_ttl=True, ranges=everything)
+        requests: list[Any] = list(node.requests)
+    # The rows of a batch are the values of its statements.
+    statements = [
+        statement for request in requests for statement in (request.statements or [request])
+    ]
+    writes = [
+        statement.values
+        for query in (insert_row, insert_static)
+        for statement in statements
+        if statement.query == query and statement.values  # not the PREPARE
+    ]
+    keys = [int.from_bytes(values[0], "big") for values in writes]
+    ttls = [int.from_bytes(values[-1], "big") for values in writes]
+    assert list(zip(keys, [values[1:-1] for values in writes], ttls, strict=True)) == [
+        (1, [b"a", NOT_SET], 0),
+        (1, [b"b", NOT_SET], 0),
+        (2, [b"c", NOT_SET], 0),
+        (1, [b"s"], 100),
+        (3, [b"t"], 0),
+    ]
+    assert report.written == 4
