@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from functools import lru_cache
+from types import CodeType, FrameType
 from typing import Any
 
 from cassandra._habits import frame_of_user_code
@@ -79,6 +81,38 @@ def is_left_of_or() -> bool:
     elif current != "JUMP_IF_TRUE_OR_POP":
         return False
     return earlier[-1:] == ["COMPARE_OP"]
+
+
+def identity_of(frame: FrameType) -> tuple[int, int]:
+    """Return what identifies a frame, without a reference to it."""
+    return id(frame), id(frame.f_code)
+
+
+def is_with_without_name(frame: FrameType) -> bool:
+    """Return True if a frame is entering a `with` statement that has no `as`, and whose object is
+    the result of a call in that statement.
+
+    :param frame: the caller of ``__enter__``.
+    """
+    return _is_with_without_name(frame.f_code, frame.f_lasti)
+
+
+@lru_cache(maxsize=256)
+def _is_with_without_name(code: CodeType, position: int) -> bool:
+    names = [
+        (instruction.offset, instruction.opname)
+        for instruction in import_module("dis").get_instructions(code)
+    ]
+    following = [name for offset, name in names if offset > position]
+    *earlier, current = [name for offset, name in names if offset <= position]
+    if following[:1] != ["POP_TOP"]:
+        return False
+    if current == "CALL" and earlier[-1:] == ["LOAD_SPECIAL"]:  # since Python 3.14
+        while earlier and earlier[-1] in ("LOAD_SPECIAL", "SWAP", "COPY"):
+            earlier.pop()
+    elif current not in ("BEFORE_WITH", "SETUP_WITH"):
+        return False
+    return bool(earlier) and earlier[-1].startswith("CALL")
 
 
 class TruthTest(UseCheck):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child, renewed
 from cassandra._secrets import HiddenAttribute, Secret
+from cassandra._unknown_options import with_example
 from cassandra.aio.cluster import Cluster as AsyncCluster
 from cassandra.aio.session import Session as AsyncSession
 from cassandra.cluster.cluster import Cluster
@@ -144,6 +145,12 @@ class Connection:
         :param name: the connection's name in the registry.
         :param session: a connected session.
         """
+        given: Any = session
+        if not hasattr(given, "cluster"):
+            advice = "write cluster.connect()" if hasattr(given, "connect") else "connect a cluster"
+            raise TypeError(
+                f"a session is needed, not an object of type {type(given).__name__}: {advice}"
+            )
         connection = cls(name, hosts=None)
         connection.adopt(session, owned=False)
         return connection
@@ -534,6 +541,7 @@ def set_default_keyspace(keyspace: str | None) -> None:
     _default_keyspace[0] = keyspace
 
 
+@with_example("setup(['10.0.0.1'], 'keyspace'), with the default keyspace of the models")
 def setup(
     hosts: Sequence[Any] | None,
     default_keyspace: str,

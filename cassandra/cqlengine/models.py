@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import logging
 import sys
+import warnings
 from abc import ABCMeta
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from cassandra._habits import MODEL, add_habits
+from cassandra._habits import MODEL, add_habits, stack_level
 from cassandra._misspelt import warn_of_misspelt
 from cassandra.cqlengine import connection
 from cassandra.cqlengine.class_bodies import (
@@ -54,7 +55,7 @@ from cassandra.cqlengine.query.model_queryset import ModelQuerySet
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.unpaired import unpaired_methods, warn_of_unpaired
 from cassandra.cqlengine.values import Values, changed_positions, values_of
-from cassandra.cqlengine.wrong_calls import advise_on_values, require_instance
+from cassandra.cqlengine.wrong_calls import advise_on_filters, advise_on_values, require_instance
 from cassandra.util.cql_text import escape_name, protect_name
 
 if TYPE_CHECKING:
@@ -263,6 +264,19 @@ class ModelMetaClass(ABCMeta):
         # A subclass of this metaclass may have created the class without calling `__new__` above.
         if "__mapping__" not in vars(cls):
             _complete_mapping(cls)
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        # A descriptor may replace a column on purpose.
+        if isinstance(vars(cls).get(name), ColumnDescriptor) and not (
+            hasattr(type(value), "__get__") or isinstance(value, Column)
+        ):
+            warnings.warn(
+                f"{cls.__name__}.{name} is set on the class, which replaces the column: write "
+                f"instance.{name} = ...",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
+        super().__setattr__(name, value)
 
 
 def _note_own_methods(model: type[Any], mapping: Mapping) -> None:
@@ -721,6 +735,7 @@ class BaseModel(metaclass=ModelMetaClass):
 
 
 advise_on_values(BaseModel, "create", "acreate", "update", "aupdate")
+advise_on_filters(BaseModel, "all", "delete", "adelete")
 _HOW_TO_UPDATE = "write Model.objects(key=value).{0}(column=value), or instance.{0}(column=value)"
 _HOW_TO_DELETE = "write Model.objects(key=value).{0}(), or instance.{0}()"
 _HOW_TO_SAVE = "write Model.{}(column=value), or Model(column=value).{}()"

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from cassandra._habits import add_habits
+from cassandra._unknown_options import with_example
 from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.connection import get_cluster
 from cassandra.cqlengine.errors import CQLEngineException
@@ -106,6 +108,7 @@ class NamedTable:
     class MultipleObjectsReturned(MultipleObjectsReturned):
         """`get` found more than one row of a named table."""
 
+    @with_example("NamedTable('keyspace', 'table')")
     def __init__(self, keyspace: str, name: str) -> None:
         self.keyspace = keyspace
         self.name = name
@@ -227,3 +230,10 @@ class NamedKeyspace:
         :param name: the table's name.
         """
         return NamedTable(self.name, name)
+
+
+_NO_WRITES = "a named table is only read and deleted from: write session.execute(prepared, values)"
+add_habits(
+    NamedTable, dict.fromkeys(("create", "save", "insert", "update", "create_many"), _NO_WRITES)
+)
+add_habits(SimpleQuerySet, dict.fromkeys(("update", "aupdate", "create_many"), _NO_WRITES))

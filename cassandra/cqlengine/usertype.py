@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from cassandra._habits import USER_TYPE, add_habits, is_of_driver_frame
 from cassandra._misspelt import warn_of_misspelt
@@ -127,6 +127,10 @@ class UserTypeMetaClass(type):
         return super().__new__(mcs, name, bases, attrs, **kwargs)
 
 
+# `_values` and `_previous_values`.
+_OWN_ATTRIBUTES = 2
+
+
 class BaseUserType(metaclass=UserTypeMetaClass):
     """The base class of `UserType`.
 
@@ -139,7 +143,17 @@ class BaseUserType(metaclass=UserTypeMetaClass):
     _values: dict[str, Any]
     _previous_values: dict[str, Any] | None
 
-    def __init__(self, **values: Any) -> None:
+    # NoReturn, so that type checkers report values without their fields.
+    def __init__(self, *_unnamed: NoReturn, **values: Any) -> None:
+        if _unnamed:
+            named = ", ".join(f"{name}=..." for name in list(self.__fields__)[: len(_unnamed)])
+            advice = f"({named})"
+            if isinstance(_unnamed[0], Mapping):
+                advice = "(**values), with two asterisks before the mapping"
+            raise TypeError(
+                f"{type(self).__name__}() takes values by the names of fields: write "
+                f"{type(self).__name__}{advice}"
+            )
         row: dict[str, Any] = {}
         is_complete = True
         for name, column in self.__fields__.items():
@@ -214,6 +228,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         """Return a dict of the values, converted for binding, by the fields' names in the
         database.
         """
+        if len(self.__dict__) > _OWN_ATTRIBUTES:
+            warn_of_misspelt(type(self), self.__dict__, self.__fields__)
         fields = {}
         for name, column in self.__fields__.items():
             value = self._values[name]

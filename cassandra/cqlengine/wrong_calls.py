@@ -96,7 +96,9 @@ def advise_on_filters(cls: type, *names: str) -> None:
     :param names: the methods, such as "delete".
     """
     for name in names:
-        setattr(cls, name, _without_filters(vars(cls)[name]))
+        method = vars(cls)[name]
+        function: Any = _without_filters(getattr(method, "__func__", method))
+        setattr(cls, name, function if function.__wrapped__ is method else classmethod(function))
 
 
 def _without_filters(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+from cassandra._habits import frame_of_user_code, stack_level
+from cassandra._truth_tests import identity_of, is_with_without_name
 from cassandra.cqlengine.connection import registered
 from cassandra.cqlengine.mapping import context_class
+
+
+def _advice_on(argument: object) -> str:
+    """Return the end of a message: what to write instead of an argument that is no model."""
+    if isinstance(argument, str):
+        return f" Write ContextQuery(Model, keyspace={argument!r})."
+    if isinstance(argument, (list, tuple)):
+        return " Write ContextQuery(*models, keyspace=...)."
+    return ""
 
 
 class ContextQuery:
@@ -28,15 +40,25 @@ class ContextQuery:
             raise ValueError("No model provided.")
         for model in args:
             if not isinstance(model, type) or not hasattr(model, "__mapping__"):
-                raise ValueError("Models must be derived from base Model.")
+                raise ValueError(f"Models must be derived from base Model.{_advice_on(model)}")
         if connection is not None:
             registered(connection)  # raises an error here if the name is unknown
+        self._maker = identity_of(frame_of_user_code())
         # Create new classes, because other threads continue to use the models themselves.
         self.models = [
             context_class(model, keyspace, connection, is_private=True) for model in args
         ]
 
     def __enter__(self) -> Any:
+        frame = frame_of_user_code()
+        # Nothing but the value after `as` uses the keyspace or connection.
+        if self._maker == identity_of(frame) and is_with_without_name(frame):
+            warnings.warn(
+                "a ContextQuery does not change the models themselves, so this block has no "
+                "effect: write `with ContextQuery(Model, ...) as Other:`, and use Other in it",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
         return self.models[0] if len(self.models) == 1 else tuple(self.models)
 
     # Nothing to undo, because the models themselves were not changed.
@@ -44,7 +66,7 @@ class ContextQuery:
         return None
 
     async def __aenter__(self) -> Any:
-        return self.__enter__()
+        return self.models[0] if len(self.models) == 1 else tuple(self.models)
 
     async def __aexit__(self, *details: object) -> None:
         return None

@@ -127,6 +127,27 @@ class AbstractQueryableColumn(UnicodeMixin):
             )
 
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refuse
+        __floordiv__ = __mod__ = __pow__ = __and__ = __xor__ = _refuse
+
+        def __neg__(self) -> NoReturn:
+            name = getattr(self._column(), "column_name", "column")
+            raise TypeError(f"for a descending order, write order_by({'-' + name!r})")
+
+        def __contains__(self, item: object) -> NoReturn:
+            label = self._column().label
+            raise TypeError(
+                f"Python's `in` is no filter: write {label}.contains_(value) for a collection, or "
+                f"{label}.in_([1, 2]) for several values of the column"
+            )
+
+        def __getitem__(self, key: object) -> NoReturn:
+            raise TypeError(
+                f"{self._column().label} is a column of the class: its elements are those of "
+                "instances, and servers filter by contains_(value)"
+            )
+
+        # Otherwise Python would iterate by `__getitem__`.
+        __iter__ = None
 
     # Not hashable: `==` returns a filter, so sets and dicts could not compare these objects.
     __hash__ = None  # type: ignore[assignment]

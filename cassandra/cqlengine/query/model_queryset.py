@@ -248,6 +248,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             )
         if isinstance(value, ColumnQueryEvaluator):
             return "write a comparison, Model.column == value, or column=value"
+        if isinstance(value, (list, tuple)) and value and isinstance(value[0], WhereClause):
+            return "pass each condition as an argument, filter(*conditions)"
         if isinstance(value, str) and "=" in value:
             return "a condition is no text: write filter(column=value), or Model.column == value"
         key = next(iter(self.model.__mapping__.primary_keys), "column")
@@ -442,6 +444,13 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         if flat and len(fields) != 1:
             raise TypeError(
                 "'flat' is not valid when values_list is called with more than one field."
+            )
+        first: object = fields[0] if fields else ""
+        if not isinstance(first, str):
+            names = first if isinstance(first, (list, tuple)) else ["column"]
+            raise QueryException(
+                f"values_list takes names, not {first!r}: write "
+                f"values_list({', '.join(map(repr, names))})"
             )
         self._checked_fields(fields)
         queryset: Any = self._copy()

@@ -323,6 +323,8 @@ class AbstractQuerySet(Generic[T]):
         return queryset
 
     def _ordering(self, colname: Any) -> str:
+        if not isinstance(colname, str):
+            raise QueryException(f"order_by takes names, not {_instead_of_name(colname)}")
         column, order = self._get_ordering_condition(colname)
         return f"{escape_name(column)} {order}"
 
@@ -805,6 +807,19 @@ def is_fixed(clause: WhereClause) -> bool:
 
 
 AbstractQuerySet.__module__ = "cassandra.cqlengine.query"
+
+
+def _instead_of_name(value: Any) -> str:
+    """Return the end of a message: a value that is no name of a column, and what to write."""
+    if isinstance(value, (list, tuple)):
+        return f"a {type(value).__name__}: write order_by({', '.join(map(repr, value))})"
+    column = getattr(value, "column", None)
+    if column is not None:
+        name = column.column_name
+        return f"a column: write order_by({name!r}), or order_by({'-' + name!r}) for descending"
+    return f"{value!r} ({type(value).__name__}): write order_by('column')"
+
+
 advise_on_fields(AbstractQuerySet, "only", "defer", "distinct")
-advise_on_filters(AbstractQuerySet, "delete", "adelete")
+advise_on_filters(AbstractQuerySet, "all", "delete", "adelete")
 add_habits(AbstractQuerySet, QUERYSET)

@@ -20,7 +20,7 @@ from types import CodeType, FrameType
 from weakref import WeakSet
 
 from cassandra._habits import frame_of_user_code, stack_level
-from cassandra._truth_tests import UseCheck
+from cassandra._truth_tests import UseCheck, identity_of
 
 # The methods that execute a batch.
 _METHODS = frozenset({"execute", "aexecute"})
@@ -42,7 +42,7 @@ class ExecutionCheck(UseCheck):
             "last one, or `with BatchQuery() as batch:`"
         )
         self._frame = frame = frame_of_user_code()
-        self.maker = _identity_of(frame)
+        self.maker = identity_of(frame)
         """Identifies the frame that has made the batch, for `warn_of_empty_block`."""
         # Nothing has to be executed before there is a statement.
         self.is_used = True
@@ -91,10 +91,6 @@ def _check_modules() -> None:
         check.finish()
 
 
-def _identity_of(frame: FrameType) -> tuple[int, int]:
-    return id(frame), id(frame.f_code)
-
-
 def warn_of_empty_block(batch: object, maker: tuple[int, int], is_async: bool = False) -> None:
     """Warn if a `with` block of a batch ends without a statement, and no code of the block could
     have added one: ``with BatchQuery(): Model.create(...)``, or a variable that is never read.
@@ -108,7 +104,7 @@ def warn_of_empty_block(batch: object, maker: tuple[int, int], is_async: bool = 
     frame = frame_of_user_code()
     # A function that has made the batch may have added statements under a condition, too. Neither
     # is it certain what an `ExitStack` is for.
-    if maker != _identity_of(frame):
+    if maker != identity_of(frame):
         return
     # Nothing but the `with` statement refers to the batch, or only a variable of the function does.
     others = _references(batch) - _references_of_with(is_async)

@@ -66,7 +66,7 @@ def test_a_context_does_not_connect_before_its_first_statement(
     lazy_connection = connection.register_connection("later", ["192.0.2.1"], lazy_connect=True)
     setup_calls: list[str] = []
     monkeypatch.setattr(lazy_connection, "setup", lambda: setup_calls.append("connect"))
-    with ContextQuery(Registered, connection="later"):
+    with ContextQuery(Registered, connection="later") as _:
         assert setup_calls == []
     connection.unregister_connection("later")
     # `ContextQuery` checks the name of the connection when it is created.
@@ -518,3 +518,17 @@ def test_a_connection_of_asyncio_cannot_be_used_by_a_blocking_call(session: Fake
 async def test_a_blocking_connection_cannot_be_awaited(session: FakeSession) -> None:
     with pytest.raises(CQLEngineException, match=r"use connection\.execute"):
         await connection.aexecute("SELECT 1")
+
+
+def test_what_is_no_session_is_refused() -> None:
+    set_session: Any = connection.set_session
+    with pytest.raises(TypeError, match=r"not an object of type str: connect a cluster"):
+        set_session("ks")
+    with pytest.raises(TypeError, match=r"write cluster\.connect\(\)"):
+        set_session(SimpleNamespace(connect=None))
+
+
+def test_a_missing_keyspace_gets_an_example() -> None:
+    setup: Any = connection.setup
+    with pytest.raises(TypeError, match=r"setup\(\) needs default_keyspace: write setup\(\['10\."):
+        setup(["10.0.0.1"], keyspace="ks")

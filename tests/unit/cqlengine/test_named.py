@@ -130,3 +130,14 @@ def test_a_delete_is_added_to_the_batch(session: FakeSession) -> None:
     assert [" ".join(str(query).split()) for query in batch.queries] == [
         'DELETE FROM ks.t USING TIMESTAMP %(0)s WHERE "k" = %(1)s'
     ]
+
+
+def test_writes_and_missing_arguments_get_advice() -> None:
+    table: Any = NamedTable("ks", "t")
+    with pytest.raises(AttributeError, match="a named table is only read and deleted from"):
+        table.create(k=1)
+    with pytest.raises(AttributeError, match="a named table is only read and deleted from"):
+        table.objects(k=1).update(v=2)
+    make: Any = NamedTable
+    with pytest.raises(TypeError, match=r"write NamedTable\('keyspace', 'table'\)"):
+        make("t")

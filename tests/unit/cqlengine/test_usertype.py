@@ -274,3 +274,27 @@ def test_fields_of_the_server_are_not_misspelt() -> None:
         warnings.simplefilter("error")
         assert Place.from_value(row_type("s", 1)) == Place()
         assert Place(zip=5) == Place()  # not similar
+
+
+def test_values_without_names_are_refused() -> None:
+    address: Any = Address
+    with pytest.raises(TypeError, match=r"names of fields: write Address\(street=\.\.\.\)$"):
+        address("a")
+    with pytest.raises(TypeError, match=r"write Address\(\*\*values\), with two asterisks"):
+        address({"street": "a"})
+
+
+def test_an_attribute_that_is_no_field_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """It is not written. As in models, each name is reported once."""
+
+    class Site(UserType):
+        street = c.Text()
+
+    site: Any = Site()
+    site.stret = "a"
+    site.note = "an attribute of the application"
+    for _ in range(2):
+        assert site.to_database() == {"street": None}
+    assert [record.getMessage() for record in caplog.records] == [
+        "Site.stret is not a column and is not written; did you mean 'street'?"
+    ]

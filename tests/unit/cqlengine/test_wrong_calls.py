@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from cassandra.cqlengine.models import BaseModel
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.models import BaseModel, Model
+from cassandra.cqlengine.query import QueryException
 from tests.unit.cqlengine.conftest import FakeSession
 from tests.unit.cqlengine.query.test_queryset import Car
 
@@ -107,14 +110,74 @@ def test_deletes_take_no_filters(session: FakeSession, call: str) -> None:
     assert session.executions == []
 
 
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (lambda: model.delete(maker="a"), "write objects(maker=...).delete()"),
+        (lambda: model(**KEY).adelete(maker="a"), "write objects(maker=...).adelete()"),
+        (lambda: model.all(maker="a"), "write objects(maker=...).all()"),
+        (lambda: model.objects.all(maker="a"), "write objects(maker=...).all()"),
+    ],
+)
+def test_other_methods_take_no_filters(
+    session: FakeSession, call: Callable[[], Any], advice: str
+) -> None:
+    assert refused(call).endswith(advice)
+    assert session.executions == []
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (lambda: model.objects.order_by(["-year"]), "not a list: write order_by('-year')"),
+        (lambda: model.objects.order_by(model.year), "or order_by('-year') for descending"),
+        (lambda: model.objects.order_by(5), "not 5 (int): write order_by('column')"),
+        (lambda: model.objects.values_list(["year", "line"]), "values_list('year', 'line')"),
+        (lambda: model.objects.values_list(model.year), "write values_list('column')"),
+        (lambda: model.objects.filter([model.year == 1]), "filter(*conditions)"),
+    ],
+)
+def test_names_and_conditions_are_arguments_of_their_own(
+    call: Callable[[], Any], advice: str
+) -> None:
+    with pytest.raises(QueryException) as caught:
+        call()
+    assert str(caught.value).endswith(advice)
+
+
 @pytest.mark.parametrize("call", ["create_many", "acreate_many"])
 def test_many_rows_are_not_one_mapping(call: str) -> None:
     assert "create_many([values])" in refused(lambda: getattr(model.objects, call)(KEY))
 
 
 def test_columns_are_not_calculated_with() -> None:
-    for calculate in (lambda: model.price + 1, lambda: 1 - model.price, lambda: model.price * 2):
+    for calculate in (
+        lambda: model.price + 1,
+        lambda: 1 - model.price,
+        lambda: model.price * 2,
+        lambda: model.price % 2,
+    ):
         assert re.match(r"servers do not calculate with Car\.price: ", refused(calculate))
+    assert refused(lambda: -model.year).endswith("write order_by('-year')")
+    assert "Car.options.contains_(value)" in refused(lambda: "x" in model.options)
+    assert "contains_(value)" in refused(lambda: model.options[0])
+    assert refused(lambda: list(model.options)).endswith("object is not iterable")
+
+
+def test_a_value_in_the_place_of_a_column_is_warned_of() -> None:
+    class Own(Model):
+        id = columns.Integer(primary_key=True)
+        name = columns.Text()
+
+    own: Any = Own
+    column = vars(Own)["name"]
+    with pytest.warns(RuntimeWarning, match=r"Own\.name is set on the class.*write instance\.na"):
+        own.name = "x"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        own.name = column
+        own.name = property(lambda self: "x")
+        own.other = 5
 
 
 def test_awaitable_methods_still_count_as_coroutine_functions() -> None:
