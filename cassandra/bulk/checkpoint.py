@@ -111,6 +111,11 @@ def check_path(name: str, path: object) -> None:
             f"{name} is the path of a file, but is {path!r}: write, for example, "
             f"{name}='{name}.json'"
         )
+    text = os.fspath(path) if path is not None else ""
+    if text.startswith("~"):
+        raise ValueError(f"{name}: write os.path.expanduser({text!r}): only a shell replaces ~")
+    if "://" in text:
+        raise ValueError(f"{name} is a file of this machine, and not {text!r}")
 
 
 class Checkpoint:

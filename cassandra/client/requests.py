@@ -169,6 +169,10 @@ def _advice_for(query: object) -> str:
         return "; execute one statement at a time, several together as a BatchStatement"
     if isinstance(getattr(query, "__self__", None), PreparedStatement):
         return "; call the method: prepared.bind(values)"
+    if isinstance(query, type):
+        return f"; write an instance, {query.__name__}(...)"
+    if hasattr(query, "read_text"):
+        return "; write path.read_text(), and execute its statements one at a time"
     return "; decode it first" if isinstance(query, bytes) else ""
 
 

@@ -16,6 +16,8 @@ from cassandra.engine.vector_hints import VECTOR_REJECTION_ADVICE, VECTOR_SYNTAX
 # pattern that matches decides.
 _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"^(?:\s|--[^\n]*|//[^\n]*|/\*.*?\*/)*$", "the statement is empty"),
+    (r"^\s*[\w./\\~-]+\.(?:cql|sql|ddl)\s*$",
+     "this is the name of a file: read it, and execute its statements one at a time"),
     (r";\s*\S", "execute one statement at a time; a BatchStatement takes several writes"),
     (r"'(%s|%\(\w+\)s|\?)'", "write markers without quotes: %s instead of '%s'"),
     (r"=\s*@\w+|[=(,]\s*\$\d+", "markers are %s and %(name)s in a text, ? and :name when prepared"),
@@ -304,6 +306,8 @@ def _advice_for_rejection(message: str, statement: str) -> str | None:
             return advice
     if "ALLOW FILTERING" in message and _is_in(r"\bWHERE\b.*[=<>]\s*NULL\b", statement):
         return "CQL cannot look for nulls: read the rows and test for None"
+    if re.search(r"Invalid (?:set|map) literal", message) and _is_in(r"\{\w*\}", statement):
+        return "markers are %s and %(name)s in a text, ? and :name when prepared, and not {}"
     column = re.search(r"Undefined (?:column )?name \"?(\w+)", message)
     if column is not None and _is_in(rf"\bAS\s+\"?{column[1]}\b", statement):
         return (

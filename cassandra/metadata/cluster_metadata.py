@@ -386,4 +386,4 @@ class Metadata(bases.MetadataBase):
 
 Metadata.__module__ = "cassandra.metadata"
 
-add_habits(Metadata, METADATA)
+add_habits(Metadata, METADATA, operations={"__getitem__": "write metadata.keyspaces['name']"})

@@ -572,6 +572,11 @@ class BatchStatement(Statement):
             both.
         :returns: self.
         """
+        if isinstance(statements, (str, Statement, PreparedStatement)):
+            raise TypeError(
+                "add_all takes several statements, each with its parameters: write "
+                "batch.add_many(prepared, rows) for one statement"
+            )
         # Stop at the end of the shorter iterable: applications pair statements with an endless
         # iterator of parameters.
         for statement, values in zip(statements, parameters, strict=False):

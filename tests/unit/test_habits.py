@@ -139,6 +139,17 @@ def test_dir_does_not_list_the_names_of_other_libraries(session: Session) -> Non
     assert not {"cursor", "close", "commit"} & {*names}
 
 
+def test_names_of_the_schema_are_not_looked_up_in_their_parents() -> None:
+    for kind, advice in (
+        (Metadata, r"write metadata\.keyspaces\['name'\]"),
+        (KeyspaceMetadata, r"write keyspace\.tables\['name'\]"),
+        (TableMetadata, r"write table\.columns\['name'\]"),
+    ):
+        thing: Any = object.__new__(kind)
+        with pytest.raises(TypeError, match=advice):
+            thing["name"]
+
+
 def test_adding_habits_keeps_a_class_s_own_attributes() -> None:
     class ClassWithFirst:
         first = 1

@@ -162,4 +162,4 @@ def _without_comments(text: str) -> str:
 KeyspaceMetadata.__module__ = "cassandra.metadata"
 
 
-add_habits(KeyspaceMetadata, KEYSPACE)
+add_habits(KeyspaceMetadata, KEYSPACE, operations={"__getitem__": "write keyspace.tables['name']"})

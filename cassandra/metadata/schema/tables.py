@@ -378,4 +378,4 @@ for _class in (TableMetadata, TableMetadataV3, MaterializedViewMetadata):
 del _class
 
 
-add_habits(TableMetadata, TABLE)
+add_habits(TableMetadata, TABLE, operations={"__getitem__": "write table.columns['name']"})

@@ -203,3 +203,15 @@ def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path) -> None:
             continue
         with pytest.raises(ValueError, match="is not a checkpoint"):
             Checkpoint(path, SUBJECT, restart=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [
+        ("~/point", r"checkpoint: write os\.path\.expanduser\('~/point'\)"),
+        ("s3://b/point", "checkpoint is a file of this machine, and not 's3://b/point'"),
+    ],
+)
+def test_paths_that_are_no_files_of_this_machine(path: str, advice: str) -> None:
+    with pytest.raises(ValueError, match=advice):
+        Checkpoint(path, SUBJECT)

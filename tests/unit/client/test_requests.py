@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,6 +99,15 @@ def test_the_options_of_a_call_are_sent(node: FakeNode, session: Session) -> Non
 def test_other_objects_are_no_queries(session: Session, query: Any) -> None:
     with pytest.raises(TypeError, match="a query is a str or a statement, not"):
         session.execute(query)
+
+
+def test_files_and_classes_are_no_queries(session: Session) -> None:
+    path: Any = Path("schema.cql")
+    with pytest.raises(TypeError, match=r"; write path\.read_text\(\), and execute its statements"):
+        session.execute(path)
+    cls: Any = SimpleStatement
+    with pytest.raises(TypeError, match=r"; write an instance, SimpleStatement\(\.\.\.\)$"):
+        session.execute(cls)
 
 
 def test_a_method_of_a_prepared_statement_is_no_query(session: Session) -> None:

@@ -110,6 +110,7 @@ def advice_for_refusal(message: str, statement: str) -> str | None:
         ("SELECT * FROM t WHERE v ~* 'a'", "no ILIKE"),
         ("CREATE TABLE t (k int PRIMARY KEY, v jsonb)", "json.dumps"),
         ("INSERT INTO t SET k = 1", "INSERT INTO t (k, v) VALUES"),
+        ("db/schema.cql", "the name of a file: read it"),
     ],
 )
 def test_sql_that_is_not_cql_gets_advice(statement: str, advice: str) -> None:
@@ -146,6 +147,12 @@ def test_a_comparison_with_null_gets_advice() -> None:
     message = "Cannot execute this query as it might involve data filtering: use ALLOW FILTERING"
     query = "SELECT * FROM t WHERE v = NULL"
     assert "CQL cannot look for nulls" in str(advice_for_refusal(message, query))
+
+
+def test_markers_of_str_format_get_advice() -> None:
+    for statement in ("SELECT * FROM t WHERE k = {}", "SELECT * FROM t WHERE k = {key}"):
+        advice = advice_for_refusal("Invalid set literal for k of type int", statement)
+        assert "? and :name when prepared, and not {}" in str(advice)
 
 
 def test_a_misspelt_first_word_gets_a_suggestion() -> None:

@@ -620,3 +620,11 @@ def test_a_batch_keeps_the_keyspace_that_the_application_has_set() -> None:
     batch.add_many(prepared(), [(1, "a", 1.0)])
     assert batch.keyspace == "b"
     assert batch.routing_key is not None
+
+
+@pytest.mark.parametrize("statements", [prepared(), "UPDATE t SET v = 1 WHERE k = %s"])
+def test_one_statement_for_all_parameters_is_added_by_another_method(statements: Any) -> None:
+    batch = BatchStatement()
+    with pytest.raises(TypeError, match=r"write batch\.add_many\(prepared, rows\)"):
+        batch.add_all(statements, [(1,), (2,)])
+    assert len(batch) == 0
