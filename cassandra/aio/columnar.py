@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from cassandra._failed_iterations import Failure, LoudGenerator
 from cassandra._imports import OptionalPackage
 from cassandra.client.columnar import (
     BEGUN,
@@ -85,7 +86,8 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         # package, and not the first iteration.
         form = self._batches_form(options)
         pages = self._pages(form.column_plan, form.column_plan_of)
-        return (form.each(page) async for page in pages)
+        failure = Failure()
+        return LoudGenerator(_each(form, pages, failure), failure)
 
     async def to_polars(self, **options: Any) -> polars.DataFrame:
         """Return the remaining rows as a `polars.DataFrame`; pyarrow is not needed.
@@ -185,3 +187,18 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
             column_plan = column_plan_of(message.metadata)
             # Raise an error if this page has other columns: all pages become one table.
             columnar.check_same(layout, column_plan.layout)
+
+
+async def _each(
+    form: Form, pages: AsyncIterator[ColumnArray], failure: Failure
+) -> AsyncGenerator[Any, None]:
+    """Yield each page in the given form.
+
+    :param failure: notes that the generator has failed.
+    """
+    try:
+        async for page in pages:
+            yield form.each(page)
+    except BaseException as error:
+        failure.note(error)
+        raise

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from cassandra._failed_iterations import Failure
 from cassandra._habits import advise_on_pairs
 from cassandra.client.filling import fill
 from cassandra.cqltypes.failures import locate
@@ -64,6 +65,7 @@ async def outcomes(
     path: happy_path.HappyPath | None,
     in_order: bool,
     iteration_check: UseCheck,
+    failure: Failure,
 ) -> AsyncGenerator[Any, None]:
     """Execute statements, and yield their outcomes; see `Session.execute_concurrent`.
 
@@ -72,6 +74,7 @@ async def outcomes(
     :param in_order: False yields outcomes as they come, each with its position.
     :param iteration_check: warns if the generator is dropped before anyone iterates over it. It is
         deleted with the generator.
+    :param failure: notes that the generator has failed.
     """
     iteration_check.is_used = True
     outcome_class: type[Any] = ExecutionResult if in_order else PlacedResult
@@ -108,6 +111,9 @@ async def outcomes(
             if collector.delivered - delivered_at_last_yield >= _MAX_OUTCOMES_WITHOUT_YIELD:
                 delivered_at_last_yield = collector.delivered
                 await asyncio.sleep(0)
+    except BaseException as error:
+        failure.note(error)
+        raise
     finally:
         run.give_up()
         # Drop this frame's references to an error: its traceback refers to the frame, which would

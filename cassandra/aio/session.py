@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
+from cassandra._failed_iterations import Failure, LoudGenerator
 from cassandra._habits import ASYNC_SESSION, SESSION, SESSION_SETTINGS, add_habits, awaited
 from cassandra._imports import Deferred
 from cassandra._unknown_options import unknown_option
@@ -411,7 +412,8 @@ class Session(SessionBase):
             result as soon as it has come.
         :returns: an async generator. It yields `ExecutionResult` tuples (success, result or error),
             as in `cassandra.concurrent`. If `in_order` is False, it yields `PlacedResult` tuples,
-            which also have the `position` of the statement.
+            which also have the `position` of the statement. If it fails, or the wait for a result
+            is cancelled, the other statements are cancelled; using it again is a RuntimeError.
         :raises TypeError: if rows cannot be instances of `row_type`.
         """
         # Check the arguments here: the generator would raise errors only when the first result is
@@ -432,7 +434,8 @@ class Session(SessionBase):
         check.is_used = isinstance(statements_and_parameters, Sized) and not len(
             statements_and_parameters
         )
-        return outcomes(
+        failure = Failure()
+        items = outcomes(
             self,
             statements_and_parameters,
             concurrency,
@@ -441,7 +444,9 @@ class Session(SessionBase):
             self._path if is_execute_original and not options else None,
             in_order,
             check,
+            failure,
         )
+        return LoudGenerator(items, failure)
 
     async def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on.

@@ -13,6 +13,7 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
+from cassandra._failed_iterations import LoudIterator
 from cassandra._imports import OptionalPackage, at_first_cluster, import_module
 from cassandra._misspelt import nearest
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
@@ -334,8 +335,7 @@ class ColumnarResult(ColumnForms):
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
         """
-        batches: Iterator[Any] = self._read(self._batches_form(options))
-        return batches
+        return LoudIterator(self._read(self._batches_form(options)))
 
     def to_polars(self, **options: Any) -> polars.DataFrame:
         """Return the remaining rows as a `polars.DataFrame`; pyarrow is not needed.

@@ -24,6 +24,7 @@ LAYERS: list[set[str]] = [
         "_histogram",
         "_lazy",
         "_habits",
+        "_failed_iterations",
         "_later_warnings",
         "_misspelt",
         "_truth_tests",

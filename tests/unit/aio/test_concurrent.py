@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
+from cassandra._failed_iterations import Failure
 from cassandra._truth_tests import UseCheck
 from cassandra.aio.concurrent import outcomes as concurrent_outcomes
 from cassandra.errors import InvalidRequest
@@ -20,6 +21,7 @@ from cassandra.query import tuple_factory
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, hold, rows
 from tests.unit.engine.faults import connected
 from tests.unit.engine.partners import run_loop_turns
+from tests.waiting import until_on_loop
 
 RunConcurrently = Any
 
@@ -148,6 +150,28 @@ async def test_the_first_error_in_order_is_raised(node: FakeNode, select: Select
         await collect(select(range(50)))
     await asyncio.sleep(0)
     assert in_flight(select.session) == 0  # type: ignore[attr-defined]
+
+
+async def test_after_a_failure_the_end_is_not_reported(node: FakeNode, select: Select) -> None:
+    """After an error, or a cancelled wait, statements were not executed: `anext` must not report
+    that all were.
+    """
+    node.prime(QUERY, error(ErrorCode.INVALID, "no"), times=1)
+    failed = select(range(5), concurrency=1)
+    with pytest.raises(InvalidRequest):
+        await anext(failed)
+    with pytest.raises(RuntimeError, match="has failed before"):
+        await anext(failed)
+    held = hold()
+    node.prime(QUERY, held)
+    cancelled = select(range(5), concurrency=1)
+    waiting = asyncio.ensure_future(anext(cancelled))
+    await until_on_loop(lambda: held.held)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    with pytest.raises(RuntimeError, match="has failed before"):
+        await anext(cancelled)
 
 
 @pytest.mark.parametrize("in_order", [True, False])
@@ -414,6 +438,7 @@ def outcomes_of(
         path=None,
         in_order=in_order,
         iteration_check=UseCheck(""),
+        failure=Failure(),
     )
 
 

@@ -1,0 +1,100 @@
+"""Iterators that raise an error if they are used again after they have failed.
+
+A generator ends when it raises, and an asynchronous one also when the wait for its next item is
+cancelled, as by ``asyncio.wait_for(anext(items), 5)``. Its next call reports the end, and the
+caller takes the items for complete. These iterators raise RuntimeError instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from typing import Any, NoReturn, TypeVar
+
+T = TypeVar("T")
+
+
+class Failure:
+    """Says whether an iteration has failed. A generator and the iterator that wraps it share it."""
+
+    __slots__ = ("error_name",)
+
+    def __init__(self) -> None:
+        self.error_name: str | None = None  # the class of the error; None without an error
+
+    def note(self, error: BaseException) -> None:
+        """Record that the iteration has failed with `error`."""
+        # If the caller closes the generator, nothing has failed.
+        if not isinstance(error, GeneratorExit):
+            self.error_name = type(error).__name__
+
+    def raise_error(self) -> NoReturn:
+        """Raise the error of a further call.
+
+        :raises RuntimeError: always.
+        """
+        raise RuntimeError(
+            f"this iteration has failed before ({self.error_name}) and cannot go on: the remaining "
+            "items are missing"
+        )
+
+
+class LoudIterator(Iterator[T]):
+    """Returns the items of a generator.
+
+    :param items: the generator.
+    """
+
+    __slots__ = ("_failure", "_items")
+
+    def __init__(self, items: Iterator[T]) -> None:
+        self._items = items
+        self._failure = Failure()
+
+    def __next__(self) -> T:
+        try:
+            return next(self._items)
+        except StopIteration:
+            if self._failure.error_name is not None:
+                self._failure.raise_error()
+            raise
+        except BaseException as error:
+            self._failure.note(error)
+            raise
+
+    def close(self) -> None:
+        """Close the generator."""
+        close = getattr(self._items, "close", None)
+        if close is not None:
+            close()
+
+
+class LoudGenerator(AsyncGenerator[T, None]):
+    """Returns the items of an asynchronous generator.
+
+    There is no coroutine for each item, which would take more time. So the generator itself notes
+    its failure.
+
+    :param items: the generator.
+    :param failure: the object in which the generator notes its failure.
+    """
+
+    __slots__ = ("__weakref__", "_failure", "_items")
+
+    def __init__(self, items: AsyncGenerator[T, None], failure: Failure) -> None:
+        self._items = items
+        self._failure = failure
+
+    def __anext__(self) -> Any:
+        if self._failure.error_name is not None:
+            self._failure.raise_error()
+        return self._items.__anext__()
+
+    def asend(self, value: None) -> Any:
+        return self._items.asend(value)
+
+    def athrow(self, *error: Any) -> Any:
+        return self._items.athrow(*error)
+
+    def aclose(self) -> Any:
+        """Close the generator."""
+        return self._items.aclose()
