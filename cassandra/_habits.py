@@ -764,6 +764,14 @@ MODEL: dict[str, str] = {
         "sync_table sync create_table create_tables migrate",
     ),
     **_same("write cassandra.cqlengine.management.drop_table(Model)", "drop_table drop"),
+    **_same("write Model.create(column=value)", "insert add"),
+    **_same("write Model.objects(key=value).first()", "get_or_none one_or_none"),
+    **_same("write Model.objects(key=value).first() is not None", "exists"),
+    **_same(
+        "write cassandra.cqlengine.connection.execute('TRUNCATE ...'), with "
+        "Model.column_family_name()",
+        "truncate delete_all drop_all",
+    ),
     **_same("write Model.objects.count()", "count"),
     **_same("write Model.objects.first()", "first"),
 }
@@ -795,6 +803,18 @@ QUERYSET: dict[str, str] = {
         "earliest",
     ),
     **_same("write first() is not None", "exists"),
+    **_same("write first(), which returns None if there is no row", "get_or_none find_one"),
+    **_same(
+        "iterate over the queryset, which fetches page after page", "iterator stream chunks batches"
+    ),
+    **_same(
+        "CQL has no pages by number: go on after the last row, as the guide of the mapper shows",
+        "page paginate paginator",
+    ),
+    **_same("write [dict(instance) for instance in queryset]", "dicts to_dicts as_dicts to_dict"),
+    **_same("write only(['column'])", "select project columns"),
+    **_same("write to_pandas()", "to_df df dataframe to_dataframe"),
+    **_same("write cassandra.cqlengine.connection.execute(text, values)", "raw execute sql"),
     **_same("write count() > 0, or first()", "any"),
     **_same(
         "CQL computes no such values for a queryset: read the rows, or write CQL",

@@ -8,7 +8,7 @@ error.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from cassandra._misspelt import nearest
@@ -92,12 +92,19 @@ def advise_options(cls: type) -> None:
     init: Callable[..., None] = cls.__init__  # type: ignore[misc]
     code = init.__code__
     names = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    # How many arguments must be passed, with `self`.
+    required_count = code.co_argcount - len(init.__defaults__ or ())
 
     @functools.wraps(init)
     def construct(self: Any, *args: Any, **options: Any) -> None:
         unknown = [name for name in options if name not in names]
         if unknown:
             raise unknown_option(cls.__name__, unknown)
+        if required_count > 2 and len(args) == 1 and isinstance(args[0], Mapping):
+            raise TypeError(
+                f"{cls.__name__}() takes no mapping: write {cls.__name__}(**settings), with two "
+                "asterisks before the mapping"
+            )
         init(self, *args, **options)
 
     # Set by setattr, so that type checkers keep the constructor's parameters.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra._failed_iterations import Failure, LoudGenerator
 from cassandra._imports import OptionalPackage
+from cassandra.aio.calls import returns_call
 from cassandra.client.columnar import (
     BEGUN,
     READ,
@@ -66,6 +67,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
 
         async def fetch_next_page(self) -> None: ...
 
+    @returns_call
     async def to_arrow(self, **options: Any) -> pyarrow.Table:
         """Return the remaining rows as a `pyarrow.Table` with one chunk per page.
 
@@ -89,6 +91,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         failure = Failure()
         return LoudGenerator(_each(form, pages, failure), failure)
 
+    @returns_call
     async def to_polars(self, **options: Any) -> polars.DataFrame:
         """Return the remaining rows as a `polars.DataFrame`; pyarrow is not needed.
 
@@ -100,6 +103,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         frame: polars.DataFrame = await self._read(self._polars_form(options))
         return frame
 
+    @returns_call
     async def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """Return a `pandas.DataFrame`, like `cassandra.cluster.ResultSet.to_pandas`.
 
@@ -108,6 +112,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         """
         return await self._read(self._pandas_form(options))
 
+    @returns_call
     async def to_numpy(self, **_unknown: NoReturn) -> dict[str, numpy_typing.NDArray[Any]]:
         """Return NumPy arrays by column name, like `cassandra.cluster.ResultSet.to_numpy`."""
         check_numpy_options(_unknown)

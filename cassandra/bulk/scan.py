@@ -28,6 +28,7 @@ from cassandra._clocks import monotonic
 from cassandra._habits import SCAN, SCAN_ITEM, SCAN_LENGTH, add_habits, awaited
 from cassandra._imports import OptionalPackage
 from cassandra._steps import adrive, drive
+from cassandra.aio.calls import returns_call
 from cassandra.bulk.checkpoint import Checkpoint, describe_cluster, describe_id
 from cassandra.bulk.page_queue import Fetch, PageQueue
 from cassandra.bulk.plain import PlainRows, plain_session
@@ -753,6 +754,7 @@ class AsyncScan(_ScanBase):
         maker = Batches(options)
         return (self._batch(maker, page) async for page in self.pages())
 
+    @returns_call
     async def to_arrow(self, **options: Any) -> pyarrow.Table:
         """Return the whole table as a `pyarrow.Table`.
 
@@ -764,6 +766,7 @@ class AsyncScan(_ScanBase):
         batches = [self._batch(batch_maker, page) async for page in self.pages()]
         return batch_maker.table(batches)
 
+    @returns_call
     async def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """Return the whole table as a `pandas.DataFrame`.
 
@@ -778,6 +781,7 @@ class AsyncScan(_ScanBase):
                 frames.add(page)
         return frames.frame()
 
+    @returns_call
     async def to_numpy(self, **_unknown: NoReturn) -> dict[str, Any]:
         """Return the whole table as a dict of column name to NumPy array.
 
@@ -807,6 +811,7 @@ class AsyncScan(_ScanBase):
                 "await session.scan(table).to_pandas(), to_polars() or to_arrow()"
             )
 
+    @returns_call
     async def to_polars(self, **options: Any) -> polars.DataFrame:
         """Return the whole table as a `polars.DataFrame`.
 

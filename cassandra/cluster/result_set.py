@@ -529,6 +529,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._enter_list_mode("comparing")
         return bool(self._page == other)
 
+    if not TYPE_CHECKING:  # hidden from type checkers, which report this themselves
+
+        def __add__(self, other: object) -> NoReturn:
+            raise TypeError(
+                "results are not added: write [*first, *second], or result.all() + rows"
+            )
+
+        __radd__ = __add__
+
     def __hash__(self) -> NoReturn:
         # `asyncio.gather` looks its arguments up in a dict.
         raise TypeError(

@@ -55,7 +55,12 @@ from cassandra.cqlengine.query.model_queryset import ModelQuerySet
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.unpaired import unpaired_methods, warn_of_unpaired
 from cassandra.cqlengine.values import Values, changed_positions, values_of
-from cassandra.cqlengine.wrong_calls import advise_on_filters, advise_on_values, require_instance
+from cassandra.cqlengine.wrong_calls import (
+    advise_on_filters,
+    advise_on_saving,
+    advise_on_values,
+    require_instance,
+)
 from cassandra.util.cql_text import escape_name, protect_name
 
 if TYPE_CHECKING:
@@ -736,6 +741,7 @@ class BaseModel(metaclass=ModelMetaClass):
 
 advise_on_values(BaseModel, "create", "acreate", "update", "aupdate")
 advise_on_filters(BaseModel, "all", "delete", "adelete")
+advise_on_saving(BaseModel, "save", "asave")
 _HOW_TO_UPDATE = "write Model.objects(key=value).{0}(column=value), or instance.{0}(column=value)"
 _HOW_TO_DELETE = "write Model.objects(key=value).{0}(), or instance.{0}()"
 _HOW_TO_SAVE = "write Model.{}(column=value), or Model(column=value).{}()"

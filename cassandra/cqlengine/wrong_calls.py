@@ -13,7 +13,13 @@ from typing import Any, NoReturn
 
 from cassandra.aio.calls import mark_coroutine_function
 
-__all__ = ["advise_on_fields", "advise_on_filters", "advise_on_values", "require_instance"]
+__all__ = [
+    "advise_on_fields",
+    "advise_on_filters",
+    "advise_on_saving",
+    "advise_on_values",
+    "require_instance",
+]
 
 
 def advise_on_values(cls: type, *names: str) -> None:
@@ -87,6 +93,43 @@ def _with_one_list(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(queryset, *((fields,) if fields != () else ()), **options)
 
     return call
+
+
+def advise_on_saving(cls: type, *names: str) -> None:
+    """Make methods that save an instance raise TypeError for options of other mappers.
+
+    :param cls: the class of the methods.
+    :param names: the methods, such as "save".
+    """
+    for name in names:
+        setattr(cls, name, _without_options(vars(cls)[name]))
+
+
+def _without_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(instance: object, *unnamed: object, **options: object) -> Any:
+        if unnamed or options:
+            name = function.__name__
+            option = next(iter(options), "")
+            advice = _SAVING.get(option, "the columns that have changed are written at once")
+            what = f", such as {option!r}" if option else ""
+            raise TypeError(f"{name}() takes no options{what}: {advice}")
+        return function(instance)
+
+    return _marked(call, function)
+
+
+_SAVING = {
+    "commit": "each write is applied at once; to apply several together, use a BatchQuery",
+    "force_insert": "write instance.if_not_exists().save(), or Model.create(...)",
+    "force_update": "write instance.if_exists().save()",
+    "ttl": "write instance.ttl(seconds).save()",
+    "timestamp": "write instance.timestamp(datetime).save()",
+    "using": "write Model.objects.using(connection=...).create(...)",
+    "batch": "write instance.batch(batch).save()",
+    "timeout": "write instance.timeout(seconds).save()",
+    "consistency": "write instance.consistency(ConsistencyLevel.QUORUM).save()",
+}
 
 
 def advise_on_filters(cls: type, *names: str) -> None:

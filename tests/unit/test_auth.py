@@ -201,3 +201,10 @@ def test_a_name_or_password_that_is_not_a_string_is_refused(part: Any) -> None:
         PlainTextAuthenticator("ada", part).initial_response()
     with pytest.raises(TypeError, match="the user name must be a text, but is of type"):
         PlainTextAuthenticator(part, "x").initial_response()
+
+
+def test_a_mapping_of_credentials_needs_two_asterisks() -> None:
+    make: Any = PlainTextAuthProvider
+    with pytest.raises(TypeError, match=r"write PlainTextAuthProvider\(\*\*settings\)") as caught:
+        make({"username": "ada", "password": "hidden"})
+    assert "hidden" not in str(caught.value)

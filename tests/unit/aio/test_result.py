@@ -388,3 +388,11 @@ async def test_pages_fetched_by_hand_within_a_loop_are_not_skipped(
 async def test_a_row_by_position_gets_advice(result: Any) -> None:
     with pytest.raises(TypeError, match=r"write result\.one\(\) for the first row"):
         result[0]
+
+
+@pytest.mark.parametrize("method", ["to_arrow", "to_pandas", "to_polars", "to_numpy"])
+async def test_columns_that_were_not_awaited_get_advice(result: Any, method: str) -> None:
+    reading = getattr(result, method)()
+    with pytest.raises(AttributeError, match=rf"^{method}\(\) has not been awaited.*result\.shape"):
+        reading.shape  # noqa: B018
+    reading.close()

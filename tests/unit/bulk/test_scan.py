@@ -739,6 +739,10 @@ async def test_awaiting_a_scan_names_the_loop_to_write(nodes: FakeCluster) -> No
         scan: Any = (await cluster.connect()).scan("a.t0")
         with pytest.raises(TypeError, match="`async for row in session"):
             await scan
+        reading = scan.to_pandas()
+        with pytest.raises(AttributeError, match=r"to_pandas\(\) has not been awaited"):
+            reading.shape  # noqa: B018
+        reading.close()
 
 
 def test_a_number_is_no_list_of_ranges(nodes: FakeCluster) -> None:

@@ -437,3 +437,10 @@ def test_a_result_has_no_hash() -> None:
     # `functools.lru_cache` and others look for the class of the error alone.
     with pytest.raises(TypeError):
         {result}  # noqa: B018
+
+
+def test_results_are_not_added() -> None:
+    result: Any = ResultSet(FakeFuture(), [1, 2])
+    for add in (lambda: result + [3], lambda: [3] + result, lambda: result + result):
+        with pytest.raises(TypeError, match=r"results are not added: write \[\*first, \*second\]"):
+            add()

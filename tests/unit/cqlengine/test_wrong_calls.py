@@ -129,6 +129,23 @@ def test_other_methods_take_no_filters(
 @pytest.mark.parametrize(
     ("call", "advice"),
     [
+        (lambda: model(**KEY).save(commit=False), "such as 'commit': each write is applied at"),
+        (lambda: model(**KEY).asave(force_insert=True), "instance.if_not_exists().save()"),
+        (lambda: model(**KEY).save(update_fields=["price"]), "the columns that have changed"),
+        (lambda: model(**KEY).save(["price"]), "save() takes no options: the columns that have"),
+        (lambda: model(**KEY).save(ttl=5), "write instance.ttl(seconds).save()"),
+    ],
+)
+def test_saving_takes_no_options(
+    session: FakeSession, call: Callable[[], Any], advice: str
+) -> None:
+    assert advice in refused(call)
+    assert session.executions == []
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
         (lambda: model.objects.order_by(["-year"]), "not a list: write order_by('-year')"),
         (lambda: model.objects.order_by(model.year), "or order_by('-year') for descending"),
         (lambda: model.objects.order_by(5), "not 5 (int): write order_by('column')"),
