@@ -441,6 +441,7 @@ def test_a_result_has_no_hash() -> None:
 
 def test_results_are_not_added() -> None:
     result: Any = ResultSet(FakeFuture(), [1, 2])
-    for add in (lambda: result + [3], lambda: [3] + result, lambda: result + result):
+    rows: Any = [3]
+    for first, second in ((result, rows), (rows, result), (result, result)):
         with pytest.raises(TypeError, match=r"results are not added: write \[\*first, \*second\]"):
-            add()
+            first + second
