@@ -37,6 +37,18 @@ def warn_of_empty_iteration() -> None:
     )
 
 
+def warn_of_missing_pages() -> None:
+    """Warn that pages are missing in a result, because another result of the same future has
+    fetched them.
+    """
+    warnings.warn(
+        "another result of this execution has fetched further pages, whose rows are missing here: "
+        "call future.result() once, and read its rows once, for example into a list",
+        RuntimeWarning,
+        stacklevel=stack_level(),
+    )
+
+
 class _Unpicklable:
     """Raises an error with advice when a result that contains it is pickled or copied deeply."""
 

@@ -159,6 +159,9 @@ class ResponseFuture(Generic[R]):
     # is in its `__dict__`.
     _next: NextPage | None = None  # the next page, if it was requested ahead
     _trace_ids: tuple[uuid.UUID, ...] = ()  # of all pages
+    # The number of pages that results of this future have fetched while they were iterated over.
+    # Other results of the same future miss them.
+    _pages_of_results = 0
     # The rows that were passed to a tracing library's replacement of `_set_final_result`, and the
     # columns if the replacement has passed on other rows; see `cassandra._compat.tracers`.
     _handed_rows: Any = None

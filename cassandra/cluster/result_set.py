@@ -14,7 +14,12 @@ from cassandra._threads import new_lock
 from cassandra.client.columnar import ColumnarResult, ReadByColumns
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
-from cassandra.client.result_habits import UNPICKLABLE, warn_of_empty_iteration, warn_of_truth
+from cassandra.client.result_habits import (
+    UNPICKLABLE,
+    warn_of_empty_iteration,
+    warn_of_missing_pages,
+    warn_of_truth,
+)
 from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.row_factories import rows_of_page, tuple_factory
@@ -119,6 +124,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # True if an iteration has returned all rows of the current page, but the next page is not the
     # current one yet. It has not come, or could not be fetched.
     _is_read = False
+    # The number of pages that this result knows to be fetched by results of the same future. If the
+    # future has another number, another result has fetched pages, whose rows are missing here.
+    _known_pages = 0
     # A thread holds this lock while it fetches a page. The lock is created when it is first needed,
     # so results with a single page have none.
     _fetch_lock: threading.Lock | None = None
@@ -322,9 +330,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             if page != self._pages_before:  # another thread has fetched the next page meanwhile
                 return True
             if not self.has_more_pages:
+                self._warn_of_missing_pages()
                 return False
             self._is_read = self._is_read or is_read
             future = self.response_future
+            self._warn_of_missing_pages()
             if not self._is_fetching:
                 future.start_fetching_next_page()
                 self._is_fetching = True
@@ -336,12 +346,23 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 # attribute.
                 self._is_fetching = getattr(future, "error", True) is None
                 raise
+            # The application's tests may use another class of futures, or a mock.
+            page_count = getattr(future, "_pages_of_results", None)
+            if type(page_count) is int:
+                self._known_pages = future._pages_of_results = page_count + 1
             self._set_page(
                 next_result._message
                 if next_result._message is not None
                 else next_result.current_rows
             )
             return True
+
+    def _warn_of_missing_pages(self) -> None:
+        """Warn if another result of the same future has fetched pages, which this one misses."""
+        page_count = getattr(self._future, "_pages_of_results", None)
+        if type(page_count) is int and page_count != self._known_pages:
+            self._known_pages = page_count
+            warn_of_missing_pages()
 
     # -- all pages ---------------------------------------------------------------------------------
 
@@ -362,6 +383,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     def _rows(self) -> Iterator[T]:
         """Return an iterator over the rows of the current page and of all later pages."""
+        if self._future is not None:
+            self._warn_of_missing_pages()
         # Most results have a single page. A generator is the fastest for them.
         if self._fetch_lock is None and not self.has_more_pages:
             return self._rows_of_single_page()

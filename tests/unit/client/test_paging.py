@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from cassandra import aio
 from cassandra.client.paging import NextPage
-from cassandra.cluster import Session
+from cassandra.cluster import ResponseFuture, Session
 from cassandra.errors import InvalidRequest, QueryExhausted
 from cassandra.protocol import InvalidPagingState
 from cassandra.query import SimpleStatement
@@ -98,6 +99,43 @@ def test_the_same_iterator_goes_on_after_errors(
     assert [row.k for row in rows] == list(range(PAGE_SIZE, ROW_COUNT))
     with pytest.raises(StopIteration):
         next(rows)
+
+
+def read_one_after_the_other(future: ResponseFuture[Any]) -> None:
+    assert len(list(future.result())) == ROW_COUNT
+    list(future.result())
+
+
+def read_two_made_before(future: ResponseFuture[Any]) -> None:
+    results = future.result(), future.result()
+    assert len(list(results[0])) == ROW_COUNT
+    list(results[1])
+
+
+def read_alternately(future: ResponseFuture[Any]) -> None:
+    list(zip(future.result(), future.result(), strict=False))
+
+
+@pytest.mark.parametrize("read", [read_one_after_the_other, read_two_made_before, read_alternately])
+def test_rows_that_another_result_of_the_future_has_fetched_cause_a_warning(
+    session: Session, read: Callable[[ResponseFuture[Any]], None]
+) -> None:
+    """As with cassandra-driver, the results of a future share its pages."""
+    future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE_SIZE))
+    with pytest.warns(RuntimeWarning, match="another result of this execution has fetched"):
+        read(future)
+
+
+def test_pages_that_are_requested_by_hand_cause_no_warning(session: Session) -> None:
+    future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE_SIZE))
+    values = [row.k for row in future.result().current_rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        while future.has_more_pages:
+            future.start_fetching_next_page()
+            values += [row.k for row in future.result().current_rows]
+        assert [row.k for row in future.result()] == list(range(40, ROW_COUNT))
+    assert values == list(range(ROW_COUNT))
 
 
 @pytest.mark.parametrize("state", [b"", ""])
