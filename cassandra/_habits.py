@@ -1064,9 +1064,26 @@ MAPPER_BATCH: dict[str, str] = {
 }
 
 LOAD_REPORT: dict[str, str] = {
-    **_same("write report.written", "rows count total num_rows rows_written inserted loaded"),
+    **_same(
+        "write report.written",
+        "rows count total num_rows rows_written inserted loaded rowcount row_count records",
+    ),
+    **_same("write report.as_dict()", "to_dict asdict dict json to_json"),
+    **_same(
+        "write report.failed == 0 and report.not_applied == 0; a load that ends early raises "
+        "LoadError",
+        "success ok status succeeded is_ok error",
+    ),
     **_same("write report.failures", "errors exceptions failed_rows"),
     **_same("write report.seconds", "duration elapsed time"),
+}
+
+UNLOAD_REPORT: dict[str, str] = {
+    **_same("write report.rows", "count total num_rows written rowcount row_count records"),
+    **_same("write report.files, a list of paths", "path folder file filename paths output"),
+    **_same("write report.bytes", "size length"),
+    **_same("write report.seconds", "duration elapsed time"),
+    **_same("write report.as_dict()", "to_dict asdict dict json to_json"),
 }
 
 HOST: dict[str, str] = {

@@ -20,7 +20,7 @@ from cassandra.bulk.options import LoadOptions, check_count
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import LoadError, LoadReport
 from cassandra.bulk.scan import AsyncScan, Scan
-from cassandra.bulk.target import full_name, table_of
+from cassandra.bulk.target import check_session, full_name, table_of
 from cassandra.sentinels import UNSET_VALUE
 from cassandra.util.cql_text import protect_name
 
@@ -221,6 +221,8 @@ class _Copy:
         keep_ttl: bool,
         keep_write_time: bool,
     ) -> None:
+        for each in (session, other):
+            check_session(each, "copy(session, 'table', other_session, 'other_table')")
         source = table_of(session.cluster.metadata, table, session.keyspace, with_views=True)
         target = table_of(other.cluster.metadata, other_table, other.keyspace)
         copied_names = list(source.columns) if columns is None else list(columns)

@@ -346,6 +346,11 @@ def _message_of(error: Exception) -> str:
     and for errors without a message.
     """
     is_ours = isinstance(error, (ValueError, OSError, DriverException)) and str(error)
+    if "SQLite objects created in a thread" in str(error):
+        return (
+            f"{error} A load reads its source in a thread of its own: write "
+            "sqlite3.connect(path, check_same_thread=False), or pass cursor.fetchall()"
+        )
     return str(error) if is_ours else f"{type(error).__name__}: {error}"
 
 

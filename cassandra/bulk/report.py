@@ -160,4 +160,8 @@ class LoadError(DriverException):
         self.report = report
 
 
-add_habits(LoadReport, LOAD_REPORT)
+add_habits(
+    LoadReport,
+    LOAD_REPORT,
+    operations={"__getitem__": "write report.written, or report.as_dict()['written']"},
+)

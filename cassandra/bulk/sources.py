@@ -61,7 +61,14 @@ _READERS_OF_PANDAS = {
     ".arrow": "read_feather",
     ".orc": "read_orc",
     ".xml": "read_xml",
+    ".pkl": "read_pickle",
+    ".pickle": "read_pickle",
+    ".dta": "read_stata",
+    ".sas7bdat": "read_sas",
+    ".h5": "read_hdf",
 }
+# The ends of names of archives, which may have several files.
+_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".rar")
 SAMPLE = 1000  # about how many rows of a data frame we measure to estimate its size
 
 
@@ -89,6 +96,16 @@ def format_of(path: str, format: str | None, instead: str = "") -> str:
             raise ValueError(
                 f"{path!r} is not CSV, JSON lines or Parquet: write load(table, "
                 f"pandas.{pandas_reader}({path!r}))"
+            )
+        if path.lower().endswith(_ARCHIVES):
+            raise ValueError(
+                f"{path!r} is an archive of files: unpack it first; a load reads files that are "
+                "compressed one by one, such as rows.csv.gz"
+            )
+        if ending in (".db", ".sqlite", ".sqlite3", ".duckdb"):
+            raise ValueError(
+                f"{path!r} is a database: write load(table, duckdb.sql('SELECT ...')), or pass the "
+                "rows of another query"
             )
         if ending in (".npy", ".npz"):
             raise ValueError(
@@ -279,6 +296,8 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
             )
         elif isinstance(source, FunctionType):
             instead = f": write {source.__name__}(), with parentheses"
+        elif hasattr(source, "cursor"):
+            instead = ": write load(table, connection.execute('SELECT ...').fetchall())"
         elif hasattr(source, "__aiter__"):
             instead = (
                 ": only a session of cassandra.aio can read it, by await session.load(table, rows)"

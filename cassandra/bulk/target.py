@@ -87,6 +87,22 @@ def traits_of(prepared: PreparedStatement, plan: Plan | None, counters: bool) ->
     )
 
 
+def check_session(session: Any, call: str) -> None:
+    """Raise TypeError if a function of bulk work did not get a session.
+
+    :param session: the argument.
+    :param call: how the function is called, for the message.
+    """
+    if hasattr(session, "cluster") and hasattr(session, "execute"):
+        return
+    advice = f"write {call}"
+    if hasattr(session, "connect"):
+        advice = "write session = cluster.connect() first, and pass the session"
+    raise TypeError(
+        f"a session is needed, not an object of type {type(session).__name__}: {advice}"
+    )
+
+
 def _name_of(table: Any) -> str:
     """Return what to write for an object that was passed in place of a table's name."""
     if hasattr(table, "keyspace_name") and hasattr(table, "name"):

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cassandra._habits import add_habits
+from cassandra._unknown_options import with_example
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.scan import Scan
-from cassandra.bulk.target import full_name, table_of
+from cassandra.bulk.target import check_session, full_name, table_of
 from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
 
@@ -38,6 +40,7 @@ class ScanTask:
     range: TokenRange
     options: dict[str, Any] = field(default_factory=dict)
 
+    @with_example("task.scan(session), with a session of this process")
     def scan(self, session: Session) -> Scan:
         """Return the scan of this range.
 
@@ -54,6 +57,7 @@ class ScanTask:
         """
         return replace(self, columns=tuple(columns))
 
+    @with_example("task.rows(session), with a session of this process")
     def rows(self, session: Session) -> Iterator[Any]:
         """Return an iterator over the rows.
 
@@ -62,6 +66,7 @@ class ScanTask:
         """
         return iter(self.scan(session))
 
+    @with_example("task.arrow_batches(session), with a session of this process")
     def arrow_batches(self, session: Session, **options: Any) -> Iterator[Any]:
         """Return an iterator of `pyarrow.RecordBatch`, one per page.
 
@@ -89,6 +94,7 @@ def scan_tasks(
         Checkpoints and limits are refused: each task is read from its beginning, and a limit would
         apply to each task.
     """
+    check_session(session, "scan_tasks(session, 'table')")
     for name in ("checkpoint", "limit"):
         if options.get(name) is not None:
             raise TypeError(f"tasks do not have the option {name!r}")
@@ -122,3 +128,21 @@ def worker_session(settings: Mapping[str, Any]) -> Session:
         if session is not new_session:
             new_session.cluster.shutdown()
     return session
+
+
+_WITH_SESSION = "write task.scan(session).{}(), with a session of this process"
+add_habits(
+    ScanTask,
+    {
+        **{
+            name: _WITH_SESSION.format(name)
+            for name in ("to_arrow", "to_pandas", "to_polars", "to_numpy", "pages", "reader")
+        },
+        **dict.fromkeys(
+            ("to_df", "df", "result", "compute", "run", "execute", "fetch"),
+            _WITH_SESSION.format("to_pandas"),
+        ),
+        **dict.fromkeys(("count", "size"), "write session.count(task.table, ranges=[task.range])"),
+    },
+    operations={"__getitem__": "write task.rows(session), with a session of this process"},
+)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from cassandra._clocks import monotonic
+from cassandra._habits import UNLOAD_REPORT, add_habits
 from cassandra._later_warnings import warn
 from cassandra.bulk.checkpoint import write_json
 from cassandra.bulk.plain import PlainRows
@@ -86,6 +87,9 @@ class UnloadReport:
             f"{counted(self.rows, 'row')} in {counted(len(self.files), 'file')}, "
             f"{self.bytes:,} bytes, {self.seconds:.1f} s ({self.rows_per_second:,.0f} rows/s)"
         )
+
+
+add_habits(UnloadReport, UNLOAD_REPORT)
 
 
 class _Writer:

@@ -22,6 +22,7 @@ from cassandra.auth import PlainTextAuthProvider
 from cassandra.bulk.options import load_options
 from cassandra.bulk.report import LoadReport
 from cassandra.bulk.scan import AsyncScan, Scan
+from cassandra.bulk.unload import UnloadReport
 from cassandra.client.settings.names import instead_of
 from cassandra.cluster import (
     Cluster,
@@ -82,6 +83,7 @@ TABLES: list[tuple[type, dict[str, str]]] = [
     (ColumnMetadata, _habits.COLUMN),
     (BatchQuery, _habits.MAPPER_BATCH),
     (LoadReport, _habits.LOAD_REPORT),
+    (UnloadReport, _habits.UNLOAD_REPORT),
     (Host, _habits.HOST),
     (Model, _habits.MODEL),
     (ModelQuerySet, _habits.QUERYSET),

@@ -9,6 +9,7 @@ request that it is primed for. It keeps no state between requests, except where 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -76,10 +77,10 @@ class _Computed(Answer):
         self._function = function
 
     def perform(self, request: Request) -> None:
-        self._function(request).perform(request)
+        as_answer(self._function(request)).perform(request)
 
     def envelope(self, request: Request) -> tuple[int, int, bytes]:
-        return self._function(request).envelope(request)
+        return as_answer(self._function(request)).envelope(request)
 
 
 def as_answer(answer: Answerable) -> Answer:
@@ -91,10 +92,25 @@ def as_answer(answer: Answerable) -> Answer:
         # A function that makes answers, and is no function of a request.
         if name in _MAKERS and getattr(answer, "__module__", None) in _MAKER_MODULES:
             raise TypeError(f"{name} is a function that makes an answer: write {name}(...)")
+        _check_parameter(answer)
         return _Computed(answer)
     raise TypeError(
         f"{answer!r} is neither an answer nor a function of a request{_instead_of(answer)}"
     )
+
+
+def _check_parameter(function: Callable[..., object]) -> None:
+    """Raise TypeError if a function cannot be called with the request."""
+    try:
+        parameters = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # some functions that are written in C
+    try:
+        parameters.bind(None)
+    except TypeError as error:
+        raise TypeError(
+            f"a function that answers gets the request: write lambda request: ... ({error})"
+        ) from None
 
 
 _MAKER_MODULES = ("cassandra.testing.fake.answers", "cassandra.testing.fake.faults")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -111,6 +112,13 @@ class Script:
         if number is not None and not isinstance(number, int):
             raise TypeError(f"times is a number of requests, or None for all, but is {number!r}")
         text = match if isinstance(match, str) else None
+        # No statement of CQL has these characters outside of strings.
+        if text is not None and ".*" in re.sub(r"'[^']*'", "", text):
+            warnings.warn(
+                f"{text!r} is compared as it is: for a pattern, write re.compile({text!r})",
+                RuntimeWarning,
+                stacklevel=3,
+            )
         prime = Prime(self, matcher(match), as_answer(answer), times, text)
         self._primes = (prime, *self._primes)
         return prime

@@ -8,6 +8,7 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -319,3 +320,9 @@ def test_the_ttl_of_a_static_value_is_not_that_of_its_rows() -> None:
         (3, [b"t"], 0),
     ]
     assert report.written == 4
+
+
+@pytest.mark.parametrize("sessions", [("a.t0", "b"), (SimpleNamespace(connect=None), None)])
+def test_copies_need_sessions(sessions: Any) -> None:
+    with pytest.raises(TypeError, match=r"a session is needed, .*: write (copy\(|session =)"):
+        copy(sessions[0], "a.t0", sessions[1], "a.t1")

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import signal
+import sqlite3
 import struct
 import threading
 import warnings
@@ -19,6 +20,7 @@ import pytest
 
 from cassandra import ConsistencyLevel, aio
 from cassandra.bulk import LoadError, LoadReport, chunks, retrying, sender
+from cassandra.bulk.load import _message_of
 from cassandra.bulk.load_checkpoint import LoadCheckpoint
 from cassandra.cluster import Cluster
 from cassandra.cqltypes import DurationType
@@ -1193,3 +1195,10 @@ def test_an_unknown_profile_is_refused_before_the_first_row(node: FakeNode, load
     with pytest.raises(ValueError, match="there is no execution profile 'other'"):
         load(node, [(1, "a")], execution_profile="other", max_errors=None)
     assert executed(node) == 0
+
+
+def test_rows_of_sqlite_that_belong_to_another_thread_get_advice() -> None:
+    message = _message_of(
+        sqlite3.ProgrammingError("SQLite objects created in a thread can only ...")
+    )
+    assert "write sqlite3.connect(path, check_same_thread=False)" in message

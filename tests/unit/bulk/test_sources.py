@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
+import sqlite3
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -592,3 +594,27 @@ def test_null_strings_of_json_get_no_advice_on_csv(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"id": "NULL"}\n')
     (chunk,) = read(path)
     assert str(chunk.rows[0]) == "column 'id': 'NULL' is not an integer"
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("rows.csv.zip", "is an archive of files: unpack it first"),
+        ("rows.TAR.GZ", "is an archive of files"),
+        ("rows.sqlite", r"is a database: write load\(table, duckdb\.sql\('SELECT"),
+        ("rows.pkl", r"write load\(table, pandas\.read_pickle\("),
+    ],
+)
+def test_archives_and_databases_get_advice(tmp_path: Path, name: str, advice: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"x")
+    with pytest.raises(ValueError, match=advice):
+        read(path)
+
+
+def test_a_connection_of_a_database_is_no_source() -> None:
+    with (
+        contextlib.closing(sqlite3.connect(":memory:")) as connection,
+        pytest.raises(TypeError, match=r"connection\.execute\('SELECT \.\.\.'\)\.fetchall\(\)"),
+    ):
+        read(connection)

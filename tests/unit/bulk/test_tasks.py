@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from cassandra.bulk import tasks as tasks_module
-from cassandra.bulk.tasks import scan_tasks, worker_session
+from cassandra.bulk.ranges import TokenRange
+from cassandra.bulk.tasks import ScanTask, scan_tasks, worker_session
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeCluster, FakeNode
 from tests.unit.bulk.test_scan import COLUMNS, EXPECTED, QUERY, Table, no_fault, nodes, settings
@@ -87,3 +90,27 @@ def test_a_process_connects_once_for_the_same_settings(node: FakeNode) -> None:
     session = worker_session(settings)
     assert worker_session(dict(reversed(settings.items()))) is session
     assert worker_session({**settings, "connect_timeout": 3.0}) is not session
+
+
+def test_what_a_task_lacks_gets_advice() -> None:
+    task: Any = ScanTask("ks.t", None, None, TokenRange(0, 1))
+    for name in ("to_pandas", "df", "count"):
+        with pytest.raises(AttributeError, match=r"write (task\.scan\(session\)|session\.count\()"):
+            getattr(task, name)
+    with pytest.raises(TypeError, match=r"rows\(\) needs session: write task\.rows\(session\)"):
+        task.rows()
+    with pytest.raises(TypeError, match=r"write task\.rows\(session\)"):
+        list(task)
+    assert pickle.loads(pickle.dumps(task)) == task
+
+
+@pytest.mark.parametrize(
+    ("session", "advice"),
+    [
+        ("ks.t", r"type str: write scan_tasks\(session, 'table'\)"),
+        (SimpleNamespace(connect=None), r"write session = cluster\.connect\(\) first"),
+    ],
+)
+def test_tasks_need_a_session(session: Any, advice: str) -> None:
+    with pytest.raises(TypeError, match=f"a session is needed, not an object of .*{advice}"):
+        scan_tasks(session, "ks.t")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -337,3 +338,23 @@ def test_a_number_of_requests_that_is_a_text() -> None:
     prime: Any = FakeNode().prime
     with pytest.raises(TypeError, match="times is a number of requests, or None for all, but is"):
         prime("Q", void(), times="1")
+
+
+def test_a_function_that_does_not_take_the_request() -> None:
+    prime: Any = FakeNode().prime
+    with pytest.raises(
+        TypeError, match=r"gets the request: write lambda request: \.\.\. \(too man"
+    ):
+        prime("Q", lambda: void())
+
+
+def test_a_text_with_the_signs_of_a_pattern_is_warned_of() -> None:
+    node = FakeNode()
+    with pytest.warns(
+        RuntimeWarning, match=r"for a pattern, write re\.compile\('SELECT\.\*'\)"
+    ) as seen:
+        node.prime("SELECT.*", void())
+    assert [warning.filename for warning in seen] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        node.prime("SELECT * FROM t WHERE v = 'a.*'", void())
