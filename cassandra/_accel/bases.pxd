@@ -7,6 +7,7 @@ cdef bint reads_plainly(object kind, type base) except -1
 
 cdef class Kind:
     cdef PyObject* plain
+    cdef PyObject* also_plain
     cdef PyObject* other
     cdef type base
     cdef set _met            # keeps the classes alive: other threads may be comparing with them

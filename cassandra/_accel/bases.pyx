@@ -10,7 +10,7 @@ rejects the class, and Python code takes three times as long to read the attribu
 """
 
 from cassandra._accel.checks cimport unpicklable
-from cassandra._accel.threads cimport store_pointer
+from cassandra._accel.threads cimport load_pointer, share, store_pointer
 
 cdef extern from *:
     """
@@ -205,13 +205,16 @@ cdef bint reads_plainly(object kind, type base) except -1:
 cdef class Kind:
     """Remembers for which classes the fields of `base` can be read directly.
 
-    `plain` is the last class for which this is so, and `other` the last for which it is not.
-    `has_fields` compares an object's class with these two first. A new class is examined by `meet`.
+    `plain` and `also_plain` are the last two classes for which this is so: with several event
+    loops, the sessions and engines of the further loops have a class of their own. `other` is the
+    last class for which it is not so. `has_fields` compares an object's class with these first. A
+    new class is examined by `meet`.
     """
 
     def __cinit__(self, *arguments, **named):
         self._met = set()
-        self.plain = self.other = NULL
+        share(self)  # each request uses several
+        self.plain = self.also_plain = self.other = NULL
 
     def __init__(self, base):
         self.base = <type?> base
@@ -224,6 +227,7 @@ cdef class Kind:
         cdef bint is_plain = reads_plainly(kind, self.base)
         self._met.add(kind)
         if is_plain:
+            store_pointer(&self.also_plain, load_pointer(&self.plain))
             store_pointer(&self.plain, <PyObject*> kind)
         else:
             store_pointer(&self.other, <PyObject*> kind)

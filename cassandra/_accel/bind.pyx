@@ -19,7 +19,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
-from cassandra._accel.checks cimport exact_bytes, unpicklable
+from cassandra._accel.checks cimport exact_bytes, item_of, unpicklable
 from cassandra._accel.codecs cimport Codec, is_made
 from cassandra._accel.threads cimport IS_FREE_THREADED, load_size, store_size
 from cassandra._accel.wbuf cimport (
@@ -568,9 +568,9 @@ cdef class BindPlan:
             # is a Codec. The plan owns the codecs, so we need no reference here: counting
             # references of an object that threads share would be the largest cost.
             if self._native:
-                (<Codec> <object> PyTuple_GET_ITEM(self._codecs, index)).write(out, value)
+                (<Codec> item_of(<PyObject*> self._codecs, index)).write(out, value)
             else:
-                codec = <object> PyTuple_GET_ITEM(self._codecs, index)
+                codec = <object> item_of(<PyObject*> self._codecs, index)
                 data = exact_bytes(codec.encode(value), "what a codec made")
                 wbuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
         except Exception as error:

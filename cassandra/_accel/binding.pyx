@@ -23,25 +23,28 @@ def bind(prepared, values, *_extra):
     """
     if _extra:
         _refuse_arguments(prepared, (values, *_extra))
-    cdef PreparedBase fields = None  # set if the fields of both statements can be used directly
-    if _bound_has_fields and has_fields(_kind, prepared):
-        fields = <PreparedBase> prepared
-        bound = _new_bound(fields)
-        serial = value_of(&fields.serial_consistency_level, prepared, "serial_consistency_level")
+    # True if the fields of both statements can be used directly.
+    cdef bint is_plain = _bound_has_fields and has_fields(_kind, prepared)
+    if is_plain:
+        bound = _new_bound(<PreparedBase> prepared)
+        serial = value_of(
+            &(<PreparedBase> prepared).serial_consistency_level, prepared,
+            "serial_consistency_level",
+        )
     else:
         bound = _new_bound_by_name(prepared)
         serial = prepared.serial_consistency_level
     if serial is not None:
         bound.serial_consistency_level = serial
     if (type(values) is tuple or type(values) is list) and (
-        len(values) >= _needed_values(prepared, fields)
+        len(values) >= _needed_values(prepared, is_plain)
     ):
         try:
-            block = _block_of(prepared, fields, values)
+            block = _block_of(prepared, is_plain, values)
         except (TypeError, ValueError) as error:
             _name_statement(error, prepared.query_string)
             raise error  # with the traceback that it has now
-        if fields is not None:
+        if is_plain:
             turbocql_put(&(<BoundBase> bound).block, block)
         else:
             bound.block = block
@@ -81,10 +84,10 @@ cdef object _new_bound_by_name(prepared):
     return bound
 
 
-cdef inline object _needed_values(prepared, PreparedBase fields):
-    if fields is None:
+cdef inline object _needed_values(prepared, bint is_plain):
+    if not is_plain:
         return prepared.needed_values
-    return value_of(&fields.needed_values, prepared, "needed_values")
+    return value_of(&(<PreparedBase> prepared).needed_values, prepared, "needed_values")
 
 
 cdef inline int _copy(PyObject** to, PyObject** field, prepared, str name) except -1:
@@ -111,13 +114,15 @@ cdef bint _bound_has_fields = reads_plainly(_BoundStatement, BoundBase)
 cdef Kind _kind = Kind(PreparedBase)
 
 
-cdef inline object _block_of(prepared, PreparedBase fields, values):
+cdef inline object _block_of(prepared, bint is_plain, values):
     """Return the block of the values in a tuple or list."""
-    if fields is None:
-        bind_plan, version = prepared.bind_plan, prepared.protocol_version
+    if is_plain:
+        bind_plan = value_of(&(<PreparedBase> prepared).bind_plan, prepared, "bind_plan")
+        version = value_of(
+            &(<PreparedBase> prepared).protocol_version, prepared, "protocol_version"
+        )
     else:
-        bind_plan = value_of(&fields.bind_plan, prepared, "bind_plan")
-        version = value_of(&fields.protocol_version, prepared, "protocol_version")
+        bind_plan, version = prepared.bind_plan, prepared.protocol_version
     if type(bind_plan) is BindPlan:
         held = values if type(values) is tuple else tuple(values)
         return (<BindPlan> bind_plan)._bind(<tuple> held, version)

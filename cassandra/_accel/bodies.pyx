@@ -428,13 +428,23 @@ cdef int _add_params(
 
 
 cdef int _add_execute_head(obuf* out, object query_id, object metadata_id) except -1:
-    query_id = _bytes_of(query_id, "the id of a prepared statement")
-    _count(out, PyBytes_GET_SIZE(query_id), "bytes of a statement's id")
-    obuf_write(out, PyBytes_AS_STRING(query_id), PyBytes_GET_SIZE(query_id))
+    if type(query_id) is bytes:
+        _add_id(out, query_id, "bytes of a statement's id")
+    else:
+        _add_id(
+            out, _bytes_of(query_id, "the id of a prepared statement"), "bytes of a statement's id"
+        )
     if metadata_id is not None:
-        metadata_id = _bytes_of(metadata_id, "a result metadata id")
-        _count(out, PyBytes_GET_SIZE(metadata_id), "bytes of a result metadata id")
-        obuf_write(out, PyBytes_AS_STRING(metadata_id), PyBytes_GET_SIZE(metadata_id))
+        _add_id(
+            out, _bytes_of(metadata_id, "a result metadata id"), "bytes of a result metadata id"
+        )
+    return 0
+
+
+# `value` is an object of bytes or of a subclass.
+cdef inline int _add_id(obuf* out, object value, str what) except -1:
+    _count(out, PyBytes_GET_SIZE(value), what)
+    obuf_write(out, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))
     return 0
 
 

@@ -1,6 +1,14 @@
 # Checks of objects that come from Python code.
 
+from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_SIZE
+
+# Read a tuple that somebody else keeps alive, without a reference. Cython takes one to each
+# attribute that it passes to a function, and without the GIL, threads that count references to the
+# same object wait for each other.
+cdef extern from "Python.h":
+    Py_ssize_t size_of "PyTuple_GET_SIZE"(PyObject*) noexcept
+    PyObject* item_of "PyTuple_GET_ITEM"(PyObject*, Py_ssize_t) noexcept
 
 
 # Returns `value` if it is bytes. (A parameter declared `bytes` also accepts None, and the macros

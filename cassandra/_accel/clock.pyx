@@ -2,11 +2,14 @@
 
 from libc.stdint cimport int64_t
 
+from cassandra._accel.threads cimport share
+
 from time import time_ns as _time_ns_function
 
 __all__ = ["MicrosecondClock"]
 
 cdef object _time_ns = _time_ns_function
+share(_time_ns)  # each request calls it
 
 cdef extern from "Python.h":
     # Only free-threaded builds need a critical section. Otherwise, the GIL keeps other threads out.

@@ -175,7 +175,7 @@ cdef extern from "bases.h":
 cdef inline bint has_fields(Kind kind, object owner) except -1:
     """Return True if the fields of `owner` may be read directly."""
     cdef PyObject* cls = _type_of(owner)
-    if cls == load_pointer(&kind.plain):
+    if cls == load_pointer(&kind.plain) or cls == load_pointer(&kind.also_plain):
         return True
     return cls != load_pointer(&kind.other) and kind.meet(type(owner))
 

@@ -19,7 +19,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from cassandra._accel.bodies cimport execute_of
-from cassandra._accel.checks cimport exact_bytes, exact_pair, unpicklable
+from cassandra._accel.checks cimport exact_bytes, exact_pair, item_of, unpicklable
 from cassandra._accel.clock cimport MicrosecondClock
 from cassandra._accel.fields cimport (
     BoundBase, CallBase, ConnectionBase, CoreBase, EngineBase, Kind, PoolBase, PreparedBase,
@@ -29,7 +29,9 @@ from cassandra._accel.fields cimport (
 from cassandra._accel.frame cimport FrameWriter
 from cassandra._accel.observed cimport HEADER_SIZE, ObservedBase
 from cassandra._accel.tablets cimport Chunk, TabletMap, payload_end, token_in
-from cassandra._accel.threads cimport IS_FREE_THREADED, add, exchange, load, store
+from cassandra._accel.threads cimport (
+    IS_FREE_THREADED, add, exchange, load, load_pointer, share, store,
+)
 from cassandra._accel.wbuf cimport get_be32
 
 import asyncio
@@ -236,17 +238,11 @@ cdef extern from *:
     Py_ssize_t send_now(int descriptor, const char* data, Py_ssize_t size) nogil
 
 
-# The next three return their argument as an object whose fields can be read directly. They return
+# The next two return their argument as an object whose fields can be read directly. They return
 # None for objects of subclasses, whose attributes must be read by name, as they may be properties.
 cdef inline BoundBase _bound_fields(statement):
     if type(statement) is _BoundWithFields:
         return <BoundBase> statement
-    return None
-
-
-cdef inline PreparedBase _prepared_fields(prepared):
-    if type(prepared) is _PreparedWithFields:
-        return <PreparedBase> prepared
     return None
 
 
@@ -257,8 +253,9 @@ cdef inline CallBase _call_fields(options):
 
 
 cdef inline object _profile_of(options):
-    cdef CallBase call = _call_fields(options)
-    return options.profile if call is None else value_of(&call.profile, call, "profile")
+    if type(options) is _CallWithFields:
+        return value_of(&(<CallBase> options).profile, options, "profile")
+    return options.profile
 
 
 include "happy_path_fields.pxi"
@@ -300,6 +297,8 @@ include "happy_path_collector.pxi"
 cdef class RequestBase:
     """One execution of one statement, as long as nothing goes wrong (see the Python twin)."""
 
+    # Methods that only pass it on read the session without a reference: all requests of a session
+    # have the same, and threads that count references to it wait for each other.
     cdef public object session
     cdef public object statement
     cdef public object is_idempotent     # as the statement was at the call
@@ -338,7 +337,7 @@ cdef class RequestBase:
     cdef ResultFuture _future            # if set, it gets the outcome, and not on_done
     cdef Collector _collector            # likewise
     cdef Py_ssize_t _collected_at
-    cdef object _row_factory
+    cdef object _row_factory             # of the profile, when the request was made
     cdef bint _reads_rows                # the response becomes a RowsAnswer if possible
 
     def __init__(self, session, statement, request_body, on_done):
@@ -645,10 +644,11 @@ cdef class RequestBase:
         self._end()
 
     cdef int _end(self) except -1:
+        cdef PyObject* session = <PyObject*> self.session
         cdef TimerWheel timers
         self.done = True
         if self._timer_slot >= 0:
-            timers = <TimerWheel?> _session_timers(self.session)
+            timers = <TimerWheel?> _session_timers(<object> session)
             timers._discard(self._timer_slot, self)
         if self._speculation_handle is not None:
             self._speculation_handle.cancel()
@@ -713,7 +713,8 @@ cdef class RequestBase:
         self._try_next_host()
 
     cdef int _try_next_host(self) except -1:
-        cdef dict pools = _session_pools_by_id(self.session)
+        cdef PyObject* session = <PyObject*> self.session
+        cdef dict pools = _session_pools_by_id(<object> session)
         for host in self._plan:
             # Look the pool up by the host's address, which needs no call of the host's __hash__. A
             # pool keeps its host alive, so no other object can have that address.
@@ -833,6 +834,7 @@ cdef class RequestBase:
         self._send_to(host, connection)
 
     cdef int _send_to(self, host, connection) except -1:
+        cdef PyObject* session
         cdef Attempt attempt
         cdef StreamTable streams
         if self.done:
@@ -849,7 +851,8 @@ cdef class RequestBase:
         attempt.host = host
         attempt.connection = connection
         attempt.stream = -1
-        attempt.started = _now_of(self.session)
+        session = <PyObject*> self.session
+        attempt.started = _now_of(<object> session)
         attempt.reprepared = ()
         with cython.critical_section(self):
             if self._first is None and self._attempts is None:
@@ -879,7 +882,8 @@ cdef class RequestBase:
                 body = execute.body
                 if execute.tracing or execute.custom_payload:
                     code, bits, body = execute.with_extras(connection, body)
-                attempt.columns = exact_pair(execute.result, "the result of a request_body")[0]
+                # `_follow` has set a pair.
+                attempt.columns = <object> item_of(<PyObject*> execute.result, 0)
                 if execute._wire_format & C_TABLET_VERSIONS:
                     block = <unsigned char> self._version_block()
                     body = exact_bytes(body, "a body") + (<char*> &block)[:1]
@@ -921,11 +925,12 @@ cdef class RequestBase:
         cdef bint reads
         if self.done:
             return 0
-        now = _now_of(self.session)
+        session = self.session
+        now = _now_of(session)
         attempt.latency = now - attempt.started
         if self.observed is not None:
             self.observed.response_size = HEADER_SIZE + PyBytes_GET_SIZE(body)
-        core = _session_core(self.session)
+        core = _session_core(session)
         observe = _core_on_latency(core)
         if observe is not None and opcode == OP_RESULT:
             observe(attempt.host, attempt.latency)
@@ -1026,3 +1031,11 @@ cdef bint _is_void(bytes body) noexcept:
 
 def _over(request):
     """Replaces `on_done` after it was called."""
+
+
+# Each request counts references to these objects of modules (see `share`).
+for _each in (
+    _BoundStatement, _PreparedStatement, _ProtocolHandler, _ResultMessage, _fetch_size_unset,
+    _monotonic_called, _named_tuple_factory, _not_set, _over, _running_loop_called, _void_result,
+):
+    share(_each)

@@ -66,15 +66,34 @@ cdef class Attempt:
 
 
 cdef inline object _query_id_of(prepared):
-    cdef PreparedBase fields = _prepared_fields(prepared)
-    return prepared.query_id if fields is None else value_of(&fields.query_id, fields, "query_id")
+    if type(prepared) is _PreparedWithFields:
+        return value_of(&(<PreparedBase> prepared).query_id, prepared, "query_id")
+    return prepared.query_id
 
 
 cdef inline object _result_of(prepared):
-    cdef PreparedBase fields = _prepared_fields(prepared)
-    if fields is None:
-        return prepared.result_metadata_and_id
-    return value_of(&fields.result_metadata_and_id, fields, "result_metadata_and_id")
+    if type(prepared) is _PreparedWithFields:
+        return value_of(
+            &(<PreparedBase> prepared).result_metadata_and_id, prepared, "result_metadata_and_id"
+        )
+    return prepared.result_metadata_and_id
+
+
+# The arguments are pointers, because threads that execute the same statement wait for each other if
+# they count references to its objects. Only addresses are compared.
+cdef inline bint _is_prepared_as(
+    PyObject* prepared, PyObject* query_id, PyObject* result
+) except -1:
+    """Return True if the id and the result metadata of the statement are still these objects."""
+    cdef PyObject* id_now
+    cdef PyObject* result_now
+    if type(<object> prepared) is _PreparedWithFields:
+        id_now = load_pointer(&(<PreparedBase> prepared).query_id)
+        result_now = load_pointer(&(<PreparedBase> prepared).result_metadata_and_id)
+        if id_now != NULL and result_now != NULL:
+            return id_now == query_id and result_now == result
+    held = <object> prepared  # reading it may run code of the application
+    return _query_id_of(held) is <object> query_id and _result_of(held) is <object> result
 
 
 cdef class ExecuteBodyBase:
@@ -140,11 +159,8 @@ cdef class ExecuteBodyBase:
 
     cdef int _follow(self, int wire_format) except -1:
         """Encode the body again if the statement was prepared again or the format differs."""
-        prepared = self.prepared
-        if (
-            wire_format != self._wire_format
-            or _query_id_of(prepared) is not self._query_id
-            or _result_of(prepared) is not self.result
+        if wire_format != self._wire_format or not _is_prepared_as(
+            <PyObject*> self.prepared, <PyObject*> self._query_id, <PyObject*> self.result
         ):
             self._prerender(wire_format)
         return 0

@@ -494,6 +494,8 @@ cdef class HappyPath:
         self.reads_rows_answers = getattr(result_class, "_reads_rows_answers", False)
         if not (issubclass(request_class, RequestBase) and issubclass(body_class, ExecuteBodyBase)):
             raise TypeError(f"{request_class} and {body_class} are not a request's classes")
+        for each in (request_class, body_class, result_class):
+            share(each)  # they belong to modules
         self._check_vectors = check_vectors
         self._call_soon = engine.loop.call_soon
         self._done = []
@@ -521,23 +523,32 @@ cdef class HappyPath:
 
     cdef RequestBase _request(self, query, parameters, on_done):
         cdef RequestBase request
+        cdef PyObject* session
+        cdef PyObject* engine
+        cdef PyObject* options
         cdef bint is_batch = type(query) is _BatchStatement
         if type(query) is _PreparedStatement:
             if type(parameters) is not tuple and type(parameters) is not list:
                 return None
         elif parameters is not None or (type(query) is not _BoundStatement and not is_batch):
             return None
-        session = self.session
-        if _is_changed_by_user_code(session):
+        # These are never replaced. Threads that count references to them wait for each other.
+        session = <PyObject*> self.session
+        engine = <PyObject*> self._engine
+        options = <PyObject*> self._options
+        if _is_changed_by_user_code(<object> session):
             return None
         if is_batch:
-            return session._happy_batch(query, self._options, on_done)
+            request = self.session._happy_batch(query, self._options, on_done)
+            if request is not None:
+                request._row_factory = self._row_factory()
+            return request
         statement = query if parameters is None else query.bind(parameters)
         if type(statement) is not _BoundStatement:
             return None
         request = _bound_request(
-            self._request_class, self._body_class, session, self._engine, statement, statement,
-            self._options, on_done,
+            self._request_class, self._body_class, <object> session, <object> engine, statement,
+            statement, <object> options, on_done,
         )
         if request.vectors != "list":
             self._check_vectors(request)
@@ -553,7 +564,7 @@ cdef class HappyPath:
             return None
         future = ResultFuture.__new__(ResultFuture)
         future._path = self
-        future.row_factory = self._row_factory()
+        future.row_factory = request._row_factory
         future.request = request
         request._future = future
         request._reads_rows = self.reads_rows_answers

@@ -64,6 +64,7 @@ cdef class Collector:
         if not issubclass(outcome_class, tuple):
             raise TypeError(f"{outcome_class!r} is not a class of named tuples")
         self._outcome_class = outcome_class
+        share(outcome_class)  # it belongs to a module
         self._path = <HappyPath?> path if path is not None else None
         if in_order:
             self._places = []
@@ -176,7 +177,6 @@ cdef class Collector:
             return None
         request._collector = self
         request._collected_at = position
-        request._row_factory = self._path._row_factory()  # the application may set another factory
         request._reads_rows = self._path.reads_rows_answers
         if self._places is not None:
             self._places[self._slot(position)] = request

@@ -130,7 +130,7 @@ cdef tuple _settings_of(profile):
         len(_profile_names) == _profile_size or _has_no_properties()
     ):
         at_hand = field_or_none(&(<ProfileBase> profile)._settings_at_hand, profile)
-        if type(at_hand) is tuple:
+        if type(at_hand) is tuple and PyTuple_GET_SIZE(at_hand) == MOST_SETTINGS:
             return <tuple> at_hand
         return _put_at_hand(profile)
     if not _profiles_are_met and isinstance(profile, ProfileBase):
@@ -163,6 +163,7 @@ cdef int _meet_profiles() except -1:
     with _meeting:  # set each variable only once, as other threads may be reading it
         if not _profiles_are_met:
             _profile_names = ExecutionProfile.__dict__
+            share(_profile_names)
             _profile_kind = with_fields(ExecutionProfile, ProfileBase)
             _profiles_are_met = True
     return 0

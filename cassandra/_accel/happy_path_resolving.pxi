@@ -79,10 +79,18 @@ def resolve(body, session, statement, options):
 
 
 cdef int _resolve(body, session, statement, options) except -1:
+    return _resolve_from(
+        body, session, statement, _bound_fields(statement), options, _call_fields(options),
+        _settings_of(_profile_of(options)),
+    )
+
+
+# `bound` and `call` are `statement` and `options` if their fields can be read directly, else None.
+# `settings` are those of the profile.
+cdef int _resolve_from(
+    body, session, statement, BoundBase bound, options, CallBase call, tuple settings
+) except -1:
     cdef ExecuteBodyBase execute
-    cdef BoundBase bound = _bound_fields(statement)
-    cdef CallBase call = _call_fields(options)
-    cdef tuple settings = _settings_of(_profile_of(options))
     if isinstance(body, ExecuteBodyBase):
         execute = <ExecuteBodyBase> body
         execute.consistency = _level(statement, bound, settings)
@@ -105,17 +113,19 @@ cdef int _resolve(body, session, statement, options) except -1:
 
 def request_for(request_class, body, session, engine, statement, target, options, on_done):
     """Create the request that sends `body`, with its policies and timeout (see the Python twin)."""
-    return _request_for(request_class, body, session, engine, statement, target, options, on_done)
+    return _request_from(
+        request_class, body, session, engine, statement, _bound_fields(statement), target, options,
+        _call_fields(options), _settings_of(_profile_of(options)), on_done,
+    )
 
 
-cdef RequestBase _request_for(
-    request_class, body, session, engine, statement, target, options, on_done
+cdef RequestBase _request_from(
+    request_class, body, session, engine, statement, BoundBase bound, target, options,
+    CallBase call, tuple settings, on_done
 ):
     cdef RequestBase request
+    cdef PyObject* speculation
     cdef type request_type = <type?> request_class
-    cdef BoundBase bound = _bound_fields(statement)
-    cdef CallBase call = _call_fields(options)
-    cdef tuple settings = _settings_of(_profile_of(options))
     request = <RequestBase?> request_type.__new__(request_type)
     request.session = engine
     request.statement = target
@@ -129,10 +139,13 @@ cdef RequestBase _request_for(
         request.is_idempotent = value_of(&bound.is_idempotent, bound, "is_idempotent")
         retry_policy = value_of(&bound.retry_policy, bound, "retry_policy")
         vectors = value_of(&bound.vector_type, bound, "vector_type")
-    request.retry_policy = retry_policy or settings[S_RETRY]
-    speculation = settings[S_SPECULATION]
-    if type(speculation) is not _NoSpeculation:
-        request.speculative_policy = speculation
+    if retry_policy:
+        request.retry_policy = retry_policy
+    else:
+        request.retry_policy = settings[S_RETRY]
+    speculation = item_of(<PyObject*> settings, S_SPECULATION)
+    if type(<object> speculation) is not _NoSpeculation:
+        request.speculative_policy = <object> speculation
     if call is None:
         timeout = options.timeout
         request.target = options.target
@@ -140,13 +153,16 @@ cdef RequestBase _request_for(
         timeout = value_of(&call.timeout, call, "timeout")
         request.target = value_of(&call.target, call, "target")
     request.timeout = settings[S_TIMEOUT] if timeout is _not_set else timeout
+    request._row_factory = settings[S_ROW_FACTORY]
     request.on_done = on_done
     request.vectors = vectors or session._default_vector_type
     request._timer_slot = -1
-    observers = settings[S_OBSERVERS]
     # Without observers and throttlers, a request only needs to compare these two pointers.
-    if observers is not _nobody or _session_attends(engine) is not False:
-        engine.attend(request, observers)
+    if (
+        item_of(<PyObject*> settings, S_OBSERVERS) != <PyObject*> _nobody
+        or _session_attends(engine) is not False
+    ):
+        engine.attend(request, settings[S_OBSERVERS])
     return request
 
 
@@ -166,6 +182,8 @@ cdef RequestBase _bound_request(
     cdef ExecuteBodyBase body
     cdef type body_type = <type?> body_class
     cdef BoundBase bound = _bound_fields(statement)
+    cdef CallBase call = _call_fields(options)
+    cdef tuple settings = _settings_of(_profile_of(options))
     body = <ExecuteBodyBase?> body_type.__new__(body_type)
     if bound is None:
         body.prepared = statement.prepared_statement
@@ -173,6 +191,9 @@ cdef RequestBase _bound_request(
     else:
         body.prepared = value_of(&bound.prepared_statement, bound, "prepared_statement")
         body.values = value_of(&bound.block, bound, "block")
-    _resolve(body, session, statement, options)
+    _resolve_from(body, session, statement, bound, options, call, settings)
     body._prerender(_core_wire_format(_session_core(engine)))
-    return _request_for(request_class, body, session, engine, statement, target, options, on_done)
+    return _request_from(
+        request_class, body, session, engine, statement, bound, target, options, call, settings,
+        on_done,
+    )

@@ -7,13 +7,14 @@ callers need only the first host.
 cimport cython
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from cassandra._accel.bind cimport ValuesBlock
-from cassandra._accel.checks cimport unpicklable
+from cassandra._accel.checks cimport item_of, size_of, unpicklable
 from cassandra._accel.fields cimport (
     BoundBase, HostBase, Kind, MetadataBase, PlanningBase, PreparedBase, has_fields, reads_plainly,
     value_of, with_fields
@@ -549,12 +550,12 @@ cdef class Rotation:
             self._enter(self._tier + 1)
         # `_left` is not 0, so there are hosts, and `_place` is the index of one of them, unless the
         # finalizer of a released host called this iterator.
-        if self._place >= PyTuple_GET_SIZE(self._hosts):
+        if self._place >= size_of(<PyObject*> self._hosts):
             raise StopIteration
-        host = <object> PyTuple_GET_ITEM(self._hosts, self._place)
+        host = <object> item_of(<PyObject*> self._hosts, self._place)
         self._left -= 1
         self._place += 1
-        if self._place == PyTuple_GET_SIZE(self._hosts):
+        if self._place == size_of(<PyObject*> self._hosts):
             self._place = 0
         return host
 

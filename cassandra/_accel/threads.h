@@ -52,4 +52,18 @@ static inline int turbocql_exchange(int *pointer, int value) {
 #define turbocql_add(pointer, change) ((void)(*(pointer) += (change)))
 #endif
 
+/* Makes an object of a module, which is never deallocated, immortal. Each request counts references
+ * to such objects. Without the GIL, threads that change the same count wait for each other's
+ * caches; the count of an immortal object is not changed. With the GIL, this does nothing. */
+static inline void turbocql_share(PyObject *object) {
+#ifdef Py_GIL_DISABLED
+    /* A count that is too large makes an object immortal if this thread has created it. For an
+     * object of another thread, Py_SET_REFCNT would set the count itself. */
+    if (_Py_IsOwnedByCurrentThread(object))
+        Py_SET_REFCNT(object, PY_SSIZE_T_MAX);
+#else
+    (void)object;
+#endif
+}
+
 #endif

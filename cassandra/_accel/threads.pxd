@@ -17,3 +17,6 @@ cdef extern from "threads.h":
     void store_pointer "turbocql_store_pointer"(PyObject** pointer, PyObject* value) noexcept nogil
     # Adds to a 64-bit number that other threads may add to at the same time.
     void add "turbocql_add"(Py_ssize_t* pointer, Py_ssize_t change) noexcept nogil
+    # Makes an object that is never deallocated immortal, so that threads which use it at the same
+    # time do not wait for each other. With the GIL, this does nothing.
+    void share "turbocql_share"(object value)

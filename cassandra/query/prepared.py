@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
@@ -106,10 +107,14 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.result_metadata_and_id: tuple[Any, bytes | None] = (None, None)
         # The table's own keyspace, which may differ from the keyspace that the statement was
         # prepared in.
-        self.table: str | None = column_metadata[0].table_name if column_metadata else None
-        self.table_keyspace: str | None = (
-            column_metadata[0].keyspace_name if column_metadata else keyspace
-        )
+        #
+        # These two are interned because each bound statement refers to them: without the GIL, the
+        # references to an interned string are not counted.
+        self.table: str | None = None
+        self.table_keyspace: str | None = keyspace
+        if column_metadata:
+            self.table = intern(column_metadata[0].table_name)
+            self.table_keyspace = intern(column_metadata[0].keyspace_name)
         # A row with this many values has the whole partition key. Computed once, so that `bind`
         # needs one comparison for each row.
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
