@@ -3,9 +3,9 @@ cluster for each thread.
 
     python benchmarks/loops.py [--seconds 2] [--rounds 3] [--check]
 
-Each thread executes the same prepared insert of five columns with `execute_concurrent`, 100 in
-flight. All threads of a cluster share one session and one prepared statement. The server is
-`_lib.null_server`.
+Each thread executes the same prepared insert of five columns: by `execute_concurrent`, 100 in
+flight, or by one call of `execute` after the other ("alone"). All threads of a cluster share one
+session and one prepared statement. The server is `_lib.null_server`.
 
 The table has inserts a second, the CPU time of the client for one insert, and how many cores the
 client used. Only the CPU time is independent of the server, which runs on the same machine and
@@ -30,23 +30,29 @@ from benchmarks._lib.report import Benchmark
 
 WORKER = Path(__file__).with_name("_lib") / "worker_loops.py"
 MOST_CPU = 1.25  # how many times the CPU time of one loop two loops may take
-# The numbers of clusters, of loops of each cluster, and of threads.
+# The numbers of clusters, of loops of each cluster, of threads, and of requests in flight.
 CASES = {
-    "1 loop, 1 thread": (1, 1, 1),
-    "1 loop, 4 threads": (1, 1, 4),
-    "2 loops, 1 thread": (1, 2, 1),
-    "2 loops, 4 threads": (1, 2, 4),
-    "4 loops, 8 threads": (1, 4, 8),
-    "2 clusters, 2 threads": (2, 1, 2),
-    "4 clusters, 4 threads": (4, 1, 4),
+    "1 loop, 1 thread": (1, 1, 1, 100),
+    "1 loop, 4 threads": (1, 1, 4, 100),
+    "2 loops, 1 thread": (1, 2, 1, 100),
+    "2 loops, 4 threads": (1, 2, 4, 100),
+    "4 loops, 8 threads": (1, 4, 8, 100),
+    "2 clusters, 2 threads": (2, 1, 2, 100),
+    "4 clusters, 4 threads": (4, 1, 4, 100),
+    "alone: 1 loop, 1 thread": (1, 1, 1, 1),
+    "alone: 1 loop, 4 threads": (1, 1, 4, 1),
+    "alone: 2 loops, 4 threads": (1, 2, 4, 1),
 }
 
 
-def measure(address: str, port: int, counts: tuple[int, int, int], seconds: float) -> list[float]:
-    """Insert in a new process; return the number of inserts, and the wall time and CPU time in
-    seconds.
+def measure(
+    address: str, port: int, counts: tuple[int, int, int, int], seconds: float
+) -> list[float]:
+    """Insert in a new process; return the number of inserts, the wall time and CPU time in seconds,
+    and when it began.
 
-    :param counts: the numbers of clusters, of loops of each cluster, and of threads.
+    :param counts: the numbers of clusters, of loops of each cluster, of threads, and of requests in
+        flight.
     """
     arguments = [address, str(port), *map(str, counts), str(seconds)]
     figures: list[float] = peers.run(sys.executable, WORKER, arguments, peers.own_settings())
@@ -72,8 +78,8 @@ def main() -> int:
         for _ in range(options.rounds):
             for name, counts in CASES.items():
                 bar.step(name)
-                inserts, seconds, cpu = measure(address, port, counts, options.seconds)
-                clusters, loops, threads = counts
+                inserts, seconds, cpu, _ = measure(address, port, counts, options.seconds)
+                clusters, loops, threads, _ = counts
                 figures = {
                     "thousands a second": inserts / seconds / 1000,
                     "us of CPU": cpu / inserts * 1e6,

@@ -177,7 +177,11 @@ def version_of(peer: str) -> str:
 
 
 def run(
-    python: Path | str, script: Path, arguments: Sequence[str], settings: Mapping[str, str]
+    python: Path | str,
+    script: Path,
+    arguments: Sequence[str],
+    settings: Mapping[str, str],
+    command_prefix: Sequence[str] = (),
 ) -> Any:
     """Run `script` with the interpreter `python`; return the JSON on the last line of its output.
 
@@ -185,10 +189,11 @@ def run(
     already, and a source tree gets them in the first round.
 
     :param settings: further environment variables.
+    :param command_prefix: a command line that the interpreter's is appended to, such as perf's.
     :raises WorkerFailed: if the script exits with an error.
     """
     result = subprocess.run(
-        [str(python), str(script), *arguments],
+        [*command_prefix, str(python), str(script), *arguments],
         env={**inherited(), **settings},
         cwd=cache(),
         capture_output=True,

@@ -1,11 +1,12 @@
 """Inserts from several threads through one or several clusters, for `benchmarks.loops`.
 
-    worker_loops.py ADDRESS PORT CLUSTERS LOOPS THREADS SECONDS
+    worker_loops.py ADDRESS PORT CLUSTERS LOOPS THREADS IN_FLIGHT SECONDS
 
 CLUSTERS is the number of clusters, LOOPS the number of event loops of each, and THREADS the number
-of threads, which share the clusters evenly. The program runs a quarter of SECONDS to warm up and
-then measures SECONDS. It prints a JSON list: the inserts, the wall time and the CPU time in
-seconds.
+of threads, which share the clusters evenly. Each thread has IN_FLIGHT requests in flight; if it is
+1, the thread calls `Session.execute` for one insert after the other. The program runs a quarter of
+SECONDS to warm up and then measures SECONDS. It prints a JSON list: the inserts, the wall time and
+the CPU time in seconds, and when the measurement began, by the monotonic clock.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from cassandra.query import PreparedStatement
 
 ROWS = [ROW] * 2_000
-IN_FLIGHT = 100
 
 
 def cpu_time() -> float:
@@ -37,39 +37,50 @@ def cpu_time() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def inserts_until(end: float, session: Session, insert: PreparedStatement) -> int:
+def inserts_until(end: float, session: Session, insert: PreparedStatement, in_flight: int) -> int:
     """Insert until the monotonic clock reaches `end`; return the number of inserts."""
     count = 0
     while time.perf_counter() < end:
-        session.execute_concurrent_with_args(insert, ROWS, IN_FLIGHT)
+        if in_flight > 1:
+            session.execute_concurrent_with_args(insert, ROWS, in_flight)
+        else:
+            for row in ROWS:
+                session.execute(insert, row)
         count += len(ROWS)
     return count
 
 
 def measure(
-    sessions: list[tuple[Session, PreparedStatement]], thread_count: int, seconds: float
-) -> tuple[int, float, float]:
-    """Insert with some threads; return the inserts, the wall time and the CPU time in seconds."""
+    sessions: list[tuple[Session, PreparedStatement]],
+    thread_count: int,
+    in_flight: int,
+    seconds: float,
+) -> tuple[int, float, float, float]:
+    """Insert with some threads; return the inserts, the wall time and the CPU time in seconds, and
+    when it began, by the monotonic clock.
+    """
     began, cpu_began = time.perf_counter(), cpu_time()
-    count = count_in_threads(
-        thread_count,
-        lambda number: inserts_until(began + seconds, *sessions[number % len(sessions)]),
-    )
-    return count, time.perf_counter() - began, cpu_time() - cpu_began
+
+    def insert_in_thread(number: int) -> int:
+        session, insert = sessions[number % len(sessions)]
+        return inserts_until(began + seconds, session, insert, in_flight)
+
+    count: int = count_in_threads(thread_count, insert_in_thread)
+    return count, time.perf_counter() - began, cpu_time() - cpu_began, began
 
 
 def main(arguments: list[str]) -> None:
     """Connect the clusters, warm up, and print what `measure` returns as JSON."""
     address, port, *counts, seconds = arguments
-    cluster_count, loop_count, thread_count = map(int, counts)
+    cluster_count, loop_count, thread_count, in_flight = map(int, counts)
     sessions = []
     with contextlib.ExitStack() as stack:
         for _ in range(cluster_count):
             cluster = Cluster(loops=loop_count, **settings(address, int(port)))
             session = stack.enter_context(cluster).connect(wait_for_all_pools=True)
             sessions.append((session, session.prepare(INSERT)))
-        measure(sessions, thread_count, float(seconds) / 4)
-        print(json.dumps(measure(sessions, thread_count, float(seconds))))
+        measure(sessions, thread_count, in_flight, float(seconds) / 4)
+        print(json.dumps(measure(sessions, thread_count, in_flight, float(seconds))))
 
 
 if __name__ == "__main__":

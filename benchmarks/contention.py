@@ -1,0 +1,207 @@
+"""What keeps threads from running side by side without the GIL: the reference counts of shared
+objects and the locks that an insert meets, and what they mean for more cores.
+
+    python benchmarks/contention.py [--loops 2] [--threads 4]
+
+Needs a free-threaded CPython (3.13t or later) whose functions have names (not stripped), and
+Linux's `perf` with the right to set probes, which is root's.
+
+In such a CPython, a thread changes the reference count of an object of another thread by an atomic
+operation, and the cache line of the object moves to its core. Threads that use the same object
+thus wait for each other. The program counts these changes with a probe on `_Py_DecRefShared`, while
+the threads of `benchmarks.loops` insert. The first table has the decrements for one insert, by the
+type of the object, for objects that at least three threads use. (Each has an increment, too. The
+requests themselves belong to two threads: one makes them, one sends them.) It also has how often an
+insert had to wait for a lock.
+
+The second table is a simulation of more cores, each of which runs one loop and its callers. Each
+insert takes the CPU time of one loop, and then waits for each shared object as long as other cores
+use it: a closed network of queues, by mean value analysis. How long an object is used is measured
+by a C program, in which two threads add to the same number.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.report import Benchmark
+
+LIBRARY = Path(__file__).with_name("_lib")
+WORKER = LIBRARY / "worker_loops.py"
+CORES = (1, 2, 4, 8)
+IN_FLIGHT = 100
+SHARED = 3  # the least threads that use an object which counts as shared
+OBJECT_TYPE = "+0(+40(+24(%di)))"  # the name of the type of the object that is the first argument
+PROBES = {
+    "decrement": f"_Py_DecRefShared object=%di:x64 type={OBJECT_TYPE}:string",
+    "wait": "_PyMutex_LockTimed object=%di:x64",
+}
+EVENT = re.compile(
+    r"^\s*(?P<thread>\d+) +(?P<time>[\d.]+): +\w+:(?P<probe>\w+): .*?object=(?P<object>0x\w+)"
+    r'(?: type="(?P<type>[^"]*)")?',
+    re.MULTILINE,
+)
+
+
+class Event(NamedTuple):
+    """A call of a function that has a probe."""
+
+    thread: str
+    seconds: float  # of the monotonic clock
+    probe: str  # a key of PROBES
+    object: str  # its address
+    type: str | None
+
+
+def parse_events(script: str) -> Iterator[Event]:
+    """Return the events in the output of ``perf script``."""
+    for match in EVENT.finditer(script):
+        yield Event(
+            match["thread"], float(match["time"]), match["probe"], match["object"], match["type"]
+        )
+
+
+def shared_decrements(events: Sequence[Event]) -> dict[str, Counter[str]]:
+    """Return how often the reference count of each shared object went down: for each type of
+    object, the decrements by the object's address.
+    """
+    threads = defaultdict(set)
+    for event in events:
+        threads[event.object].add(event.thread)
+    by_type: dict[str, Counter[str]] = defaultdict(Counter)
+    for event in events:
+        if len(threads[event.object]) >= SHARED:
+            by_type[event.type or "?"][event.object] += 1
+    return by_type
+
+
+def simulated_rate(cores: int, own_us: float, uses_us: Sequence[float]) -> float:
+    """Return the inserts per microsecond of cores that wait for the same objects.
+
+    This is mean value analysis: exact for a closed network of exponential servers.
+
+    :param own_us: microseconds that an insert takes on its core without waiting.
+    :param uses_us: for each shared object, microseconds that an insert uses it.
+    """
+    lengths = [0.0] * len(uses_us)  # the mean number of cores that use or wait for each object
+    rate = 0.0
+    for customers in range(1, cores + 1):
+        times = [use * (1 + length) for use, length in zip(uses_us, lengths, strict=True)]
+        rate = customers / (own_us + sum(times))
+        lengths = [rate * time for time in times]
+    return rate
+
+
+def perf(*arguments: str) -> str:
+    """Run ``perf`` and return its output.
+
+    :raises subprocess.CalledProcessError: if it fails, for example because probes are forbidden.
+    """
+    return subprocess.run(
+        ["perf", *arguments], check=True, capture_output=True, text=True, errors="replace"
+    ).stdout
+
+
+def record(bench: Benchmark, address: str, port: int, folder: Path) -> tuple[list[Event], int]:
+    """Insert with probes set; return the events while it was measured, and the number of inserts.
+
+    :param folder: for perf's files.
+    """
+    options = bench.options
+    counts = [1, options.loops, options.threads, IN_FLIGHT]
+    if "turbocql:" in perf("probe", "--list"):  # left by a program that was killed
+        perf("probe", "--quiet", "--del", "turbocql:*")
+    for name, probe in PROBES.items():
+        perf("probe", "--quiet", "-x", os.path.realpath(sys.executable), f"turbocql:{name}={probe}")
+    try:
+        figures = peers.run(
+            sys.executable,
+            WORKER,
+            [address, str(port), *map(str, counts), str(options.seconds)],
+            peers.own_settings(),
+            ["perf", "record", "--quiet", "-k", "mono", "-m", "4096", "-o", str(folder / "data")]
+            + [part for name in PROBES for part in ("-e", f"turbocql:{name}")],
+        )
+    finally:
+        perf("probe", "--quiet", "--del", "turbocql:*")
+    inserts, seconds, _, began = figures
+    script = perf("script", "-i", str(folder / "data"), "-F", "tid,time,event,trace")
+    events = [e for e in parse_events(script) if began <= e.seconds <= began + seconds]
+    return events, inserts
+
+
+def contended_use_us(folder: Path) -> float:
+    """Return the microseconds of one atomic addition to a number that another thread adds to."""
+    program = folder / "contended"
+    source = LIBRARY / "contended.c"
+    subprocess.run(["cc", "-O2", "-pthread", "-o", str(program), str(source)], check=True)
+    output = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
+    return float(output.split()[1]) / 1000
+
+
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "What threads of an insert share",
+        duration_text="1 minute",
+        quick_duration_text="10 s",
+    )
+    bench.add_option("--loops", type=int, default=2)
+    bench.add_option("--threads", type=int, default=4)
+    bench.add_option("--seconds", type=float, default=0.2, help="of the inserts with probes")
+    bench.add_option("--own-seconds", type=float, default=2.0, help="of the inserts of one thread")
+    options = bench.start(quick={"seconds": 0.05, "own_seconds": 0.2})
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        bench.stop("this benchmark needs a CPython without the GIL: tools/build_python 3.14t")
+    if shutil.which("perf") is None:
+        bench.stop("this benchmark needs perf (Debian: apt install linux-perf)")
+    bench.need_program("cc")
+    with null_server.running() as (address, port), tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plain = [address, str(port), "1", "1", "1", str(IN_FLIGHT), str(options.own_seconds)]
+        inserts, _, cpu, _ = peers.run(sys.executable, WORKER, plain, peers.own_settings())
+        own_us = cpu / inserts * 1e6
+        try:
+            events, inserts = record(bench, address, port, folder)
+        except subprocess.CalledProcessError as error:
+            bench.stop(f"perf cannot set probes here: {error.stderr.strip().splitlines()[-1]}")
+        use_us = contended_use_us(folder)
+    by_type = shared_decrements([event for event in events if event.probe == "decrement"])
+    rows = {
+        kind: {"an insert": objects.total() / inserts, "objects": len(objects)}
+        for kind, objects in sorted(by_type.items(), key=lambda item: -item[1].total())
+        if objects.total() / inserts >= 0.05
+    }
+    waits = sum(event.probe == "wait" for event in events)
+    rows["all shared objects"] = {"an insert": sum(row["an insert"] for row in rows.values())}
+    rows["waits for a lock"] = {"an insert": waits / inserts}
+    bench.show_table("decrements of shared objects", rows)
+    # A decrement follows an increment, so each counts as two uses of the object.
+    uses_us = [
+        2 * count / inserts * use_us for objects in by_type.values() for count in objects.values()
+    ]
+    one = simulated_rate(1, own_us, [])
+    rates = {cores: simulated_rate(cores, own_us, uses_us if cores > 1 else []) for cores in CORES}
+    bench.show_table(
+        f"simulated: {own_us:.2f} us an insert, {use_us * 1000:.0f} ns a use",
+        {
+            f"{cores} cores": {"thousands a second": rate * 1000, "times one core": rate / one}
+            for cores, rate in rates.items()
+        },
+    )
+    return bench.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""What `benchmarks.contention` reads from perf, and how it simulates cores that wait."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.contention import Event, parse_events, shared_decrements, simulated_rate
+
+PERF_SCRIPT = """\
+ 9150 36142.037219: turbocql:decrement: (56437c571030) object=0xa1 type="Prepared Statement"
+ 9151 36142.037251:      turbocql:wait: (56437c571030) object=0xb2
+ 9150 36142.037300: sched:sched_switch: prev_comm=python
+"""
+
+
+def test_events_of_other_probes_are_ignored() -> None:
+    """Each line of a probe of ours becomes an event; the types of objects may contain spaces."""
+    assert list(parse_events(PERF_SCRIPT)) == [
+        Event("9150", 36142.037219, "decrement", "0xa1", "Prepared Statement"),
+        Event("9151", 36142.037251, "wait", "0xb2", None),
+    ]
+
+
+def test_objects_of_two_threads_do_not_count_as_shared() -> None:
+    """A request is used by the thread that makes it and by a loop, which is no contention."""
+    used_by = {"0xa1": "123", "0xa2": "12", "0xa3": "1233"}
+    events = [
+        Event(thread, 1.0, "decrement", address, "Session")
+        for address, threads in used_by.items()
+        for thread in threads
+    ]
+    assert shared_decrements(events) == {"Session": {"0xa1": 3, "0xa3": 4}}
+
+
+def test_cores_that_share_nothing_do_not_wait() -> None:
+    """Without shared objects, eight cores insert eight times as much as one."""
+    assert simulated_rate(8, 4.0, []) == pytest.approx(8 / 4.0)
+
+
+def test_an_object_is_used_by_one_core_at_a_time() -> None:
+    """However many cores there are, one object cannot be used more often than one after the other.
+    With two cores, the rate of a core that seldom waits is close to that of one alone.
+    """
+    assert simulated_rate(1000, 4.0, [0.5, 0.1]) == pytest.approx(1 / 0.5, rel=0.01)
+    assert simulated_rate(1, 4.0, [0.5, 0.1]) == pytest.approx(1 / 4.6)
+    assert 1.8 / 4.6 < simulated_rate(2, 4.0, [0.5, 0.1]) < 2 / 4.6
