@@ -4,7 +4,8 @@
 
 The scripts run one after the other as `python benchmarks/NAME.py`, and show their tables. Then this
 script writes all figures as reStructuredText to docs/benchmark-figures.inc, which
-docs/benchmarks.rst includes. With --quick it writes to benchmarks/results/figures.inc instead.
+docs/benchmarks.rst includes. With NAMEs, the figures of other scripts remain there. With --quick it
+writes to benchmarks/results/figures.inc instead.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._lib import bars, pictures
-from benchmarks._lib.page import page_of
+from benchmarks._lib.page import page_of, page_with
 from benchmarks._lib.requirements import need_driver
 
 HERE = Path(__file__).resolve().parent
@@ -84,7 +85,10 @@ def main() -> int:
     reports, failed = measure(chosen_scripts, options)
     page = options.page or (QUICK_PAGE if options.quick else PAGE)
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(page_of(reports))
+    if options.names and page.exists():
+        page.write_text(page_with(page.read_text(), reports))
+    else:
+        page.write_text(page_of(reports))
     picture = bars.of_reports(reports)
     if picture is not None and page == PAGE:
         PICTURE.write_text(picture)

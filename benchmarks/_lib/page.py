@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,6 +23,29 @@ def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
     for report in reports:
         lines += section(report)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def page_with(page: str, reports: Sequence[Mapping[str, Any]]) -> str:
+    """Return a page of earlier figures with the sections of `reports` in place of theirs.
+
+    Each new section says when and where its figures were taken.
+
+    :param page: what `page_of` or this function has returned.
+    """
+    # A section begins with its title, which a line of hyphens follows.
+    head, *parts = re.split(r"^(?=.+\n-+\n\n``)", page, flags=re.MULTILINE)
+    by_command = {_command_of(part): part for part in parts}
+    for report in reports:
+        title, rule, empty, command, *rest = section(report)
+        taken = textwrap.wrap(conditions([report]), 98)
+        lines = [title, rule, empty, command, "", *taken, *rest]
+        by_command[_command_of("\n".join(lines))] = "\n".join(lines).rstrip() + "\n\n"
+    in_order = [by_command[command] for command in sorted(by_command)]
+    return (head + "".join(part.rstrip() + "\n\n" for part in in_order)).rstrip() + "\n"
+
+
+def _command_of(section_text: str) -> str:
+    return section_text.splitlines()[3]
 
 
 def conditions(reports: Sequence[Mapping[str, Any]]) -> str:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks._lib import bars
-from benchmarks._lib.page import page_of
+from benchmarks._lib.page import page_of, page_with
 from benchmarks._lib.report import Benchmark, Progress
 from benchmarks._lib.tables import Table, least_over, shown
 
@@ -114,6 +114,27 @@ def test_the_json_has_the_tables_and_a_page_is_made_from_it(tmp_path: Path) -> N
     page = page_of([{**report, "command": "python benchmarks/some.py"}])
     assert "``python benchmarks/some.py``" in page
     assert "   insert,5,50,40,8\n" in page
+
+
+def test_new_figures_replace_those_of_the_same_script(tmp_path: Path) -> None:
+    """A section of a page is replaced by that of a later run, which says when it was; the sections
+    of other scripts remain.
+    """
+    path = tmp_path / "figures.json"
+    bench = benchmark()
+    bench.start(["--json", str(path)])
+    bench.show_table("us", ROWS)
+    bench.end()
+    report = json.loads(path.read_text())
+    page = page_of([{**report, "command": f"python benchmarks/{n}.py"} for n in ("a", "c")])
+    report["tables"][0]["rows"][0]["values"]["ours"] = 7.0
+    for name in ("c", "b", "c"):
+        page = page_with(page, [{**report, "command": f"python benchmarks/{name}.py"}])
+    commands = [line for line in page.splitlines() if line.startswith("``")]
+    assert commands == [f"``python benchmarks/{name}.py``" for name in "abc"]
+    figures = [line for line in page.splitlines() if line.startswith("   insert,")]
+    assert figures == ["   insert,5,50,40", "   insert,7,50,40", "   insert,7,50,40"]
+    assert page.count("Measured, on ") == 3  # the whole page's, and those of b and c
 
 
 def test_the_progress_bar_appears_only_in_terminals() -> None:
