@@ -126,9 +126,6 @@ def with_example(example: str) -> Callable[[_Function], _Function]:
     """Return a decorator for a function, method or constructor, which then raises TypeError with an
     example if arguments are missing.
 
-    Do not use it for functions that take passwords: tracebacks with local variables show those of
-    the function that it adds.
-
     :param example: what to write.
     """
 
@@ -141,12 +138,16 @@ def with_example(example: str) -> Callable[[_Function], _Function]:
 
         @functools.wraps(function)
         def call(*args: Any, **options: Any) -> Any:
-            missing = [name for name in required[len(args) :] if name not in options]
-            if missing and missing != ["self"]:
-                is_constructor = function.__name__ == "__init__"
-                name = type(args[0]).__name__ if is_constructor else function.__name__
-                raise TypeError(f"{name}() needs {' and '.join(missing)}: write {example}")
-            return function(*args, **options)
+            try:
+                missing = [name for name in required[len(args) :] if name not in options]
+                if missing and missing != ["self"]:
+                    is_constructor = function.__name__ == "__init__"
+                    name = type(args[0]).__name__ if is_constructor else function.__name__
+                    raise TypeError(f"{name}() needs {' and '.join(missing)}: write {example}")
+                return function(*args, **options)
+            finally:
+                # The arguments may have passwords, and some tracebacks show local variables.
+                del args, options
 
         decorated: Any = call
         return decorated  # type: ignore[no-any-return]

@@ -123,7 +123,7 @@ def test_correct_statements_get_no_advice(statement: str) -> None:
             "searches a column of the type vector<float, n>",
         ),
         ("Unknown function 'cosine_distance'", "", "similarity_cosine, similarity_dot_product"),
-        ("Unknown function 'lower'", "", "None"),
+        ("Unknown function 'lower'", "", "compute the value in your program"),
         (
             "... requires a float vector argument, but found argument '[1,2]' of type ascii",
             "",
