@@ -20,11 +20,12 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from cassandra import _threads
 from cassandra._clocks import monotonic
+from cassandra._failed_iterations import Failure, LoudGenerator, LoudIterator
 from cassandra._habits import SCAN, SCAN_ITEM, SCAN_LENGTH, add_habits, awaited
 from cassandra._imports import OptionalPackage
 from cassandra._steps import adrive, drive
@@ -537,6 +538,121 @@ class Frames:
         )
 
 
+class _RowsBase:
+    """An iteration over the rows of a scan. It raises an error if it is used again after it has
+    failed, where a generator would report the end.
+    """
+
+    __slots__ = ("_failure", "_page", "_rows", "_scan")
+
+    def __init__(self, scan: _ScanBase) -> None:
+        self._scan = scan
+        self._rows: Iterator[Any] = iter(())  # the remaining rows of the page
+        self._page: Page | None = None  # None while a page is awaited
+        self._failure = Failure()
+
+    def _use(self, page: Page) -> Iterator[Any]:
+        """Use the rows of a page, and return the iterator over them."""
+        self._page = page
+        self._rows = iter(rows_of(page))
+        return self._rows
+
+    def _fail(self, error: BaseException) -> NoReturn:
+        """Record that the iteration has failed, and raise `error`, with the place of the row if a
+        row cannot be read.
+        """
+        self._failure.note(error)
+        page, self._page, self._rows = self._page, None, iter(())
+        try:
+            with self._scan.locating(page) if page is not None else nullcontext():
+                raise error
+            raise AssertionError  # for type checkers, which do not know that the block raises
+        finally:
+            # The traceback of the error refers to this frame, which would be a reference cycle.
+            del error, page
+
+
+class _Rows(_RowsBase, Iterator[Any]):
+    """Iterates over the rows of a `Scan`.
+
+    :param pages: the pages of the scan.
+    """
+
+    __slots__ = ("_pages",)
+
+    def __init__(self, scan: Scan, pages: Iterator[Any]) -> None:
+        super().__init__(scan)
+        self._pages = pages
+
+    def __next__(self) -> Any:
+        # This is the fastest way to get the next item without an exception at the end.
+        try:
+            for row in self._rows:
+                return row
+        except BaseException as error:
+            self._fail(error)
+        return self._first_row_of_next_page()
+
+    def _first_row_of_next_page(self) -> Any:
+        if self._failure.error_name is not None:
+            self._failure.raise_error()
+        self._page = None
+        try:
+            for page in self._pages:
+                for row in self._use(page):
+                    return row
+                self._page = None
+        except BaseException as error:
+            self._fail(error)
+        raise StopIteration
+
+    def close(self) -> None:
+        """End the iteration."""
+        self._rows = iter(())
+        close = getattr(self._pages, "close", None)
+        if close is not None:
+            close()
+
+
+class _AsyncRows(_RowsBase, AsyncIterator[Any]):
+    """Iterates over the rows of an `AsyncScan`.
+
+    :param pages: the pages of the scan.
+    """
+
+    __slots__ = ("_pages",)
+
+    def __init__(self, scan: AsyncScan, pages: AsyncGenerator[Any, None]) -> None:
+        super().__init__(scan)
+        self._pages = pages
+
+    async def __anext__(self) -> Any:
+        try:
+            for row in self._rows:
+                return row
+        except BaseException as error:
+            self._fail(error)
+        return await self._first_row_of_next_page()
+
+    async def _first_row_of_next_page(self) -> Any:
+        if self._failure.error_name is not None:
+            self._failure.raise_error()
+        self._page = None
+        try:
+            async for page in self._pages:
+                for row in self._use(page):
+                    return row
+                self._page = None
+        except BaseException as error:
+            self._fail(error)
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """End the iteration, and cancel its requests."""
+        self._rows = iter(())
+        await self._pages.aclose()
+
+
 class Scan(_ScanBase):
     """All rows of a table, read by token ranges in parallel. Each iteration reads the table again.
 
@@ -545,7 +661,15 @@ class Scan(_ScanBase):
     """
 
     def pages(self) -> Iterator[Any]:
-        """Yield each page as a `ResultSet`, of which you may only use the current page."""
+        """Return an iterator over the pages, each as a `ResultSet`, of which you may only use the
+        current page.
+
+        :raises RuntimeError: by the iterator, if it is used again after it has failed.
+        """
+        return LoudIterator(self._pages())
+
+    def _pages(self) -> Iterator[Any]:
+        """Yield the pages."""
         plan_steps = self._steps()
         statement = drive(plan_steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
@@ -587,9 +711,7 @@ class Scan(_ScanBase):
                 self._send(statement, queue, fetch)
 
     def __iter__(self) -> Iterator[Any]:
-        for page in self.pages():
-            with self.locating(page):
-                yield from rows_of(page)
+        return _Rows(self, self.pages())
 
     def arrow_batches(self, **options: Any) -> Iterator[Any]:
         """Return an iterator of `pyarrow.RecordBatch`, one per page.
@@ -597,7 +719,7 @@ class Scan(_ScanBase):
         :param options: see `cassandra.cluster.ResultSet.to_arrow`.
         """
         maker = Batches(options)
-        return (self._batch(maker, page) for page in self.pages())
+        return LoudIterator(self._batch(maker, page) for page in self.pages())
 
     def reader(self, **options: Any) -> pyarrow.RecordBatchReader:
         """Return a `pyarrow.RecordBatchReader`, which DuckDB, polars and pandas can read.
@@ -689,8 +811,31 @@ class AsyncScan(_ScanBase):
     See `Scan`.
     """
 
-    async def pages(self) -> AsyncGenerator[Any, None]:
-        """Yield each page as a `ResultSet`, of which you may only use the current page."""
+    def pages(self) -> AsyncGenerator[Any, None]:
+        """Return an asynchronous generator of the pages, each as a `ResultSet`, of which you may
+        only use the current page.
+
+        :raises RuntimeError: by the generator, if it is used again after it has failed, or after
+            the wait for a page was cancelled.
+        """
+        failure = Failure()
+        return LoudGenerator(self._pages(failure), failure)
+
+    async def _pages(self, failure: Failure) -> AsyncGenerator[Any, None]:
+        """Yield the pages.
+
+        :param failure: notes that the generator has failed.
+        """
+        try:
+            async with aclosing(self._read_pages()) as pages:
+                async for page in pages:
+                    yield page
+        except BaseException as error:
+            failure.note(error)
+            raise
+
+    async def _read_pages(self) -> AsyncGenerator[Any, None]:
+        """Yield the pages, and cancel the requests for others at the end."""
         steps = self._steps()
         statement = await adrive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
@@ -738,21 +883,29 @@ class AsyncScan(_ScanBase):
                 await asyncio.sleep(delay)
                 self._send(statement, queue, fetch)
 
-    async def __aiter__(self) -> AsyncGenerator[Any, None]:
-        # If the caller leaves the loop early, close the inner generator too.
-        async with aclosing(self.pages()) as pages:
-            async for page in pages:
-                with self.locating(page):
-                    for row in rows_of(page):
-                        yield row
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return _AsyncRows(self, self.pages())
 
     def arrow_batches(self, **options: Any) -> AsyncIterator[Any]:
         """Return an iterator of `pyarrow.RecordBatch`, one per page.
 
         :param options: see `cassandra.cluster.ResultSet.to_arrow`.
         """
-        maker = Batches(options)
-        return (self._batch(maker, page) async for page in self.pages())
+        failure = Failure()
+        return LoudGenerator(self._batches(Batches(options), failure), failure)
+
+    async def _batches(self, maker: Batches, failure: Failure) -> AsyncGenerator[Any, None]:
+        """Yield the pages as batches.
+
+        :param failure: notes that the generator has failed.
+        """
+        try:
+            async with aclosing(self.pages()) as pages:
+                async for page in pages:
+                    yield self._batch(maker, page)
+        except BaseException as error:
+            failure.note(error)
+            raise
 
     @returns_call
     async def to_arrow(self, **options: Any) -> pyarrow.Table:

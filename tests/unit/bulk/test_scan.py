@@ -30,6 +30,7 @@ from cassandra.testing.fake import (
     Request,
     close,
     error,
+    hold,
     paged,
     reset,
     rows,
@@ -453,6 +454,71 @@ def test_a_permanent_error_ends_the_scan(nodes: FakeCluster) -> None:
         pytest.raises(InvalidRequest, match="no such thing"),
     ):
         list(session.scan("a.t0"))
+
+
+@pytest.mark.parametrize(
+    "begin", [iter, lambda scan: scan.pages(), lambda scan: scan.arrow_batches()]
+)
+def test_a_scan_that_has_failed_does_not_report_its_end(nodes: FakeCluster, begin: Any) -> None:
+    """If the application calls `next` again, it must not take the rows so far for all rows."""
+    table = Table(lambda number: error(ErrorCode.INVALID, "no") if number > 6 else None)
+    nodes.prime(QUERY, table)
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        items = begin(session.scan("a.t0", page_size=10, concurrency=2))
+        with pytest.raises(InvalidRequest):
+            for _ in items:
+                pass
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=r"has failed before \(InvalidRequest\)"):
+                next(items)
+        items.close()
+
+
+@pytest.mark.parametrize(
+    "begin", [aiter, lambda scan: scan.pages(), lambda scan: scan.arrow_batches()]
+)
+async def test_an_asyncio_scan_that_was_cancelled_does_not_report_its_end(
+    nodes: FakeCluster, begin: Any
+) -> None:
+    """``asyncio.wait_for(anext(rows), 5)`` cancels the scan after 5 seconds."""
+    held = hold()
+    nodes.prime(QUERY, Table(lambda number: held if number > 6 else None))
+    async with aio.Cluster(**settings(nodes)) as cluster:
+        session = await cluster.connect()
+        items = begin(session.scan("a.t0", page_size=10, concurrency=2))
+
+        async def read() -> None:
+            async for _ in items:
+                pass
+
+        reading = asyncio.ensure_future(read())
+        await until_on_loop(lambda: held.held)
+        # The pages before have come.
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=r"has failed before \(CancelledError\)"):
+                await anext(items)
+        await items.aclose()
+
+
+def test_rows_that_cannot_be_read_are_not_skipped(nodes: FakeCluster) -> None:
+    """If a row factory of the application fails, the scan does not go on with the next page."""
+    nodes.prime(QUERY, Table(no_fault))
+
+    def make_rows(names: Any, values: Any) -> Iterator[Any]:
+        yield values[0]
+        raise ValueError("not this row")
+
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        session.row_factory = make_rows
+        items = iter(session.scan("a.t0", page_size=10))
+        next(items)
+        with pytest.raises(ValueError, match="not this row"):
+            next(items)
+        with pytest.raises(RuntimeError, match=r"has failed before \(ValueError\)"):
+            next(items)
 
 
 def test_pages_ahead_are_bounded_by_their_bytes(nodes: FakeCluster) -> None:
