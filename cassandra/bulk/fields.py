@@ -26,7 +26,7 @@ from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.bulk.opened import no_column
 from cassandra.protocol.records import declared_fields
 from cassandra.query.row_factories import PseudoNamedTupleRow
-from cassandra.query.tables.rows import is_array
+from cassandra.query.tables.rows import is_array, is_frame
 from cassandra.query.tables.types import bare
 
 if TYPE_CHECKING:
@@ -90,6 +90,27 @@ def check_names(
                 f"{table.name} has none of this name, but {', '.join(table.columns)}"
                 f"{_hint_for(name, names, table.columns)}: columns= says which are written, and "
                 f"how they are called in the source ({source}); ignore= leaves columns out"
+            )
+
+
+def check_index(
+    source: object, written: Collection[str], ignored: Collection[str], table: TableMetadata
+) -> None:
+    """Raise ValueError if the index of a pandas frame has the name of a column of the table that is
+    not written: the index is no column of the frame, so its values would be lost.
+
+    :param source: the source of a load; anything but a frame is accepted.
+    :param written: the columns that are written.
+    :param ignored: names to ignore.
+    :param table: the table.
+    :raises ValueError: for the first such name.
+    """
+    names: Any = getattr(getattr(source, "index", None), "names", ()) if is_frame(source) else ()
+    for name in names:
+        if isinstance(name, str) and name in table.columns and name not in (*written, *ignored):
+            raise ValueError(
+                f"the index of the frame has the name {name!r} of a column, and an index is not "
+                f"written: write frame.reset_index(), or ignore=[{name!r}] to leave it out"
             )
 
 

@@ -57,6 +57,7 @@ from cassandra.bulk.columns import (
     selection_of_table,
 )
 from cassandra.bulk.failed_rows import FailedRows, check_failed_rows
+from cassandra.bulk.fields import check_index
 from cassandra.bulk.load_checkpoint import (
     COUNTED_TWICE,
     LoadCheckpoint,
@@ -190,6 +191,8 @@ class Load:
             selection = selection_of_statement(prepared, options)
         else:
             plan, selection = selection_of_table(target, options, fields)
+            if options.columns is None:
+                check_index(self._source, plan.names, options.ignore, target)
             prepared = yield Prepare(plan.text)
         traits = traits_of(prepared, plan, options.counters)
         if options.checkpoint is not None:

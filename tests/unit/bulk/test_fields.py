@@ -12,6 +12,7 @@ import pytest
 
 from cassandra.bulk.chunks import Column
 from cassandra.bulk.fields import (
+    check_index,
     check_names,
     is_note,
     positions_of,
@@ -168,6 +169,25 @@ def test_a_duplicate_column_is_refused_if_it_is_read() -> None:
             select_columns(source, reading())
         # Only "name" is read, and this name occurs once.
         assert len(select_columns(source, reading(columns=COLUMNS[1:]))) == 1
+
+
+def test_an_index_with_the_name_of_a_column_is_refused() -> None:
+    """The columns that pandas moves into the index would be lost."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": [1], "name": ["a"], "x": [2]})
+    for index in ("name", ["x", "name"]):
+        with pytest.raises(
+            ValueError, match=r"the index of the frame has the name 'name' .*reset_in"
+        ):
+            check_index(frame.set_index(index), ["id"], [], TABLE)
+    for source, written, ignored in (
+        (frame.set_index("name"), ["id"], ["name"]),
+        (frame.set_index("name", drop=False), ["id", "name"], []),
+        (frame.set_index("x"), ["id"], []),
+        (frame, ["id"], []),
+        ([(1,)], ["id"], []),
+    ):
+        check_index(source, written, ignored, TABLE)
 
 
 def test_integers_and_booleans_are_refused_as_dates() -> None:
