@@ -12,10 +12,16 @@ import re
 from cassandra._misspelt import nearest
 from cassandra.engine.vector_hints import VECTOR_REJECTION_ADVICE, VECTOR_SYNTAX_ADVICE
 
+# Longer texts get no advice: programs write them, and not people. Some patterns take a time that
+# grows with the square of the length, and the loop waits for the advice.
+_MOST_SEARCHED = 4_000  # characters
+
 # For syntax errors: pairs of a pattern to look for in the statement, and the advice. The first
 # pattern that matches decides.
 _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
-    (r"^(?:\s|--[^\n]*|//[^\n]*|/\*.*?\*/)*$", "the statement is empty"),
+    # Each comment can be matched in one way only: otherwise, the search would take a time that is
+    # exponential in the length of a line of hyphens.
+    (r"^(?:\s|(?:--|//)[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)*$", "the statement is empty"),
     (r"^\s*[\w./\\~-]+\.(?:cql|sql|ddl)\s*$",
      "this is the name of a file: read it, and execute its statements one at a time"),
     (r";\s*\S", "execute one statement at a time; a BatchStatement takes several writes"),
@@ -340,6 +346,8 @@ def _first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
 
     If the advice contains ``\1``, the first group that takes part in the match replaces it.
     """
+    if len(text) > _MOST_SEARCHED:
+        return None
     for pattern, advice in table:
         match = re.search(pattern, text, re.IGNORECASE | re.DOTALL)
         if match is not None:
@@ -349,4 +357,7 @@ def _first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
 
 
 def _is_in(pattern: str, text: str) -> bool:
-    return re.search(pattern, text, re.IGNORECASE | re.DOTALL) is not None
+    return (
+        len(text) <= _MOST_SEARCHED
+        and re.search(pattern, text, re.IGNORECASE | re.DOTALL) is not None
+    )

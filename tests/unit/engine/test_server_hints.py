@@ -142,6 +142,19 @@ def test_correct_statements_get_no_advice(statement: str) -> None:
     assert advice_for_syntax_error(NO_VIABLE, statement) is None
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "part", ["-", "/**/", "/*", "*", " ", "WHERE ", "JSON ", "{", "'", "a.", "//"]
+)
+@pytest.mark.parametrize("is_syntax", [True, False])
+def test_the_search_for_advice_ends_soon(part: str, is_syntax: bool) -> None:
+    """The search runs on the event loop. It takes little time for any statement, for example one
+    with a comment of hyphens, and for statements of megabytes.
+    """
+    for statement in (part * 90 + "\nSELECT x", part * 3_000_000 + "\nSELECT x"):
+        advice_for("ALLOW FILTERING: no viable alternative at input", statement, is_syntax)
+
+
 def test_a_comparison_with_null_gets_advice() -> None:
     """The server asks for ALLOW FILTERING, which finds no nulls either."""
     message = "Cannot execute this query as it might involve data filtering: use ALLOW FILTERING"
