@@ -25,6 +25,7 @@ from cassandra.errors import DependencyException
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4")
 STANDARD_INPUT = "-"
+MANIFEST = "_manifest.json"  # lists the files of an unload, in their folder
 _STEP = 1 << 16  # bytes of a file to read at a time
 _LEAST_STEP = 512  # used instead for files whose bytes expand to very many
 # The characters that the error handler `surrogateescape` makes of bytes that are not UTF-8.

@@ -8,6 +8,7 @@ of a folder or glob are sorted by name.
 from __future__ import annotations
 
 import glob
+import json
 import logging
 import os
 import re
@@ -35,7 +36,7 @@ from cassandra.bulk.chunks import Chunk, Part, Position, Reading, rows_of_a_chun
 from cassandra.bulk.fields import select_columns
 from cassandra.bulk.files import READERS, fields_of_file
 from cassandra.bulk.lost_times import LostTimes, is_date
-from cassandra.bulk.opened import STANDARD_INPUT, bare_name, is_pipe
+from cassandra.bulk.opened import MANIFEST, STANDARD_INPUT, bare_name, is_pipe
 from cassandra.errors import DependencyException
 from cassandra.query.snapshots import snapshot
 from cassandra.query.tables.rows import arrow_batches, is_array, is_arrow, is_frame
@@ -364,6 +365,7 @@ def _expand_path(path: Any, excluded: Set[str]) -> list[str]:
     if os.path.isdir(path):
         # Skip hidden files and markers: _SUCCESS of other tools, and _manifest.json of `unload`.
         paths = [entry.path for entry in os.scandir(path) if entry.name[:1] not in "._"]
+        _check_manifest(path, [os.path.basename(file_path) for file_path in paths])
         message = f"folder {path!r} has no file"
     else:
         paths = glob.glob(path, recursive=True)
@@ -378,6 +380,26 @@ def _expand_path(path: Any, excluded: Set[str]) -> list[str]:
                 f"{file_path!r} is a folder, which {path!r} does not go into: name it, or its files"
             )
     return paths
+
+
+def _check_manifest(folder: str, names: Iterable[str]) -> None:
+    """Raise FileNotFoundError if a folder lacks a file that the manifest of an unload lists.
+
+    :param folder: the folder, with or without a manifest.
+    :param names: the names of the files in it.
+    :raises FileNotFoundError: for the first such file. It is not missing if it was compressed.
+    """
+    try:
+        with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
+            listed_names = [listed["name"] for listed in json.load(file)["files"]]
+    except (OSError, ValueError, LookupError, TypeError):
+        return  # there is no manifest, or it is that of another tool
+    for listed_name in listed_names:
+        if not any(name == listed_name or name.startswith(f"{listed_name}.") for name in names):
+            raise FileNotFoundError(
+                f"folder {folder!r} lacks the file {listed_name!r}, which its {MANIFEST} lists: "
+                "copy the whole folder, or delete the manifest to load the other files"
+            )
 
 
 def _instead_of_file(path: str) -> str:
@@ -630,8 +652,34 @@ def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk,
             continue
         file_format = format_of(path, reading.format)
         skip = resume_position.row if number == resume_position.file else 0
+        state = _state_of_file(path)
         # Rows of files are numbered from 1, like lines in an editor.
         yield from _chunks(READERS[file_format](path, reading), skip, 1, number)
+        if state is not None and _is_changed(state, path):
+            warn(
+                f"{path} was changed while it was read: rows may be missing, and the last one may "
+                "be cut off. Load it again when it is complete"
+            )
+
+
+def _state_of_file(path: str) -> os.stat_result | None:
+    """Return the state of a file before it is read; None for a pipe."""
+    return None if is_pipe(path) else os.stat(path)
+
+
+def _is_changed(state: os.stat_result, path: str) -> bool:
+    """Return True if a file was changed since it had this state. A file that was removed or
+    replaced is still read as it was.
+    """
+    try:
+        present = os.stat(path)
+    except OSError:
+        return False
+    is_same_file = os.path.samestat(state, present)
+    return is_same_file and (state.st_size, state.st_mtime_ns) != (
+        present.st_size,
+        present.st_mtime_ns,
+    )
 
 
 def _check_text_options(source: object, paths: Sequence[str] | None, reading: Reading) -> None:

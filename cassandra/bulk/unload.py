@@ -23,6 +23,7 @@ from cassandra._clocks import monotonic
 from cassandra._habits import UNLOAD_REPORT, add_habits
 from cassandra._later_warnings import warn
 from cassandra.bulk.checkpoint import write_json
+from cassandra.bulk.opened import MANIFEST
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import counted
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
@@ -46,7 +47,6 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 FORMATS = ("parquet", "csv", "jsonl")
-MANIFEST = "_manifest.json"
 BYTES_OF_A_FILE = 256 << 20
 # How many rows of a CSV file to look at for empty texts.
 _EMPTY_TEXT_ROWS = 5000

@@ -526,6 +526,43 @@ def test_formats_that_a_load_does_not_read_get_advice() -> None:
         format_of("a.npy", None)
 
 
+def test_a_folder_without_a_file_of_its_manifest_is_refused(tmp_path: Path) -> None:
+    """An unload lists its files in the manifest, and a copy of the folder may have lost one."""
+    for name in ("a.csv", "b.csv.gz"):
+        (tmp_path / name).touch()
+    manifest = tmp_path / "_manifest.json"
+    # An unloaded file may have been compressed since.
+    manifest.write_text(json.dumps({"files": [{"name": "a.csv"}, {"name": "b.csv"}]}))
+    assert files_of(tmp_path) == [str(tmp_path / "a.csv"), str(tmp_path / "b.csv.gz")]
+    (tmp_path / "b.csv.gz").unlink()
+    with pytest.raises(FileNotFoundError, match=r"lacks the file 'b\.csv', which its _manifest"):
+        files_of(tmp_path)
+    # A pattern selects files, whatever the manifest lists.
+    assert files_of(str(tmp_path / "*.csv")) == [str(tmp_path / "a.csv")]
+    for content in ("", "[]", "5", '{"files": 5}', '{"files": [5]}', '{"files": [{}]}'):
+        manifest.write_text(content)
+        assert files_of(tmp_path) == [str(tmp_path / "a.csv")]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_file_that_is_changed_while_it_is_read_is_warned_of(tmp_path: Path, name: str) -> None:
+    """A program that still writes it may have written half of the last row."""
+    path = write(tmp_path / name, "id,name\n1,a\n" if name == "a.csv" else '{"id": 1}\n')
+    read_chunks = chunks_of(path, reading())
+    assert next(read_chunks).size == 1
+    with open(path, "a") as file:
+        file.write("\n")
+    with pytest.warns(RuntimeWarning, match=f"{name} was changed while it was read"):
+        assert list(read_chunks) == []
+    # Another file of its name, or none, does not change what is read.
+    for replace in (lambda: write(tmp_path / "b", "").replace(path), path.unlink):
+        write(path, '{"id": 1}\n' if name == "a.jsonl" else "id,name\n1,a\n")
+        read_chunks = chunks_of(path, reading())
+        assert next(read_chunks).size == 1
+        replace()
+        assert list(read_chunks) == []
+
+
 def test_a_folder_with_other_files_is_told_apart_by_a_pattern(tmp_path: Path) -> None:
     """If a folder has a file of an unknown format, the error suggests a pattern, and not `format=`.
 
