@@ -559,7 +559,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 "results are not added: write [*first, *second], or result.all() + rows"
             )
 
-        __radd__ = __add__
+        # There is no `__radd__`, which Python would also call for ``rows += result``. That extends
+        # the list.
 
     def __hash__(self) -> NoReturn:
         # `asyncio.gather` looks its arguments up in a dict.

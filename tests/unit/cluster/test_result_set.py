@@ -442,6 +442,15 @@ def test_a_result_has_no_hash() -> None:
 def test_results_are_not_added() -> None:
     result: Any = ResultSet(FakeFuture(), [1, 2])
     rows: Any = [3]
-    for first, second in ((result, rows), (rows, result), (result, result)):
+    for first, second in ((result, rows), (result, result)):
         with pytest.raises(TypeError, match=r"results are not added: write \[\*first, \*second\]"):
             first + second
+    with pytest.raises(TypeError):
+        rows + result
+
+
+def test_a_list_can_be_extended_by_a_result() -> None:
+    """Python calls an `__radd__` of the result, if there is one, before it extends the list."""
+    rows: Any = [0]
+    rows += ResultSet(FakeFuture([3]), [1, 2])
+    assert rows == [0, 1, 2, 3]
