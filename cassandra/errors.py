@@ -19,11 +19,19 @@ from typing import TYPE_CHECKING, Any
 from cassandra.consistency import consistency_value_to_name
 
 if TYPE_CHECKING:
+    import uuid
+
     from cassandra.versions import OperationType
 
 
 class DriverException(Exception):
-    """Base of all exceptions that the driver itself defines."""
+    """Base of all exceptions that the driver itself defines.
+
+    `trace_id` is the id of the trace if a server has answered a traced request with this error;
+    otherwise it is None. Pass it to `cassandra.query.QueryTrace`.
+    """
+
+    trace_id: uuid.UUID | None = None
 
     # Pickle `args` and the attributes as they are. If unpickling called `__init__` again, it would
     # add the fields to the message a second time.

@@ -94,6 +94,12 @@ class _Callbacks:
         self.due.append(callback)
 
 
+def _trace_ids_of_errors(request: Request) -> list[uuid.UUID]:
+    """Return the ids of the traces of attempts that servers have answered with an error."""
+    trace_ids = (getattr(attempt.error, "trace_id", None) for attempt in request.attempts)
+    return [trace_id for trace_id in trace_ids if trace_id is not None]
+
+
 def _due_callbacks(callbacks: _Callbacks | None) -> deque[_Callback] | None:
     return callbacks.due if callbacks is not None else None
 
@@ -224,8 +230,10 @@ class ResponseFuture(Generic[R]):
             # and use its list as it is.
             history = self._history
             self._history = [*history, *request.attempts] if history else request.attempts
-            self._error = request.error
             response = self._response = request.response
+            self._error = error = request.error
+            if error is not None:
+                self._trace_ids = (*self._trace_ids, *_trace_ids_of_errors(request))
             if response is not VOID_RESULT:
                 self._copy_details(response)
             # If a tracing library has replaced a method, that method calls `_complete` again, with
@@ -277,7 +285,9 @@ class ResponseFuture(Generic[R]):
         """
         trace_id = getattr(response, "trace_id", None)
         if trace_id is not None:
-            self._trace_ids = (*self._trace_ids, trace_id)
+            # A retried request has a trace for each attempt that a server has answered.
+            earlier_ids = _trace_ids_of_errors(self._request) if self._request is not None else ()
+            self._trace_ids = (*self._trace_ids, *earlier_ids, trace_id)
         self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
         # After an error keep the old paging state, so that the application can request the failed
         # page again.
@@ -653,13 +663,15 @@ class ResponseFuture(Generic[R]):
     # -- tracing -----------------------------------------------------------------------------------
 
     def get_query_trace_ids(self) -> list[uuid.UUID]:
-        """Return the ids of the traces, one per page, of a request with trace=True."""
+        """Return the ids of the traces of a request with trace=True: one per page, and one for each
+        attempt that a server has answered with an error.
+        """
         return list(self._trace_ids)
 
     def get_query_trace(
         self, max_wait: float | None = None, query_cl: int | None = None
     ) -> QueryTrace | None:
-        """Read the trace of the last page from the server; None if the request was not traced.
+        """Read the trace of the last page, or of its error; None if the request was not traced.
 
         :param max_wait: seconds until the trace must be complete; None for
             `Session.max_trace_wait`.
@@ -671,7 +683,8 @@ class ResponseFuture(Generic[R]):
     def get_all_query_traces(
         self, max_wait_per: float | None = None, query_cl: int | None = None
     ) -> list[QueryTrace]:
-        """Read the traces of all pages.
+        """Read the traces of all pages, and of all attempts that a server has answered with an
+        error.
 
         :param max_wait_per: seconds until each trace must be complete; None for
             `Session.max_trace_wait`.

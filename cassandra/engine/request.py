@@ -68,6 +68,7 @@ from cassandra.engine.server_warnings import log_warnings
 from cassandra.engine.targets import named_host, plan_to
 from cassandra.errors import (
     ConnectionException,
+    DriverException,
     NoConnectionsAvailable,
     NoHostAvailable,
     OperationTimedOut,
@@ -526,6 +527,8 @@ class Request(RequestBase):
         # Add what the server's message does not say: the host and statement, advice, and which
         # values were null.
         error = message.to_exception()
+        if message.trace_id is not None and isinstance(error, DriverException):
+            error.trace_id = message.trace_id
         _add_note(error, f"(from {attempt.host}, executing {self.request_body.describe()})")
         advice = _advice_for(error, self.request_body) or _paging_advice(error, self.request_body)
         if advice is not None:

@@ -103,7 +103,7 @@ def fail_each_fifth(request_number: int) -> Answer | None:
         close(),
         error(ErrorCode.OVERLOADED),
         reset(),
-        error(ErrorCode.READ_TIMEOUT, consistency=1, received=0, block_for=1, data_present=False),
+        error(ErrorCode.READ_TIMEOUT, consistency=1, received=0, blockfor=1, data_present=False),
     ]
     return faults[request_number // 5 % len(faults)]
 

@@ -4,7 +4,9 @@ ever.
 
 from __future__ import annotations
 
+import pickle
 import threading
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 from cassandra.cluster import ResponseFuture, Session
 from cassandra.concurrent import execute_concurrent_with_args
-from cassandra.errors import ConnectionShutdown, InvalidRequest
+from cassandra.errors import ConnectionShutdown, DriverException, InvalidRequest
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, error, hold, rows
 from tests.waiting import WAIT, until
@@ -53,6 +55,44 @@ def test_a_callback_is_called_once_for_each_page(node: FakeNode, session: Sessio
     future.result()
     assert pages == [[number] for number in range(5)]
     assert len([request for request in node.requests if request.query == READ]) == 5
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.INVALID, ErrorCode.SYNTAX_ERROR, ErrorCode.SERVER_ERROR]
+)
+def test_a_failed_request_has_a_trace(node: FakeNode, session: Session, code: ErrorCode) -> None:
+    """The server sends the trace's id with its error, and cassandra-driver returns it."""
+    trace_id = uuid.uuid4()
+    node.prime(READ, error(code).having(tracing_id=trace_id))
+    future = session.execute_async(READ, trace=True)
+    with pytest.raises(DriverException) as caught:
+        future.result()
+    assert caught.value.trace_id == trace_id
+    assert pickle.loads(pickle.dumps(caught.value)).trace_id == trace_id
+    assert future.get_query_trace_ids() == [trace_id]
+
+
+def test_each_attempt_of_a_retried_request_has_a_trace(node: FakeNode, session: Session) -> None:
+    """The traces are in the order of the attempts."""
+    trace_ids = [uuid.uuid4() for _ in range(2)]
+    timed_out = error(
+        ErrorCode.READ_TIMEOUT, consistency=1, received=1, blockfor=1, data_present=False
+    )
+    node.prime(READ, rows(COLUMNS, [(1,)]).having(tracing_id=trace_ids[1]))
+    node.prime(READ, timed_out.having(tracing_id=trace_ids[0]), times=1)
+    future = session.execute_async(READ, trace=True)
+    assert future.result().one().v == 1
+    assert future.get_query_trace_ids() == trace_ids
+
+
+def test_without_tracing_an_error_has_no_trace(node: FakeNode, session: Session) -> None:
+    node.prime(READ, error(ErrorCode.INVALID))
+    future = session.execute_async(READ)
+    with pytest.raises(InvalidRequest) as caught:
+        future.result()
+    assert caught.value.trace_id is None
+    assert future.get_query_trace_ids() == []
+    assert future.get_query_trace() is None
 
 
 def test_an_error_of_the_row_factory_is_passed_to_the_errback(
