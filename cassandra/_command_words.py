@@ -11,7 +11,9 @@ import argparse
 import ast
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 # Parts of messages that speak of Python, and what they are on the command line.
 _PHRASES = (
@@ -38,6 +40,28 @@ _WORD = re.compile(
 )
 # A word that follows the parameter at the beginning of a message.
 _VERB = re.compile(r" (?:must|is|are|has|have|cannot|names|of|and)\b")
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The parser of a command. It refuses words such as ``-header`` and ``-hosts``.
+
+    From Python 3.13 on, argparse takes them for ``-h``: it shows the help and exits with status 0,
+    so that a script would go on without the rows that it wanted to load.
+    """
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the arguments of a command.
+
+        :param args: the arguments; None for ``sys.argv[1:]``.
+        :param namespace: gets the values, as in `argparse`.
+        :returns: the namespace, and the arguments that no option takes.
+        """
+        for word in sys.argv[1:] if args is None else args:
+            if word in ("-h", "--help", "--"):
+                break
+            if word.startswith("-h"):
+                self.error(f"unrecognized arguments: {word}")
+        return super().parse_known_args(args, namespace)
 
 
 class CommandWords:

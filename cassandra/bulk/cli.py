@@ -16,7 +16,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from cassandra._command_words import CommandWords
+from cassandra._command_words import CommandParser, CommandWords
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
 from cassandra._misspelt import nearest
 from cassandra.bulk.copy import CopyReport, copy
@@ -74,7 +74,7 @@ _EXAMPLES = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(CommandParser):
     """A parser whose error for an unknown option says what to write instead."""
 
     typed: Sequence[str] = ()  # the arguments of the command
@@ -84,10 +84,8 @@ class _Parser(argparse.ArgumentParser):
 
         :param message: the error as argparse words it.
         """
-        is_misread = message.startswith("argument -h/--help: ignored explicit argument")
-        if message.startswith("unrecognized arguments") or is_misread:
-            # argparse takes -header for -h with an argument.
-            words = self.typed if is_misread else message.split()
+        if message.startswith("unrecognized arguments"):
+            words = message.split()
             advice = [text for name, text in _COUNTERPARTS.items() if name in words]
             message = "; ".join([message, *dict.fromkeys(advice)])
         elif message.startswith("the following arguments are required"):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
-from cassandra._command_words import CommandWords
+from cassandra._command_words import CommandParser, CommandWords
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
 from cassandra.auth import Authenticator, AuthProvider
 from cassandra.cluster.cluster import Cluster
@@ -61,7 +61,7 @@ _COUNTERPARTS = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(CommandParser):
     """A parser whose error for an unknown option says what to write instead."""
 
     def error(self, message: str) -> NoReturn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from cassandra._command_words import CommandParser
 from cassandra.migrate.check import Report, check
 from cassandra.migrate.entries import plain
 from cassandra.migrate.files import ENDINGS
@@ -41,7 +41,7 @@ _COUNTERPARTS = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(CommandParser):
     """A parser whose error for an unknown option says what to write instead."""
 
     def error(self, message: str) -> NoReturn:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from cassandra._command_words import CommandWords
+from cassandra._command_words import CommandParser, CommandWords
 from cassandra.testing.errors import LocalClusterError
 from cassandra.testing.jvm import check_heap
 from cassandra.testing.progress import Progress
@@ -45,7 +45,7 @@ _COMMANDS_OF_OTHERS = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(CommandParser):
     """A parser whose errors for missing and unknown arguments say what to write instead."""
 
     typed: Sequence[str] = ()  # the arguments of the command

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 import pytest
 
 from cassandra._command_words import CommandWords
 from cassandra.bulk import cli as bulk
 from cassandra.doctor import cli as doctor
+from cassandra.migrate import cli as migrate
 from cassandra.testing import cli as testing
 
 OPTIONS = {
@@ -137,3 +139,15 @@ def test_hosts_and_ports_are_checked(
     with pytest.raises(SystemExit):
         doctor.main(arguments.split())
     assert error in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("main", [bulk.main, doctor.main, migrate.main, testing.main])
+@pytest.mark.parametrize("word", ["-hosts", "-header=true"])
+def test_words_that_begin_like_the_option_for_help_are_no_such_option(
+    main: Callable[[list[str]], int], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A script must not take the help, with status 0, for the command's success."""
+    with pytest.raises(SystemExit) as exit_:
+        main([word, "10.0.0.1"])
+    assert exit_.value.code == 2
+    assert f"error: unrecognized arguments: {word}" in capsys.readouterr().err
