@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -353,7 +354,10 @@ def _check_formats(name: str, value: object) -> None:
 def _check_format(name: str, format: str) -> None:
     """Raise ValueError for a format by which Python would read wrong moments, or none at all."""
     try:
-        parsed = datetime.datetime.strptime(_MOMENT.strftime(format), format)
+        with warnings.catch_warnings():
+            # Python 3.13 warns of a format without a year, which is refused below.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            parsed = datetime.datetime.strptime(_MOMENT.strftime(format), format)
     except (ValueError, re.error) as error:
         raise ValueError(
             f"{name}={format!r} is not a format of datetime.strptime: {error}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import warnings
 from collections.abc import Callable
 
 import numpy
@@ -14,6 +15,14 @@ from cassandra.cqltypes.moments import is_whole_days, months_and_nanos, nanos_si
 from cassandra.encoder import Encoder
 from cassandra.util.temporal import Date, Duration, Time
 from tests.conftest import Implementation
+
+
+def without_unit(value: object) -> numpy.timedelta64:
+    """Return a timedelta64 of no unit, which NumPy 2.5 warns of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return numpy.timedelta64(value)  # type: ignore[call-overload, no-any-return]
+
 
 MOMENT = numpy.datetime64("2024-05-06T07:08:09.123456789", "ns")
 OF_PYTHON = datetime.datetime(2024, 5, 6, 7, 8, 9, 123456)
@@ -53,7 +62,7 @@ def encode(implementation: Implementation) -> Callable[[str, object], bytes]:
         (numpy.datetime64("1971"), 365 * 86_400 * 10**9),
         (numpy.datetime64("1969-12"), -31 * 86_400 * 10**9),
         (numpy.datetime64(2**62, "D"), 2**62 * 86_400 * 10**9),
-        (numpy.datetime64("NaT"), None),
+        (numpy.datetime64("NaT", "s"), None),
         (numpy.datetime64("NaT", "ns"), None),
         (numpy.timedelta64(1, "s"), None),
         (5, None),
@@ -76,7 +85,7 @@ def test_years_beyond_every_type() -> None:
         (numpy.timedelta64(-3, "M"), (-3, 0)),
         (numpy.timedelta64(1, "D"), (0, 86_400 * 10**9)),
         (numpy.timedelta64(1999, "ps"), (0, 1)),
-        (numpy.timedelta64(5), None),  # of no unit
+        (without_unit(5), None),  # of no unit
         (numpy.timedelta64("NaT", "s"), None),
         (numpy.datetime64(1, "s"), None),
     ],
@@ -124,7 +133,7 @@ def test_scalars_of_numpy_are_bound(
 @pytest.mark.parametrize(
     ("cql_type", "value", "error"),
     [
-        ("timestamp", numpy.datetime64("NaT"), EncodeTypeError),
+        ("timestamp", numpy.datetime64("NaT", "s"), EncodeTypeError),
         ("timestamp", numpy.timedelta64(5, "s"), EncodeTypeError),
         ("timestamp", numpy.datetime64(10**15, "D"), EncodeValueError),
         ("date", numpy.datetime64("NaT", "D"), EncodeTypeError),
@@ -132,9 +141,9 @@ def test_scalars_of_numpy_are_bound(
         ("time", numpy.timedelta64(1, "D"), EncodeValueError),
         ("time", numpy.timedelta64(-1, "s"), EncodeValueError),
         ("time", numpy.timedelta64(1, "M"), EncodeTypeError),
-        ("time", numpy.timedelta64(5), EncodeTypeError),
-        ("duration", numpy.timedelta64(5), EncodeTypeError),
-        ("duration", numpy.timedelta64("NaT"), EncodeTypeError),
+        ("time", without_unit(5), EncodeTypeError),
+        ("duration", without_unit(5), EncodeTypeError),
+        ("duration", without_unit("NaT"), EncodeTypeError),
         ("duration", numpy.timedelta64(2**40, "M"), EncodeValueError),
         ("int", MOMENT, EncodeTypeError),
     ],
@@ -168,8 +177,8 @@ def test_literals_of_moments(value: object, literal: str) -> None:
 @pytest.mark.parametrize(
     ("value", "advice"),
     [
-        (numpy.datetime64("NaT"), "None for a missing value"),
-        (numpy.timedelta64("NaT"), "None for a missing value"),
+        (numpy.datetime64("NaT", "s"), "None for a missing value"),
+        (without_unit("NaT"), "None for a missing value"),
         (numpy.timedelta64(5, "s"), r"cassandra\.util\.Duration\("),
         (datetime.timedelta(1), r"cassandra\.util\.Duration\("),
         (numpy.array([5], "timedelta64[s]"), r"cassandra\.util\.Duration\("),
