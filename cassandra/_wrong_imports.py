@@ -8,30 +8,52 @@ from cassandra._misspelt import nearest
 
 # Classes and functions that users look for in other modules, by the module that has them.
 _HOMES = {
-    "cassandra": "ConsistencyLevel OperationTimedOut ReadTimeout WriteTimeout Unavailable",
-    "cassandra.aio": "AsyncCluster AioCluster AsyncioCluster",
-    "cassandra.auth": "PlainTextAuthProvider AuthProvider",
+    "cassandra": (
+        "ConsistencyLevel OperationTimedOut ReadTimeout WriteTimeout Unavailable InvalidRequest "
+        "AlreadyExists Unauthorized AuthenticationFailed"
+    ),
+    "cassandra.aio": ("AsyncCluster AioCluster AsyncioCluster AsyncSession"),
+    "cassandra.auth": ("PlainTextAuthProvider AuthProvider BasicAuthProvider PasswordAuthProvider"),
     "cassandra.bulk": "LoadReport LoadOptions",
+    "cassandra.bulk.copy": "acopy copy_table",
+    "cassandra.codecs": "Converter",
     "cassandra.cluster": (
         "Cluster Session ExecutionProfile EXEC_PROFILE_DEFAULT NoHostAvailable ResultSet"
     ),
+    "cassandra.connection": "ConnectionShutdown ConnectionException DefaultEndPoint",
     "cassandra.concurrent": "execute_concurrent execute_concurrent_with_args",
     "cassandra.cqlengine.models": "Model",
     "cassandra.cqlengine.management": "sync_table sync_type drop_table",
     "cassandra.cqlengine.query": "BatchQuery",
     "cassandra.cqlengine.usertype": "UserType",
+    "cassandra.observability.logger": "RequestLogger",
+    "cassandra.observability.opentelemetry": "OpenTelemetryObserver",
+    "cassandra.observability.prometheus": "ClusterCollector PrometheusCollector",
+    "cassandra.observability.statsd": "StatsReporter",
+    "cassandra.observers": "RequestObserver",
     "cassandra.policies": (
         "DCAwareRoundRobinPolicy RoundRobinPolicy TokenAwarePolicy RetryPolicy HostDistance "
         "WhiteListRoundRobinPolicy ConstantReconnectionPolicy ExponentialReconnectionPolicy"
     ),
     "cassandra.query": (
         "SimpleStatement BatchStatement BatchType PreparedStatement BoundStatement dict_factory "
-        "named_tuple_factory tuple_factory"
+        "named_tuple_factory tuple_factory UNSET_VALUE"
     ),
-    "cassandra.testing": "LocalCluster",
+    "cassandra.protocol": "SyntaxException InvalidPagingState",
+    "cassandra.testing": "LocalCluster FakeNode FakeCluster FakeSession MockSession MockCluster",
+    "cassandra.testing.fake": "ErrorCode",
+    "cassandra.tls": "ReloadingContext",
+    "cassandra.util": "uuid_from_time datetime_from_uuid1 min_uuid_from_time max_uuid_from_time",
 }
 # Names that do not exist anywhere, and those that are meant.
-_MEANT = dict.fromkeys(("AsyncCluster", "AioCluster", "AsyncioCluster"), "Cluster")
+_MEANT = {
+    **dict.fromkeys(("AsyncCluster", "AioCluster", "AsyncioCluster"), "Cluster"),
+    "AsyncSession": "Session",
+    **dict.fromkeys(("BasicAuthProvider", "PasswordAuthProvider"), "PlainTextAuthProvider"),
+    **dict.fromkeys(("FakeSession", "MockSession", "MockCluster"), "FakeNode"),
+    "PrometheusCollector": "ClusterCollector",
+    "copy_table": "copy",
+}
 
 # The function of Python's import system that looks for names of packages.
 _IMPORTING = "_handle_fromlist"

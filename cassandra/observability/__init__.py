@@ -7,3 +7,8 @@ Import each one from its own module, because some of them need another package.
 from cassandra._foreign import check_files
 
 check_files()
+
+from cassandra._lazy import lazy_names
+
+# Define `__getattr__` in a way that type checkers do not see: they would allow every name.
+globals()["__getattr__"] = lazy_names(__name__)

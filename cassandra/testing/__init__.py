@@ -9,8 +9,9 @@ the plugin.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from cassandra._lazy import lazy_names
 
 if TYPE_CHECKING:
     from cassandra.testing.errors import (
@@ -53,14 +54,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name from its module when it is first used."""
-    module_name = _HOMES.get(name)
-    if module_name is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{module_name}"), name)
-    globals()[name] = value  # from now on, this function is not called for the name
-    return value
+# Define `__getattr__` in a way that type checkers do not see: they would allow every name.
+globals()["__getattr__"] = lazy_names(
+    __name__, {name: f"{__name__}.{module}" for name, module in _HOMES.items()}
+)
 
 
 def __dir__() -> list[str]:

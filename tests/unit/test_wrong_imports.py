@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 import cassandra
-from cassandra import aio
+from cassandra import _wrong_imports, aio
 
 
 @pytest.mark.parametrize(
@@ -16,6 +18,16 @@ from cassandra import aio
         ("from cassandra.aio import AsyncCluster", "write from cassandra.aio import Cluster"),
         ("from cassandra.cqlengine import Model", "write from cassandra.cqlengine.models import"),
         ("from cassandra.policies import Session", "write from cassandra.cluster import Session"),
+        ("from cassandra.cluster import AsyncSession", "write from cassandra.aio import Session"),
+        ("from cassandra.cluster import UNSET_VALUE", "write from cassandra.query import UNSET_"),
+        ("from cassandra.query import InvalidRequest", "write from cassandra import InvalidReq"),
+        ("from cassandra.testing import MockCluster", "write from cassandra.testing import Fake"),
+        ("from cassandra.testing import LocalClustr", "did you mean 'LocalCluster'?"),
+        ("from cassandra.bulk import copy_table", "write from cassandra.bulk.copy import copy"),
+        (
+            "from cassandra.observability import RequestLogger",
+            "write from cassandra.observability.logger import RequestLogger",
+        ),
         ("from cassandra.query import SimpleStatment", "did you mean 'SimpleStatement'?"),
         ("from cassandra.policies import RoundRobinPolcy", "did you mean 'RoundRobinPolicy'?"),
     ],
@@ -38,3 +50,13 @@ def test_other_names() -> None:
     exec("from cassandra.query import binding")
     exec("from cassandra.aio import concurrent")
     exec("from cassandra.cqlengine import named")
+    exec("from cassandra.bulk import copy")
+    exec("from cassandra.testing import fake")
+
+
+def test_the_names_that_are_meant_exist() -> None:
+    pytest.importorskip("prometheus_client")
+    for home, names in _wrong_imports._HOMES.items():
+        for name in names.split():
+            meant = _wrong_imports._MEANT.get(name, name)
+            assert hasattr(importlib.import_module(home), meant), f"{home} has no {meant}"
