@@ -27,11 +27,17 @@ if TYPE_CHECKING:
 class DriverException(Exception):
     """Base of all exceptions that the driver itself defines.
 
-    `trace_id` is the id of the trace if a server has answered a traced request with this error;
-    otherwise it is None. Pass it to `cassandra.query.QueryTrace`.
+    If a server has sent the error, it has these attributes. Each is None if the server has not sent
+    it:
+
+    * `trace_id`, the id of the trace of a traced request, for `cassandra.query.QueryTrace`;
+    * `warnings`, a list of strings;
+    * `custom_payload`, a mapping of strings to bytes.
     """
 
     trace_id: uuid.UUID | None = None
+    warnings: list[str] | None = None
+    custom_payload: dict[str, Any] | None = None
 
     # Pickle `args` and the attributes as they are. If unpickling called `__init__` again, it would
     # add the fields to the message a second time.

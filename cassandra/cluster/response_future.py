@@ -646,13 +646,20 @@ class ResponseFuture(Generic[R]):
     def warnings(self) -> list[str] | None:
         """The server's warnings; None if there are none."""
         self._check_complete("warnings")
-        return getattr(self._response, "warnings", None)
+        return getattr(self._last_answer(), "warnings", None)
 
     @property
     def custom_payload(self) -> Mapping[str, bytes] | None:
         """The custom payload of the answer."""
         self._check_complete("custom_payload")
-        return getattr(self._response, "custom_payload", None)
+        return getattr(self._last_answer(), "custom_payload", None)
+
+    def _last_answer(self) -> object:
+        """Return the response, or the error of the last attempt of a request that has failed."""
+        request = self._request
+        if self._error is None or request is None or not request.attempts:
+            return self._response
+        return request.attempts[-1].error
 
     def _check_complete(self, attribute: str) -> None:
         if not self._done:

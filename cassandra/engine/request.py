@@ -527,8 +527,11 @@ class Request(RequestBase):
         # Add what the server's message does not say: the host and statement, advice, and which
         # values were null.
         error = message.to_exception()
-        if message.trace_id is not None and isinstance(error, DriverException):
-            error.trace_id = message.trace_id
+        if isinstance(error, DriverException):
+            for name in ("trace_id", "warnings", "custom_payload"):
+                value = getattr(message, name)
+                if value is not None:
+                    setattr(error, name, value)
         _add_note(error, f"(from {attempt.host}, executing {self.request_body.describe()})")
         advice = _advice_for(error, self.request_body) or _paging_advice(error, self.request_body)
         if advice is not None:

@@ -85,6 +85,24 @@ def test_each_attempt_of_a_retried_request_has_a_trace(node: FakeNode, session: 
     assert future.get_query_trace_ids() == trace_ids
 
 
+@pytest.mark.parametrize("code", [ErrorCode.INVALID, ErrorCode.OVERLOADED])
+def test_a_failed_request_has_warnings_and_a_payload(
+    node: FakeNode, session: Session, code: ErrorCode
+) -> None:
+    """The future and the error have them, also if all hosts were tried."""
+    answer = error(code).having(warnings=["many tombstones"], custom_payload={"a": b"b"})
+    node.prime(READ, answer)
+    future = session.execute_async(READ)
+    with pytest.raises(DriverException):
+        future.result()
+    assert future.warnings == ["many tombstones"]
+    assert future.custom_payload == {"a": b"b"}
+    error_of_attempt = future.attempts[-1].error
+    assert isinstance(error_of_attempt, DriverException)
+    assert error_of_attempt.warnings == ["many tombstones"]
+    assert error_of_attempt.custom_payload == {"a": b"b"}
+
+
 def test_without_tracing_an_error_has_no_trace(node: FakeNode, session: Session) -> None:
     node.prime(READ, error(ErrorCode.INVALID))
     future = session.execute_async(READ)
