@@ -7,7 +7,8 @@ caller takes the items for complete. These iterators raise RuntimeError instead.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+import weakref
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -16,16 +17,22 @@ T = TypeVar("T")
 class Failure:
     """Says whether an iteration has failed. A generator and the iterator that wraps it share it."""
 
-    __slots__ = ("error_name",)
+    __slots__ = ("error_name", "generator")
 
     def __init__(self) -> None:
         self.error_name: str | None = None  # the class of the error; None without an error
+        # Returns the `LoudGenerator` that raises once the iteration has failed. It is weak, because
+        # the generator refers to this object.
+        self.generator: Callable[[], LoudGenerator[Any] | None] = _no_generator
 
     def note(self, error: BaseException) -> None:
         """Record that the iteration has failed with `error`."""
         # If the caller closes the generator, nothing has failed.
         if not isinstance(error, GeneratorExit):
             self.error_name = type(error).__name__
+            generator = self.generator()
+            if generator is not None:
+                generator.__anext__ = self.raise_error  # type: ignore[method-assign]
 
     def raise_error(self) -> NoReturn:
         """Raise the error of a further call.
@@ -36,6 +43,10 @@ class Failure:
             f"this iteration has failed before ({self.error_name}) and cannot go on: the remaining "
             "items are missing"
         )
+
+
+def _no_generator() -> None:
+    return None
 
 
 class LoudIterator(Iterator[T]):
@@ -71,23 +82,20 @@ class LoudIterator(Iterator[T]):
 class LoudGenerator(AsyncGenerator[T, None]):
     """Returns the items of an asynchronous generator.
 
-    There is no coroutine for each item, which would take more time. So the generator itself notes
-    its failure.
+    No Python code runs for an item, which would take more time than the rest: ``__anext__`` is an
+    attribute of each object, and at first that of the generator. When the generator fails, it notes
+    that, and the attribute becomes a function that raises.
 
     :param items: the generator.
     :param failure: the object in which the generator notes its failure.
     """
 
-    __slots__ = ("__weakref__", "_failure", "_items")
+    __slots__ = ("__anext__", "__weakref__", "_items")
 
     def __init__(self, items: AsyncGenerator[T, None], failure: Failure) -> None:
         self._items = items
-        self._failure = failure
-
-    def __anext__(self) -> Any:
-        if self._failure.error_name is not None:
-            self._failure.raise_error()
-        return self._items.__anext__()
+        self.__anext__ = items.__anext__  # type: ignore[method-assign]
+        failure.generator = weakref.ref(self)
 
     def asend(self, value: None) -> Any:
         return self._items.asend(value)
