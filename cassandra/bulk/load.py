@@ -216,7 +216,7 @@ class Load:
         # Begin where the checkpoint of an earlier run ended.
         reading = columns.reading._replace(skip=checkpoint.begin)
         if isinstance(self._source, RowsOfColumns):
-            self._source.convert_moments(columns.types_without_converters(), reading.lost_times)
+            self._source.convert_scalars(columns.types_without_converters(), reading.lost_times)
         reader.open(self._chunks(reading, fields), binder)
         progress = Progress(options.progress, self.report.target)
         recorder = Recorder(self.report, checkpoint, failed_rows, progress, options.max_errors)

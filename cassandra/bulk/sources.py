@@ -139,14 +139,16 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
         self._columns = {name: _by_position(name, values) for name, values in columns.items()}
         self._count = next(iter(lengths.values()), 0)
         # The CQL types of the columns whose values `__iter__` converts, by name.
-        self._moment_types: dict[str, Any] = {}
+        self._converted_types: dict[str, Any] = {}
 
-    def convert_moments(
+    def convert_scalars(
         self, types: Mapping[str, tuple[str, Any]], lost_times: LostTimes | None
     ) -> None:
         """Convert NumPy's datetime64 and timedelta64 to values for columns of these types when rows
-        are iterated over. Codecs accept NumPy's scalars as well, but more slowly, and those of
-        floats and blobs accept scalars that are no numbers and no bytes.
+        are iterated over, and strings and numbers for blobs to those of Python, which blobs refuse.
+
+        Codecs accept NumPy's scalars as well, but more slowly. Those of floats accept moments, and
+        those of blobs accept the memory of any scalar.
 
         :param types: for each field that is written, its column and CQL type.
         :param lost_times: warns of times of day that a date column would lose; None warns of none.
@@ -157,9 +159,12 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
             column, cql_type = types[name]
             # The rows of an array of two dimensions are vectors or other collections.
             item_type = type_of_items(values, cql_type)
-            if item_type is None or values.dtype.kind not in "mM":
+            if item_type is None:
                 continue
-            self._moment_types[name] = cql_type
+            kind = values.dtype.kind
+            if kind not in "mM" and (item_type.codec().cql_name != "blob" or kind not in _NO_BYTES):
+                continue
+            self._converted_types[name] = cql_type
             if lost_times is not None and is_date(item_type):
                 lost_times.look_at_array(column, values)
 
@@ -177,7 +182,7 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
     def _items(self, name: str, numbers: range) -> list[Any]:
         """Return the values of a column in consecutive rows."""
         values: Any = self._columns[name]
-        cql_type = self._moment_types.get(name)
+        cql_type = self._converted_types.get(name)
         if cql_type is None:
             return [values[number] for number in numbers]
         return array_values(values[numbers.start : numbers.stop], cql_type)
@@ -203,6 +208,9 @@ def _transposed(columns: Mapping[str, Any], lengths: Set[int]) -> str:
                 "array.T if each of its columns is a value"
             )
     return ""
+
+
+_NO_BYTES = frozenset("biufcU")  # the kinds of NumPy's types for numbers and strings
 
 
 def _by_position(name: object, values: Any) -> Sequence[Any]:

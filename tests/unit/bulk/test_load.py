@@ -1101,6 +1101,22 @@ def test_moments_of_a_mapping_are_refused_by_columns_of_other_types(
             session.load(session.prepare(text), columns)
 
 
+@pytest.mark.parametrize("values", [["ab", "c"], [1.5, 2.5], [1, 2], [True, False]])
+def test_strings_and_numbers_of_a_mapping_are_refused_by_blobs(
+    node: FakeNode, values: list[Any]
+) -> None:
+    """The memory of a string of NumPy has four bytes for each character."""
+    numpy = pytest.importorskip("numpy")
+    text = "INSERT INTO t (id, v) VALUES (?, ?)"
+    node.prime_prepare(text, [("id", "int"), ("v", "blob")], pk_indexes=[0])
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        with pytest.raises(LoadError, match=r'row 0: column "v" .* is not bytes'):
+            session.load(session.prepare(text), {"id": [1, 2], "v": numpy.array(values)})
+        array = numpy.array([b"ab", b"c"])
+        assert session.load(session.prepare(text), {"id": [1, 2], "v": array}).written == 2
+
+
 def test_months_of_numpy_are_months_of_a_duration(node: FakeNode) -> None:
     """NumPy converts a month to the nanoseconds of an average month, which no calendar has."""
     numpy = pytest.importorskip("numpy")
