@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -56,7 +56,57 @@ class _Executor(Protocol):
     def execute(self) -> Callable[..., Any]: ...
 
 
-async def outcomes(
+class _Outcomes(AsyncGenerator[Any, None]):
+    """Returns the outcomes one by one. It raises an error if it is used again after it has failed,
+    where a generator would report the end, as if all statements had been executed.
+
+    :param batches: yields lists of outcomes.
+    """
+
+    __slots__ = ("__weakref__", "_batch", "_batches", "_failure")
+
+    def __init__(self, batches: AsyncGenerator[list[Any], None]) -> None:
+        self._batches = batches
+        self._batch: Iterator[Any] = iter(())  # the remaining outcomes of a batch
+        self._failure = Failure()
+
+    async def __anext__(self) -> Any:
+        # This is the fastest way to get the next item without an exception at the end.
+        for outcome in self._batch:
+            return outcome
+        return await self._first_of_next_batch()
+
+    async def _first_of_next_batch(self) -> Any:
+        if self._failure.error_name is not None:
+            self._failure.raise_error()
+        try:
+            async for batch in self._batches:
+                self._batch = iter(batch)
+                for outcome in self._batch:
+                    return outcome
+        except BaseException as error:
+            self._failure.note(error)
+            raise
+        raise StopAsyncIteration
+
+    async def asend(self, value: None) -> Any:
+        return await self.__anext__()
+
+    async def athrow(self, *error: Any) -> Any:
+        self._batch = iter(())
+        try:
+            await self._batches.athrow(*error)
+        except BaseException as caught:
+            self._failure.note(caught)
+            raise
+
+    async def aclose(self) -> None:
+        """End the iteration, and cancel the executions that are not over."""
+        self._batch = iter(())
+        await self._batches.aclose()
+
+
+def outcomes(
     session: _Executor,
     statements_and_parameters: Iterable[tuple[Query, Parameters]],
     concurrency: int,
@@ -65,23 +115,49 @@ async def outcomes(
     path: happy_path.HappyPath | None,
     in_order: bool,
     iteration_check: UseCheck,
-    failure: Failure,
 ) -> AsyncGenerator[Any, None]:
-    """Execute statements, and yield their outcomes; see `Session.execute_concurrent`.
+    """Execute statements, and return an asynchronous generator of their outcomes; see
+    `Session.execute_concurrent`.
 
     :param path: the happy path of the session; None if each statement must be executed with
         `execute`.
     :param in_order: False yields outcomes as they come, each with its position.
     :param iteration_check: warns if the generator is dropped before anyone iterates over it. It is
         deleted with the generator.
-    :param failure: notes that the generator has failed.
+    """
+    return _Outcomes(
+        _batches(
+            session,
+            statements_and_parameters,
+            concurrency,
+            raise_on_first_error,
+            options,
+            path,
+            in_order,
+            iteration_check,
+        )
+    )
+
+
+async def _batches(
+    session: _Executor,
+    statements_and_parameters: Iterable[tuple[Query, Parameters]],
+    concurrency: int,
+    raise_on_first_error: bool,
+    options: dict[str, Any],
+    path: happy_path.HappyPath | None,
+    in_order: bool,
+    iteration_check: UseCheck,
+) -> AsyncGenerator[list[Any], None]:
+    """Execute statements, and yield their outcomes in batches. The parameters are those of
+    `outcomes`.
     """
     iteration_check.is_used = True
     outcome_class: type[Any] = ExecutionResult if in_order else PlacedResult
     collector = happy_path.Collector(concurrency, outcome_class, path, in_order)
     run = _Run(session, statements_and_parameters, concurrency, options, collector)
     batch: list[Any] = []
-    outcome = None
+    failed = None
     delivered_at_last_yield = 0
     try:
         while True:
@@ -97,28 +173,28 @@ async def outcomes(
                 if collector.is_over:
                     return
                 await run.wait()
-            # `delivered` already counts this batch, so the first statement of the batch has the
-            # position `delivered - len(batch)`. Each outcome is a tuple of success, result or
-            # error, and perhaps its position.
-            for position, outcome in enumerate(batch, collector.delivered - len(batch)):
-                if not outcome[0] and raise_on_first_error:
-                    # Add the position of the failed statement to the error.
-                    locate(outcome[1], f"row {position if in_order else outcome.position}")
-                    raise outcome[1]
-                yield outcome
+            if raise_on_first_error and collector.has_failed:
+                index = next((index for index, outcome in enumerate(batch) if not outcome[0]), None)
+                if index is not None:
+                    failed = batch[index]
+                    yield batch[:index]
+                    # Add the position of the failed statement to the error. `delivered` already
+                    # counts this batch.
+                    position = collector.delivered - len(batch) + index
+                    locate(failed[1], f"row {position if in_order else failed.position}")
+                    raise failed[1]
+            if batch:
+                yield batch
             # If executions end at once, for example in a closed session, `wait` never suspends this
             # coroutine. Let other tasks run from time to time nevertheless.
             if collector.delivered - delivered_at_last_yield >= _MAX_OUTCOMES_WITHOUT_YIELD:
                 delivered_at_last_yield = collector.delivered
                 await asyncio.sleep(0)
-    except BaseException as error:
-        failure.note(error)
-        raise
     finally:
         run.give_up()
         # Drop this frame's references to an error: its traceback refers to the frame, which would
         # be a reference cycle.
-        del batch, outcome
+        del batch, failed
 
 
 class _Run:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
-from cassandra._failed_iterations import Failure, LoudGenerator
 from cassandra._habits import ASYNC_SESSION, SESSION, SESSION_SETTINGS, add_habits, awaited
 from cassandra._imports import Deferred
 from cassandra._unknown_options import unknown_option
@@ -434,8 +433,7 @@ class Session(SessionBase):
         check.is_used = isinstance(statements_and_parameters, Sized) and not len(
             statements_and_parameters
         )
-        failure = Failure()
-        items = outcomes(
+        return outcomes(
             self,
             statements_and_parameters,
             concurrency,
@@ -444,9 +442,7 @@ class Session(SessionBase):
             self._path if is_execute_original and not options else None,
             in_order,
             check,
-            failure,
         )
-        return LoudGenerator(items, failure)
 
     async def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on.

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra._failed_iterations import Failure
 from cassandra._truth_tests import UseCheck
 from cassandra.aio.concurrent import outcomes as concurrent_outcomes
 from cassandra.errors import InvalidRequest
@@ -438,7 +437,6 @@ def outcomes_of(
         path=None,
         in_order=in_order,
         iteration_check=UseCheck(""),
-        failure=Failure(),
     )
 
 
