@@ -45,6 +45,13 @@ def _renew_lock() -> None:
     _planning = Lock()
 
 
+def _interned(name: str) -> str:
+    """Return a name as an interned string, if it is one: tests pass None, mocks and strings of
+    other classes as names of tables.
+    """
+    return intern(name) if type(name) is str else name
+
+
 class PreparedStatement(StatementSettings, bases.PreparedBase):
     """A statement that the servers know by its id.
 
@@ -113,8 +120,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.table: str | None = None
         self.table_keyspace: str | None = keyspace
         if column_metadata:
-            self.table = intern(column_metadata[0].table_name)
-            self.table_keyspace = intern(column_metadata[0].keyspace_name)
+            self.table = _interned(column_metadata[0].table_name)
+            self.table_keyspace = _interned(column_metadata[0].keyspace_name)
         # A row with this many values has the whole partition key. Computed once, so that `bind`
         # needs one comparison for each row.
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0

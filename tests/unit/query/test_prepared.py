@@ -6,6 +6,7 @@ import copy
 import pickle
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -30,6 +31,20 @@ def prepared(*, key_indexes: Any = (0,), **settings: Any) -> PreparedStatement:
     return PreparedStatement(
         columns, b"id", key_indexes, "SELECT 1", "own", 5, None, None, **settings
     )
+
+
+class Name(str):
+    """A string of another class."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("name", [None, Name("t"), Mock()])
+def test_tests_may_pass_other_objects_as_names(name: Any) -> None:
+    columns = [ColumnMetadata(name, name, "a", Int32Type)]
+    statement = PreparedStatement(columns, b"id", [0], "SELECT 1", "own", 5, None, None)
+    assert statement.table is name
+    assert statement.table_keyspace is name
 
 
 def test_attributes_of_a_prepared_statement() -> None:
