@@ -38,8 +38,9 @@ def advise_on_values(cls: type, *names: str) -> None:
 
 
 def _with_names(function: Callable[..., Any]) -> Any:
+    # Without the slash, a column could not have the name of the parameter.
     @functools.wraps(function)
-    def call(receiver: Any, *unnamed: object, **values: Any) -> Any:
+    def call(receiver: Any, /, *unnamed: object, **values: Any) -> Any:
         if unnamed:
             raise _unnamed_error(function.__name__, receiver, unnamed[0])
         return function(receiver, **values)
@@ -84,13 +85,17 @@ def advise_on_fields(cls: type, *names: str) -> None:
         setattr(cls, name, _with_one_list(vars(cls)[name]))
 
 
+# Stands for an argument that was not passed.
+_MISSING = object()
+
+
 def _with_one_list(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
-    def call(queryset: object, fields: object = (), *more: object, **options: Any) -> Any:
+    def call(queryset: object, /, fields: object = _MISSING, *more: object, **options: Any) -> Any:
         if more:
             name = function.__name__
             raise TypeError(f"{name}() takes one list of names: write {name}({[fields, *more]!r})")
-        return function(queryset, *((fields,) if fields != () else ()), **options)
+        return function(queryset, *(() if fields is _MISSING else (fields,)), **options)
 
     return call
 
@@ -107,7 +112,7 @@ def advise_on_saving(cls: type, *names: str) -> None:
 
 def _without_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
-    def call(instance: object, *unnamed: object, **options: object) -> Any:
+    def call(instance: object, /, *unnamed: object, **options: object) -> Any:
         if unnamed or options:
             name = function.__name__
             option = next(iter(options), "")
@@ -146,7 +151,7 @@ def advise_on_filters(cls: type, *names: str) -> None:
 
 def _without_filters(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
-    def call(queryset: object, *unnamed: object, **filters: object) -> Any:
+    def call(queryset: object, /, *unnamed: object, **filters: object) -> Any:
         if unnamed or filters:
             # Do not show the values, which may be secret.
             named = ", ".join(f"{name}=..." for name in filters) or "column=..."
@@ -164,6 +169,18 @@ def _marked(call: Callable[..., Any], function: Callable[..., Any]) -> Callable[
     return call
 
 
+class _CalledOnClass(TypeError, AttributeError):
+    """Raised by `_no_instance`.
+
+    Debuggers test each object of the process by `isinstance` and `hasattr`, which both read
+    attributes. They ignore an AttributeError only.
+    """
+
+
+_CalledOnClass.__name__ = _CalledOnClass.__qualname__ = "TypeError"
+_CalledOnClass.__module__ = "builtins"
+
+
 class _NoInstanceType(type):
     """The class of classes that raise TypeError if an attribute of them or of an instance is read.
 
@@ -173,7 +190,7 @@ class _NoInstanceType(type):
     advice: str
 
     def __getattr__(cls, name: str) -> NoReturn:
-        raise TypeError(cls.advice)
+        raise _CalledOnClass(cls.advice)
 
 
 def _no_instance(advice: str) -> object:
@@ -184,7 +201,7 @@ def _no_instance(advice: str) -> object:
     """
 
     def refuse(no_instance: object, name: str) -> NoReturn:
-        raise TypeError(advice)
+        raise _CalledOnClass(advice)
 
     return _NoInstanceType("NoInstance", (), {"advice": advice, "__getattribute__": refuse})()
 

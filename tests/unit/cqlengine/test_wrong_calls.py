@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
+import traceback
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -202,3 +203,40 @@ def test_awaitable_methods_still_count_as_coroutine_functions() -> None:
         assert inspect.iscoroutinefunction(method) or asyncio.iscoroutinefunction(method)
     for blocking in (Car.create, Car.update, Car.objects.delete, Car.objects.create):
         assert not inspect.iscoroutinefunction(blocking)
+
+
+class Letter(Model):
+    """Has columns with the names of parameters of the mapper."""
+
+    id = columns.Integer(primary_key=True)
+    receiver = columns.Text()
+    queryset = columns.Text()
+    instance = columns.Text()
+
+
+@pytest.mark.parametrize("name", ["receiver", "queryset", "instance"])
+def test_a_column_may_have_the_name_of_a_parameter(session: FakeSession, name: str) -> None:
+    letter: Any = Letter
+    value = {name: "a"}
+    letter.create(id=1, **value)
+    letter.objects.create(id=1, **value)
+    letter(id=1).update(**value)
+    letter.objects(id=1).update(**value)
+    assert len(session.executions) == 4
+
+
+def test_an_empty_tuple_of_names_is_an_argument() -> None:
+    no_names: tuple[Any, ...] = ((), [])
+    for names in no_names:
+        assert model.objects.only(names)._only_fields == ()
+        assert model.objects.defer(names)._defer_fields == ()
+
+
+def test_tests_of_all_objects_of_the_process_are_possible() -> None:
+    defaults = model.save.__defaults__
+    for placeholder in (*defaults, type(defaults[0])):
+        assert not isinstance(placeholder, dict)
+        assert not hasattr(placeholder, "any_name")
+    with pytest.raises(TypeError, match="is a method of instances") as caught:
+        model.save()
+    assert traceback.format_exception_only(caught.value)[0].startswith("TypeError: save()")
