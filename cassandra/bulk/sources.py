@@ -395,7 +395,8 @@ def _check_manifest(folder: str, names: Iterable[str]) -> None:
 
     :param folder: the folder, with or without a manifest.
     :param names: the names of the files in it.
-    :raises FileNotFoundError: for the first such file. It is not missing if it was compressed.
+    :raises FileNotFoundError: for the first such file. It is not missing if it was compressed or
+        uncompressed since.
     """
     try:
         with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
@@ -403,7 +404,12 @@ def _check_manifest(folder: str, names: Iterable[str]) -> None:
     except (OSError, ValueError, LookupError, TypeError):
         return  # there is no manifest, or it is that of another tool
     for listed_name in listed_names:
-        if not any(name == listed_name or name.startswith(f"{listed_name}.") for name in names):
+        if not any(
+            name == listed_name
+            or name.startswith(f"{listed_name}.")
+            or listed_name.startswith(f"{name}.")
+            for name in names
+        ):
             raise FileNotFoundError(
                 f"folder {folder!r} lacks the file {listed_name!r}, which its {MANIFEST} lists: "
                 "copy the whole folder, or delete the manifest to load the other files"

@@ -78,7 +78,8 @@ def check_pairs(pairs: object) -> None:
             "asynchronous: await session.load(prepared, rows) of cassandra.aio takes it, with its "
             "rows alone; or collect some pairs at a time in a list"
         )
-    if not hasattr(type(pairs), "__iter__"):
+    # Python also iterates over objects that only have items.
+    if not hasattr(type(pairs), "__iter__") and not hasattr(type(pairs), "__getitem__"):
         raise TypeError(
             f"execute_concurrent takes (statement, parameters) pairs, but got {pairs!r} of type "
             f"{type(pairs).__name__}: write ((statement, row) for row in rows) for one statement "

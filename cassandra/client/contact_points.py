@@ -55,7 +55,10 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
             "contact_points must be a list of addresses, not a single "
             f"{_without_login(text)!r}: write {_as_points(text)}"
         )
-    if not hasattr(type(contact_points), "__iter__"):
+    # Python also iterates over objects that only have items.
+    if not hasattr(type(contact_points), "__iter__") and not hasattr(
+        type(contact_points), "__getitem__"
+    ):
         what = f"an object of type {type(contact_points).__name__}"
         # The clusters and nodes of `cassandra.testing` have such attributes.
         advice = ""

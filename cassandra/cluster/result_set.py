@@ -554,7 +554,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     if not TYPE_CHECKING:  # hidden from type checkers, which report this themselves
 
-        def __add__(self, other: object) -> NoReturn:
+        def __add__(self, other: object) -> Any:
+            # Classes of other packages, such as arrays, may be able to add themselves.
+            cls = type(other)
+            if cls.__module__ != "builtins" and hasattr(cls, "__radd__"):
+                return NotImplemented
             raise TypeError(
                 "results are not added: write [*first, *second], or result.all() + rows"
             )

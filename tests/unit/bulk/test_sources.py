@@ -534,6 +534,9 @@ def test_a_folder_without_a_file_of_its_manifest_is_refused(tmp_path: Path) -> N
     # An unloaded file may have been compressed since.
     manifest.write_text(json.dumps({"files": [{"name": "a.csv"}, {"name": "b.csv"}]}))
     assert files_of(tmp_path) == [str(tmp_path / "a.csv"), str(tmp_path / "b.csv.gz")]
+    # Or it was compressed by the unload, and uncompressed since.
+    manifest.write_text(json.dumps({"files": [{"name": "a.csv.gz"}, {"name": "b.csv"}]}))
+    assert files_of(tmp_path) == [str(tmp_path / "a.csv"), str(tmp_path / "b.csv.gz")]
     (tmp_path / "b.csv.gz").unlink()
     with pytest.raises(FileNotFoundError, match=r"lacks the file 'b\.csv', which its _manifest"):
         files_of(tmp_path)

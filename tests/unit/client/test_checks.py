@@ -117,3 +117,14 @@ def test_a_list_of_queries_must_have_strings() -> None:
 def test_one_statement_with_its_rows_is_no_list_of_pairs() -> None:
     with pytest.raises(TypeError, match=r"but got <object .*row in rows\)"):
         checks.check_pairs(object())
+
+
+class Items:
+    """A sequence without `__iter__`, over which Python iterates all the same."""
+
+    def __getitem__(self, index: int) -> Any:
+        return [("SELECT 1", None)][index]
+
+
+def test_a_sequence_without_iter_may_have_the_pairs() -> None:
+    checks.check_pairs(Items())

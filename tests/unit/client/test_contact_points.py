@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
+from cassandra.client.contact_points import checked_contact_points
 from cassandra.cluster import Cluster
 from cassandra.engine.hosts.topology import LOCAL_QUERY
 from cassandra.errors import NoHostAvailable, UnresolvableContactPoints
@@ -114,3 +115,15 @@ def test_nodes_of_tests_in_the_place_of_their_addresses(cluster_class: Any) -> N
         cluster_class(FakeNode())
     with pytest.raises(TypeError, match=r"a list of addresses, but is an object of type int$"):
         cluster_class(5)
+
+
+class Points:
+    """A sequence without `__iter__`, over which Python iterates all the same."""
+
+    def __getitem__(self, index: int) -> str:
+        return ["127.0.0.1"][index]
+
+
+def test_a_sequence_without_iter_may_have_the_addresses() -> None:
+    points: Any = Points()
+    assert checked_contact_points(points) == ["127.0.0.1"]

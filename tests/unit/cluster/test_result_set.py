@@ -439,6 +439,18 @@ def test_a_result_has_no_hash() -> None:
         {result}  # noqa: B018
 
 
+class Summand:
+    """An object that can add itself to others, as an array can."""
+
+    def __radd__(self, other: object) -> str:
+        return "sum"
+
+
+def test_objects_may_add_themselves_to_a_result() -> None:
+    result: Any = ResultSet(FakeFuture(), [1, 2])
+    assert result + Summand() == "sum"
+
+
 def test_results_are_not_added() -> None:
     result: Any = ResultSet(FakeFuture(), [1, 2])
     rows: Any = [3]
