@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import math
 import numbers
 import operator
 import socket
@@ -120,17 +121,31 @@ def real_number(value: Any, name: str) -> float:
     ):
         # Only an enum member can still be valid: convert its value. Anything else is an error.
         return member_or_refuse(real_number, value, "a number", name)
-    # NumPy's complex numbers have `__float__`, which drops the imaginary part.
-    if getattr(getattr(value, "dtype", None), "kind", "") == "c":
+    # NumPy's complex numbers have `__float__`, which drops the imaginary part, and its moments and
+    # durations have one, which drops the unit.
+    kind = _numpy_kind(value)
+    if kind == "c":
         refuse_type(value, "a real number")
+    if kind in ("m", "M"):
+        refuse_type(value, "a number")
     try:
-        return float(value)
+        number = float(value)
+        # A Decimal or a longdouble may be too large for a float.
+        if math.isinf(number) and value != number:
+            refuse_value(value, f"is out of the range of {name}")
+        return number
     except OverflowError:
         refuse_value(value, f"is out of the range of {name}")
     except TypeError:
         if not hasattr(cls, "ndim"):
             raise
         refuse_type(value, "a number")  # for example a NumPy array without dimensions, of dates
+
+
+def _numpy_kind(value: object) -> str:
+    """Return the letter of a NumPy value's kind of type, such as "m"; "" for other values."""
+    kind: str = getattr(getattr(value, "dtype", None), "kind", "")
+    return kind
 
 
 def boolean(value: object) -> bool:
@@ -140,8 +155,13 @@ def boolean(value: object) -> bool:
     # Recognise NumPy's bool (neither a bool nor an int) by its name, so as not to import NumPy.
     if type(value).__name__ in ("bool_", "bool") and type(value).__module__ == "numpy":
         return bool(value)
-    if not isinstance(value, enum.Enum) and isinstance(value, numbers.Integral):
-        return bool(value)  # including NumPy's integers
+    # NumPy's integers are accepted. Its durations are a kind of integers, too.
+    if (
+        not isinstance(value, enum.Enum)
+        and isinstance(value, numbers.Integral)
+        and _numpy_kind(value) != "m"
+    ):
+        return bool(value)
     # Only an enum member can still be valid: convert its value. Anything else is an error.
     return member_or_refuse(boolean, value, "a boolean")
 
@@ -535,12 +555,17 @@ def text_bytes(value: object, name: str) -> bytes:
 def blob_bytes(value: Any) -> bytes:
     """Return the bytes of a bytes, bytearray or memoryview, or of another one-dimensional buffer.
 
-    Three kinds of buffers are errors: those with more dimensions, since the order of their bytes is
-    not obvious; those of references to objects, since their bytes are addresses; and masked arrays,
-    since their bytes include the hidden elements.
+    Four kinds of buffers are errors: those with more dimensions, since the order of their bytes is
+    not obvious; those of references to objects, since their bytes are addresses; masked arrays,
+    since their bytes include the hidden elements; and single values of NumPy, such as a string or a
+    number, since their bytes depend on the machine.
     """
     if isinstance(value, bytes):
         return bytes(value)
+    kind = _numpy_kind(value)
+    if kind not in ("", "V", "S") and getattr(value, "ndim", None) == 0:
+        what = "value.encode()" if kind == "U" else "value.tobytes() for the bytes in memory"
+        refuse_type(value, f"bytes: write {what}")
     try:
         view = memoryview(value)
     except (TypeError, ValueError, BufferError):  # arrays of NumPy dates raise ValueError

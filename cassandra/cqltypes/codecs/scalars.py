@@ -160,12 +160,10 @@ class Float(_Number):
 
     def encode(self, value: object) -> bytes:
         """Return the big-endian bytes of `value`."""
-        if type(value) is not float and type(value) not in USUAL:
-            # struct would encode a masked value as NaN, and an array of one element as that
-            # element.
-            coerce.refuse_missing(value, "a number")
-            if getattr(value, "ndim", False):
-                return self._encode_unusual(value)
+        if type(value) not in (float, int):
+            # struct would encode a masked value as NaN, an array of one element as that element,
+            # and a Decimal that is too large as infinity.
+            return self._encode_unusual(value)
         try:
             return self._pack(value)
         except _PACK_ERRORS as error:

@@ -476,6 +476,38 @@ def test_complex_numbers_are_refused(implementation: Implementation, value: Any)
             cqltype.build_codec(implementation.codecs).encode(bound)
 
 
+@pytest.mark.parametrize("value", [decimal.Decimal("-1e400"), numpy.longdouble("1e400")])
+@pytest.mark.parametrize("cql_type", [t.DoubleType, t.FloatType])
+def test_numbers_that_are_too_large_for_a_float_do_not_become_infinite(
+    implementation: Implementation, cql_type: type[t.CassandraType], value: Any
+) -> None:
+    """float() makes them infinite. Infinite numbers themselves are values."""
+    codec = cql_type.build_codec(implementation.codecs)
+    with pytest.raises(EncodeValueError, match="is out of the range of"):
+        codec.encode(value)
+    assert codec.encode(type(value)("inf")) == codec.encode(float("inf"))
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        (numpy.str_("abc"), r"write value\.encode\(\)"),
+        (numpy.float64(1.5), r"write value\.tobytes\(\)"),
+        (numpy.uint8(7), r"write value\.tobytes\(\)"),
+        (numpy.array(5.0), r"write value\.tobytes\(\)"),
+    ],
+)
+def test_single_values_of_numpy_are_no_blobs(
+    implementation: Implementation, value: Any, advice: str
+) -> None:
+    """Their buffers are memory: a string has four bytes for each character."""
+    codec = t.BytesType.build_codec(implementation.codecs)
+    with pytest.raises(EncodeTypeError, match=advice):
+        codec.encode(value)
+    assert codec.encode(numpy.bytes_(b"ab")) == b"ab"
+    assert codec.encode(numpy.void(b"ab")) == b"ab"
+
+
 def test_a_set_in_the_place_of_a_vector_is_refused(implementation: Implementation) -> None:
     """The numbers would be stored in the order of their hashes."""
     codec = vector_of(t.FloatType, 2).build_codec(implementation.codecs)

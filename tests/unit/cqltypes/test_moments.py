@@ -187,3 +187,20 @@ def test_literals_of_moments(value: object, literal: str) -> None:
 def test_values_without_a_literal(value: object, advice: str) -> None:
     with pytest.raises(TypeError, match=f"has no literal in CQL: write {advice}"):
         Encoder().cql_encode_all_types(value)
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "value", "message"),
+    [
+        (t.DoubleType, numpy.timedelta64(5, "ns"), "is not a number"),
+        (t.FloatType, numpy.datetime64(5, "ns"), "is not a number"),
+        (t.BooleanType, numpy.timedelta64(5, "s"), "is not a boolean"),
+        (t.BytesType, numpy.datetime64(5, "s"), r"is not bytes: write value\.tobytes\(\)"),
+    ],
+)
+def test_moments_are_not_stored_as_numbers_or_bytes(
+    cql_type: type[t.CassandraType], value: object, message: str, implementation: Implementation
+) -> None:
+    """A number without its unit, or the bytes of one in memory, would be another value."""
+    with pytest.raises(EncodeTypeError, match=message):
+        cql_type.build_codec(implementation.codecs).encode(value)
