@@ -131,6 +131,8 @@ class IterationCheck(UseCheck):
 
     def __del__(self) -> None:
         # A generator that is closed before its first step drops its arguments without running. The
-        # frame that runs now is then that of the code that calls `aclose`.
-        if "aclose" not in sys._getframe(1).f_code.co_names:
+        # frame that runs now is then that of the code that calls `aclose`. There is none if Python
+        # drops the generator at its own end.
+        frame = sys._getframe().f_back
+        if frame is not None and "aclose" not in frame.f_code.co_names:
             super().__del__()

@@ -346,9 +346,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 # attribute.
                 self._is_fetching = getattr(future, "error", True) is None
                 raise
-            # The application's tests may use another class of futures, or a mock.
+            # An application that fetches pages itself may call `future.result()` for each of them.
+            # Its tests may use another class of futures, or a mock.
             page_count = getattr(future, "_pages_of_results", None)
-            if type(page_count) is int:
+            if is_read and type(page_count) is int:
                 self._known_pages = future._pages_of_results = page_count + 1
             self._set_page(
                 next_result._message

@@ -78,3 +78,9 @@ async def test_a_generator_that_is_closed_causes_no_warning() -> None:
         async with contextlib.aclosing(numbers(IterationCheck("nothing was done"))) as generator:
             assert [number async for number in generator] == [1]
         gc.collect()
+
+
+def test_the_end_of_python_shows_no_error() -> None:
+    """Python then deletes the objects of modules, with no code running."""
+    program = "from cassandra._truth_tests import IterationCheck as Check; check = Check('unused')"
+    assert run_python(program).stderr == ""

@@ -138,6 +138,19 @@ def test_pages_that_are_requested_by_hand_cause_no_warning(session: Session) -> 
     assert values == list(range(ROW_COUNT))
 
 
+def test_a_new_result_for_each_page_causes_no_warning(session: Session) -> None:
+    future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE_SIZE))
+    result, values = future.result(), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        while result.has_more_pages:
+            values += [row.k for row in result.current_rows]
+            result.fetch_next_page()
+            result = future.result()
+        values += [row.k for row in result]
+    assert values == list(range(ROW_COUNT))
+
+
 @pytest.mark.parametrize("state", [b"", ""])
 def test_an_empty_paging_state_is_refused(node: FakeNode, session: Session, state: Any) -> None:
     """An empty paging state is refused.
