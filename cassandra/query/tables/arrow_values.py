@@ -88,6 +88,12 @@ def _convert_array(
     if hasattr(array, "dictionary_decode"):
         array = without_views(array).dictionary_decode()
     if hasattr(array, "storage"):
+        permutation = getattr(array.type, "permutation", None)
+        if permutation is not None and list(permutation) != sorted(permutation):
+            raise TypeError(
+                f"the tensors of the type {array.type} are stored with permuted dimensions: store "
+                "them in their own order, or pass array.to_numpy_ndarray()"
+            )
         array = array.storage
     base = container_of(cqltype)
     convert = _ARROW_SCALARS.get(kind_of(cqltype)) if base is None else _ARROW_CONTAINERS[base]

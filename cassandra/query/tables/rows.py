@@ -329,18 +329,22 @@ def _check_polars_type(column: str, dtype: Any) -> None:
         _check_polars_type(column, field.dtype)
 
 
+# Types of DuckDB of which Arrow gets other values, and types of which it gets these.
+_CASTS_FOR_ARROW = {"uhugeint": "VARCHAR", "bit": "BLOB", "time with time zone": "TIME"}
+
+
 def _check_duckdb_type(column: str, dtype: Any) -> None:
     """Raise TypeError if Arrow gets other values than those of a DuckDB column.
 
-    DuckDB exports UHUGEINT as a decimal, of which numbers from 2**127 on are negative, and the bits
-    of a BIT with a byte before them.
+    DuckDB exports UHUGEINT as a decimal, of which numbers from 2**127 on are negative, the bits of
+    a BIT with a byte before them, and TIME WITH TIME ZONE without the zone.
 
     :param dtype: the type of the column, or of values inside it.
     """
-    if dtype.id in ("uhugeint", "bit"):
+    if dtype.id in _CASTS_FOR_ARROW:
         raise TypeError(
             f"the DuckDB column {column!r} has the type {dtype}, of which Arrow gets other values: "
-            f"cast it in the query, {dtype} to {'BLOB' if dtype.id == 'bit' else 'VARCHAR'}"
+            f"cast it in the query, {dtype} to {_CASTS_FOR_ARROW[dtype.id]}"
         )
     if dtype.id in ("list", "array", "struct", "map", "union"):
         for _, child in dtype.children:

@@ -302,6 +302,20 @@ def test_the_storage_of_an_extension_type_is_read() -> None:
     assert arrow_values(array, vector_of(t.TimeType, 2)) == [[1000, 2000], [3000, 4000]]
 
 
+def test_tensors_with_permuted_dimensions_are_refused() -> None:
+    """Their elements are stored in another order than that of the tensor."""
+    storage = pyarrow.array([[1.0, 2.0, 3.0, 4.0]], pyarrow.list_(pyarrow.float32(), 4))
+    for permutation in ([0, 1], [1, 0]):
+        tensors = pyarrow.fixed_shape_tensor(pyarrow.float32(), [2, 2], permutation=permutation)
+        array = pyarrow.ExtensionArray.from_storage(tensors, storage)
+        if permutation == [0, 1]:
+            [vector] = arrow_values(array, vector_of(t.FloatType, 4))
+            assert list(vector) == [1.0, 2.0, 3.0, 4.0]
+        else:
+            with pytest.raises(TypeError, match="stored with permuted dimensions"):
+                arrow_values(array, vector_of(t.FloatType, 4))
+
+
 # -- maps, tuples and user types -------------------------------------------------------------------
 
 PAIRS = [[(1, 2), (3, None)], None, [], [(5, 6)]]
@@ -502,6 +516,7 @@ def test_types_of_duckdb_that_arrow_gets_with_other_values_are_refused() -> None
     for expression, type_name in (
         ("340282366920938463463374607431768211455::UHUGEINT", "UHUGEINT"),
         ("[5::UHUGEINT]", "UHUGEINT"),
+        ("TIMETZ '10:00:00+02'", "TIME WITH TIME ZONE"),
         ("[5]::UHUGEINT[1]", "UHUGEINT"),
         ("{'a': {'b': '0101'::BIT}}", "BIT"),
         ("MAP {'a': 5::UHUGEINT}", "UHUGEINT"),
