@@ -39,10 +39,11 @@ class Failure:
 
         :raises RuntimeError: always.
         """
+        # The caller may be handling the end of the generator, which says nothing.
         raise RuntimeError(
             f"this iteration has failed before ({self.error_name}) and cannot go on: the remaining "
             "items are missing"
-        )
+        ) from None
 
 
 def _no_generator() -> None:
@@ -69,7 +70,9 @@ class LoudIterator(Iterator[T]):
                 self._failure.raise_error()
             raise
         except BaseException as error:
-            self._failure.note(error)
+            # If the generator runs, another thread waits for its next item. Only our call is wrong.
+            if not getattr(self._items, "gi_running", False):
+                self._failure.note(error)
             raise
 
     def close(self) -> None:

@@ -56,6 +56,28 @@ def test_an_iterator_that_has_failed_raises_each_time(error: BaseException) -> N
             next(items)
 
 
+def test_the_error_of_a_further_call_is_alone() -> None:
+    """The end of the generator, which causes it, would only confuse."""
+    items = LoudIterator(two_items(ValueError("x")))
+    with pytest.raises(ValueError, match="x"):
+        list(items)
+    with pytest.raises(RuntimeError) as caught:
+        next(items)
+    assert caught.value.__suppress_context__
+
+
+def test_a_call_while_another_thread_waits_does_not_fail_its_iteration() -> None:
+    def items_with_a_wait() -> Iterator[int]:
+        yield 1
+        # This is what a call of another thread raises meanwhile.
+        with pytest.raises(ValueError, match="already executing"):
+            next(items)
+        yield 2
+
+    items = LoudIterator(items_with_a_wait())
+    assert list(items) == [1, 2]
+
+
 def test_a_closed_iterator_has_ended() -> None:
     """`close` closes the generator. Other iterators have nothing to close."""
     items = LoudIterator(two_items())
