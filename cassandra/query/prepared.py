@@ -225,9 +225,14 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         :param columns: the bind columns, with the names and order of `column_metadata`.
         """
         with _planning:
+            old_columns = self.column_metadata
             self.column_metadata = columns
+            try:
+                self.bind_plan = self._build_plan(self.bind_plan.strict)
+            except BaseException:  # of an encryption policy or converter of the application
+                self.column_metadata = old_columns
+                raise
             self._plain_plan = None  # it was built for the old types
-            self.bind_plan = self._build_plan(self.bind_plan.strict)
 
     def renew_encryption(self, key_names: Iterable[str] = ()) -> None:
         """Ask the encryption policy again which columns are encrypted, and how.

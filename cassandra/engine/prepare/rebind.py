@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from cassandra.sentinels import UNSET_VALUE
 if TYPE_CHECKING:
     from cassandra.protocol.bind import ValuesBlock
     from cassandra.protocol.column_specs import ColumnMetadata, UserTypes
+
+log = logging.getLogger("cassandra.cluster")
 
 
 def changes_of(old_columns: Sequence[ColumnMetadata], new_columns: Sequence[ColumnMetadata]) -> str:
@@ -40,7 +43,7 @@ def adopt_columns(
     """Let statements bind values for the current types of their columns.
 
     Statements for which `changes_of` finds differences are left alone: they may have values that
-    are not valid any more.
+    are not valid any more. So are those for which the application's code raises an error.
 
     :param columns: the bind columns that the server has now.
     :param user_types: the classes that are registered for user-defined types.
@@ -57,7 +60,12 @@ def adopt_columns(
                 for column in columns
             ]
         if not _have_same_types(old_columns, current_columns):
-            statement.renew_columns(current_columns)
+            try:
+                statement.renew_columns(current_columns)
+            # An encryption policy or converter of the application has raised. That must not fail
+            # the request, because its values need no new fields.
+            except Exception as error:
+                log.warning("%s cannot bind values of new fields yet: %s", statement, error)
 
 
 def _have_same_types(

@@ -293,6 +293,34 @@ async def test_a_failed_renewal_fails_nothing() -> None:
                 insert.bind((1, ("s", "c")))
 
 
+class FailingPolicy:
+    """An encryption policy of the application that can fail."""
+
+    fails = False
+
+    def contains_column(self, column: Any) -> bool:
+        if self.fails:
+            raise RuntimeError("the key server is down")
+        return False
+
+
+async def test_a_failure_of_the_encryption_policy_fails_nothing() -> None:
+    policy = FailingPolicy()
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        prime_address(node, STREET)
+        async with connected(node, column_encryption_policy=policy) as (_, session):
+            insert = await session.prepare(INSERT)
+            policy.fails = True
+            await alter(session, node, STREET, CITY)
+            assert insert.column_metadata[1].type.fieldnames == ("street",)
+            policy.fails = False
+            await session.execute(insert, (1, ("s",)))
+            # The next one renews the statement.
+            await alter(session, node, STREET, CITY)
+            await session.execute(insert, (1, ("s", "c")))
+
+
 async def test_settings_and_registered_classes_are_kept() -> None:
     """A renewed statement keeps `strict_names`, and reads bound values as registered classes."""
 
