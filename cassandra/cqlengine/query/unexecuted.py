@@ -32,8 +32,11 @@ class ExecutionCheck(UseCheck):
     The batch holds the only reference to it.
     """
 
-    __slots__ = ("__weakref__", "_frame", "maker")
+    __slots__ = ("__weakref__", "_frame", "_is_finished", "maker")
 
+    # The frame that has made the batch, once it has added a statement. Before that we must not
+    # refer to it: the frame refers to the batch, and in such a cycle its local variables would live
+    # until the garbage collector runs.
     _frame: FrameType | None
 
     def __init__(self) -> None:
@@ -41,28 +44,32 @@ class ExecutionCheck(UseCheck):
             "the statements of a BatchQuery were never executed: write batch.execute() after the "
             "last one, or `with BatchQuery() as batch:`"
         )
-        self._frame = frame = frame_of_user_code()
-        self.maker = identity_of(frame)
-        """Identifies the frame that has made the batch, for `warn_of_empty_block`."""
+        self._frame = None
+        self._is_finished = False
+        self.maker = identity_of(frame_of_user_code())
+        """Identifies the frame that has made the batch."""
         # Nothing has to be executed before there is a statement.
         self.is_used = True
 
     def note_statement(self) -> None:
         """Note that a statement was added to the batch."""
-        frame = self._frame
+        if self._is_finished:
+            return
+        frame = frame_of_user_code()
         # If other code adds statements, it may also execute them.
-        if frame is None or frame is not frame_of_user_code():
+        if identity_of(frame) != self.maker:
             return
         if not _METHODS.isdisjoint(frame.f_code.co_names):
             self.finish()
             return
         self.is_used = False
+        self._frame = frame
         if frame.f_code.co_name == "<module>":
             _of_modules.add(self)
 
     def finish(self) -> None:
         """Stop checking: the batch was executed, or its block has begun."""
-        self.is_used = True
+        self.is_used = self._is_finished = True
         # The frame has the local variables of its function, which must not live longer than usual.
         self._frame = None
 

@@ -8,6 +8,7 @@ import copy
 import gc
 import sys
 import warnings
+import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -146,6 +147,25 @@ class Car(Model):
 batch = BatchQuery()
 Car.batch(batch).create(maker="a")
 """
+
+
+def test_a_batch_without_statements_keeps_no_variables() -> None:
+    """The variables of the function that has made it are deleted when the function returns."""
+
+    class Variable:
+        pass
+
+    def make_batch() -> weakref.ref[Variable]:
+        variable = Variable()
+        batch = BatchQuery()
+        assert batch is not None
+        return weakref.ref(variable)
+
+    gc.disable()
+    try:
+        assert make_batch()() is None
+    finally:
+        gc.enable()
 
 
 def test_a_batch_of_a_script() -> None:
