@@ -177,7 +177,7 @@ class LoadCheckpoint:
         A chunk may take minutes, for example if the table has a vector index.
         """
         if self._file.path is not None and self._clock() - self._saved_at >= SAVE_SECONDS:
-            # Also if no position can be saved yet: looking for one takes time.
+            # Wait again even if no position can be saved yet, because looking for one takes time.
             self._saved_at = self._clock()
             self.save_unfinished_chunk()
 

@@ -426,8 +426,8 @@ class BaseModel(metaclass=ModelMetaClass):
                 f"{type(self).__name__}() takes values by the names of columns: write "
                 f"{type(self).__name__}({named})"
             )
-        # The row of an instance that was read is set before an `__init__` of the application is
-        # called, which calls this one.
+        # An instance that was read from a table has its row already: the row is set before the
+        # application's `__init__` is called, and that may call this method by super().
         if not isinstance(getattr(self, "_row", None), tuple):
             self._row = self.__mapping__.new_row(values)
 

@@ -273,7 +273,8 @@ def dependencies(tree: ast.Module) -> set[str]:
     """Return the modules of the driver that a module depends on, including imports for type
     checkers and late imports.
 
-    Names that a package only looks up for applications do not count (`RE_EXPORTING`).
+    Names that a package exports for applications, and does not use itself, do not count
+    (`RE_EXPORTING`).
     """
     early = {name for node in ast.walk(tree) for name in imported(node)}
     late = {name for name, _ in late_imports(tree, LATE - RE_EXPORTING)}

@@ -522,7 +522,11 @@ def test_a_setting_of_profiles_or_sessions_warns_on_a_cluster(
     assert getattr(cluster, name) == 3
 
 
-def test_a_cluster_class_of_the_application_may_have_such_attributes() -> None:
+def test_a_cluster_class_of_the_application_may_have_attributes_that_clusters_lack() -> None:
+    """An object of `Cluster` itself warns of the attribute `request_timeout`, which has no effect. A
+    subclass may use the name for itself.
+    """
+
     class ClusterWithAttributes(Cluster):
         pass
 
@@ -992,7 +996,6 @@ async def test_async_with_on_blocking_classes(session: Session) -> None:
     ("call", "message"),
     [
         (lambda: ConstantReconnectionPolicy(2000), "more than 33 min: write delay=2 for 2000 mill"),
-        (lambda: Cluster(idle_heartbeat_timeout=0), "write idle_heartbeat_interval=0 for no"),
         (lambda: ConstantReconnectionPolicy(5000), "write delay=5 for 5000 milliseconds"),
         (lambda: ExponentialReconnectionPolicy(1000, 60_000), "write max_delay=60 for 60000 mill"),
         (
@@ -1007,6 +1010,12 @@ def test_times_in_milliseconds_warn(call: Any, message: str) -> None:
     with pytest.warns(RuntimeWarning, match=message) as warned:
         call()
     assert warned[0].filename == __file__
+
+
+def test_a_heartbeat_without_time_warns() -> None:
+    """With a time limit of 0, each heartbeat would fail: no heartbeats were meant."""
+    with pytest.warns(RuntimeWarning, match="write idle_heartbeat_interval=0 for no"):
+        Cluster(idle_heartbeat_timeout=0)
 
 
 def test_usual_times_do_not_warn() -> None:

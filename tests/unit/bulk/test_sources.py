@@ -569,7 +569,8 @@ def test_a_file_that_is_changed_while_it_is_read_is_warned_of(tmp_path: Path, na
 def test_a_folder_with_other_files_is_told_apart_by_a_pattern(tmp_path: Path) -> None:
     """If a folder has a file of an unknown format, the error suggests a pattern, and not `format=`.
 
-    With format='csv', the load would read the README as rows.
+    With format='csv', the load would read the README as rows. For the README alone, the error lists
+    the formats. The rows of the other file are read by the pattern.
     """
     write(tmp_path / "README.md", "hello")
     write(tmp_path / "a.jsonl", '{"id": 1}\n')

@@ -258,8 +258,8 @@ def test_a_prepared_statement_uses_converters_registered_later(
 def test_converters_belong_to_a_session_or_to_the_cluster(
     cluster: Cluster, session: Session
 ) -> None:
-    """Converters of a session apply to that session only, those of the cluster to all sessions. For
-    one column, the session's converter is used.
+    """Converters of a session apply to that session only, those of the cluster to all sessions. If
+    both have a converter for a column, the session's is used.
     """
     other = cluster.connect()
     other.row_factory = tuple_factory

@@ -251,7 +251,7 @@ def test_keys_of_an_unknown_map_are_not_deleted() -> None:
     assert s.MapDeleteClause("m", value=None, previous={"a": 1}).bound() == ["a"]
 
 
-def test_an_application_may_add_a_class_for_a_collection_type() -> None:
+def test_the_clauses_of_collections_have_a_public_table() -> None:
     """`type_map` has the clause for each collection type, and is a public
     name of cassandra-driver.
     """

@@ -285,7 +285,8 @@ async def test_is_lwt_looks_at_the_query_only_if_no_server_marks_transactions(
     """
     harness = PreparerHarness(marks_transactions=marks_transactions)
     prepared = await harness.prepare("UPDATE t SET v = 1 WHERE k = ? IF EXISTS")
-    # The answer of a server that marks transactions says `is_lwt=False` here.
+    # A server that marks transactions is believed, and this fake one answers that the statement is
+    # none. Of other servers, the driver looks for IF in the text.
     assert prepared.is_lwt() is not marks_transactions
 
 

@@ -212,7 +212,7 @@ def test_keyspaces_with_tablets_and_consistency() -> None:
 
 
 def test_servers_without_tablets() -> None:
-    """If a server lacks ScyllaDB's table, no keyspace has tablets."""
+    """Cassandra lacks ScyllaDB's system table of the keyspaces that have tablets: there are none."""
     grouping = grouped(keyspaces=rows(KEYSPACES, ("a",)))
     assert grouping.sources()["a"].scylla is None
     assert grouping.tablet_keyspaces() == (set(), set())
