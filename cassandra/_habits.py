@@ -35,8 +35,8 @@ class Habit:
         self.advice = advice
 
     def __get__(self, holder: object, owner: type) -> Any:
-        # If a subclass of the application has further base classes, these may define an attribute of
-        # this name: use it, although the driver's class comes first in the method resolution order.
+        # If a subclass of the application has further base classes, these may define an attribute
+        # of this name: use it, although the driver's class comes first in the resolution order.
         for base in owner.__mro__:
             value = vars(base).get(self.name, self)
             if not isinstance(value, Habit):

@@ -29,7 +29,8 @@ Text = tuple[str | None, str]  # (keyspace, CQL)
 
 def texts_of(entries: Sequence[Entry]) -> list[Text]:
     """Return the keyspace and the CQL of each statement of a batch that is a string, has parameters
-    and must therefore be prepared. Each pair is returned once."""
+    and must therefore be prepared. Each pair is returned once.
+    """
     # Use a dict as an ordered set: the prepared statements are returned in this order.
     return list(
         {(entry.keyspace, entry.text): None for entry in entries if isinstance(entry, TextRows)}

@@ -523,8 +523,8 @@ def test_a_setting_of_profiles_or_sessions_warns_on_a_cluster(
 
 
 def test_a_cluster_class_of_the_application_may_have_attributes_that_clusters_lack() -> None:
-    """An object of `Cluster` itself warns of the attribute `request_timeout`, which has no effect. A
-    subclass may use the name for itself.
+    """An object of `Cluster` itself warns of the attribute `request_timeout`, which has no effect.
+    A subclass may use the name for itself.
     """
 
     class ClusterWithAttributes(Cluster):

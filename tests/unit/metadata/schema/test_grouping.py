@@ -212,7 +212,7 @@ def test_keyspaces_with_tablets_and_consistency() -> None:
 
 
 def test_servers_without_tablets() -> None:
-    """Cassandra lacks ScyllaDB's system table of the keyspaces that have tablets: there are none."""
+    """Cassandra has no system table of the keyspaces with tablets, unlike ScyllaDB."""
     grouping = grouped(keyspaces=rows(KEYSPACES, ("a",)))
     assert grouping.sources()["a"].scylla is None
     assert grouping.tablet_keyspaces() == (set(), set())

@@ -280,8 +280,8 @@ def test_long_lists_of_numbers_are_read_from_arrow_s_memory(arrow_type: Any, cql
     ],
 )
 def test_long_lists_of_other_numbers_are_read(items: Any, arrow_type: Any, element: Any) -> None:
-    """Codecs read lists of eight and more numbers from Arrow's memory, if that has the numbers as the
-    CQL type stores them. Here it does not.
+    """Codecs read lists of eight and more numbers from Arrow's memory, if that has the numbers as
+    the CQL type stores them. Here it does not.
     """
     assert values(items, pyarrow.list_(arrow_type), list_of(element)) == items
 
