@@ -97,15 +97,19 @@ def advise_options(cls: type) -> None:
 
     @functools.wraps(init)
     def construct(self: Any, *args: Any, **options: Any) -> None:
-        unknown = [name for name in options if name not in names]
-        if unknown:
-            raise unknown_option(cls.__name__, unknown)
-        if required_count > 2 and len(args) == 1 and isinstance(args[0], Mapping):
-            raise TypeError(
-                f"{cls.__name__}() takes no mapping: write {cls.__name__}(**settings), with two "
-                "asterisks before the mapping"
-            )
-        init(self, *args, **options)
+        try:
+            unknown = [name for name in options if name not in names]
+            if unknown:
+                raise unknown_option(cls.__name__, unknown)
+            if required_count > 2 and len(args) == 1 and isinstance(args[0], Mapping):
+                raise TypeError(
+                    f"{cls.__name__}() takes no mapping: write {cls.__name__}(**settings), with "
+                    "two asterisks before the mapping"
+                )
+            init(self, *args, **options)
+        finally:
+            # The arguments may have passwords, and some tracebacks show local variables.
+            del args, options
 
     # Set by setattr, so that type checkers keep the constructor's parameters.
     setattr(cls, "__init__", construct)  # noqa: B010

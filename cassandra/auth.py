@@ -148,7 +148,9 @@ class PlainTextAuthProvider(AuthProvider):
         return PlainTextAuthenticator(self.username, self.password)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(username={self.username!r}, password=...)"
+        # Error reports call this for an object whose constructor has failed.
+        username = getattr(self, "username", None)
+        return f"{type(self).__name__}(username={username!r}, password=...)"
 
 
 advise_options(PlainTextAuthProvider)

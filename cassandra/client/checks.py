@@ -81,7 +81,7 @@ def check_pairs(pairs: object) -> None:
     # Python also iterates over objects that only have items.
     if not hasattr(type(pairs), "__iter__") and not hasattr(type(pairs), "__getitem__"):
         raise TypeError(
-            f"execute_concurrent takes (statement, parameters) pairs, but got {pairs!r} of type "
+            "execute_concurrent takes (statement, parameters) pairs, but got an object of type "
             f"{type(pairs).__name__}: write ((statement, row) for row in rows) for one statement "
             "with many rows"
         )

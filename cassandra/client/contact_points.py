@@ -69,8 +69,9 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
     # A mapping whose keys are addresses is accepted. Refuse one with settings as its keys, which
     # drivers of other databases take.
     if isinstance(contact_points, Mapping) and not {*points}.isdisjoint(_SETTINGS_OF_OTHERS):
+        # Do not show the values, which may be a password.
         raise TypeError(
-            f"contact_points must be a list of addresses, but is {contact_points!r}: write "
+            f"contact_points must be a list of addresses, but is a mapping of {points!r}: write "
             "Cluster(['10.0.0.1'], port=9042)"
         )
     for point in points:

@@ -72,8 +72,9 @@ class BoundStatement(Statement, bases.BoundBase):
         if retry_policy is not None:
             if isinstance(retry_policy, (tuple, list, dict)):
                 raise ValueError(
-                    f"retry_policy must implement RetryPolicy, but is {retry_policy!r}: values are "
-                    "bound by prepared.bind(values), or by session.execute(prepared, values)"
+                    "retry_policy must implement RetryPolicy, but is a "
+                    f"{type(retry_policy).__name__}: values are bound by "
+                    "prepared.bind(values), or by session.execute(prepared, values)"
                 )
             self.retry_policy = retry_policy
         if consistency_level is not None:

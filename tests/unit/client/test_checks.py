@@ -115,7 +115,7 @@ def test_a_list_of_queries_must_have_strings() -> None:
 
 
 def test_one_statement_with_its_rows_is_no_list_of_pairs() -> None:
-    with pytest.raises(TypeError, match=r"but got <object .*row in rows\)"):
+    with pytest.raises(TypeError, match=r"but got an object .*row in rows\)"):
         checks.check_pairs(object())
 
 

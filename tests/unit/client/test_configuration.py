@@ -76,7 +76,11 @@ def test_none_selects_the_default_contact_points(cluster_class: Any) -> None:
     ("contact_points", "error", "message"),
     [
         ("127.0.0.1", TypeError, r"list of addresses, not a single '127\.0\.0\.1'"),
-        ({"host": "10.0.0.1", "port": 9042}, TypeError, "must be a list of addresses, but is {"),
+        (
+            {"host": "10.0.0.1", "port": 9042},
+            TypeError,
+            "must be a list of addresses, but is a mapping of",
+        ),
         ("db:9043", TypeError, r"single 'db:9043': write \['db'\], port=9043$"),
         ("a:9, b:9", TypeError, r": write \['a', 'b'\], port=9$"),
         ("a,::1", TypeError, r": write \['a', '::1'\]$"),

@@ -7,7 +7,7 @@ appear in errors of the server.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 from typing import Any
@@ -18,11 +18,20 @@ import cassandra
 from cassandra import aio
 from cassandra._secrets import Secret
 from cassandra.auth import Authenticator, AuthProvider, PlainTextAuthProvider, Token
+from cassandra.client.checks import check_pairs
 from cassandra.cluster import Cluster
+from cassandra.cqltypes import UTF8Type
 from cassandra.errors import InvalidRequest, NoHostAvailable
+from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.messages.control import AuthResponseMessage
 from cassandra.protocol.messages.errors import SyntaxException
-from cassandra.query import BatchStatement, SimpleStatement, bind_params
+from cassandra.query import (
+    BatchStatement,
+    BoundStatement,
+    PreparedStatement,
+    SimpleStatement,
+    bind_params,
+)
 from cassandra.testing.fake import (
     ErrorCode,
     FakeNode,
@@ -37,6 +46,7 @@ from cassandra.testing.fake import (
 from tests.unit.engine.faults import call_in_thread, exception_of
 
 SECRET = "correct-horse"
+LOGIN: Any = {"username": "ada", "password": SECRET}
 LIBRARY = str(Path(cassandra.__file__).parent)
 TESTS = str(Path(__file__).parents[2])
 
@@ -186,6 +196,35 @@ def test_reprs_and_type_errors_show_no_password() -> None:
     with pytest.raises(TypeError, match="of type dict") as caught:
         Cluster(auth_provider={"username": "ada", "password": SECRET})  # type: ignore[arg-type]
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: PlainTextAuthProvider(user="ada", password=SECRET),  # type: ignore[call-arg]
+        lambda: PlainTextAuthProvider(LOGIN),  # type: ignore[call-arg]
+        lambda: PlainTextAuthProvider(password=SECRET),  # type: ignore[call-arg]
+    ],
+)
+def test_reports_of_wrong_logins_show_no_password(call: Callable[[], object]) -> None:
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert SECRET not in report_of(caught.value)
+
+
+def test_messages_about_other_arguments_show_no_values() -> None:
+    columns = [ColumnMetadata("ks", "t", "a", UTF8Type)]
+    prepared = PreparedStatement(columns, b"id", [0], "SELECT 1", "ks", 5, None, None)
+    arguments: Any = {"host": "10.0.0.1", "password": SECRET}
+    calls: list[Callable[[], object]] = [
+        lambda: Cluster(arguments),
+        lambda: BoundStatement(prepared, (SECRET,)),  # type: ignore[arg-type]
+        lambda: check_pairs(prepared.bind((SECRET,))),
+    ]
+    for call in calls:
+        with pytest.raises((TypeError, ValueError)) as caught:
+            call()
+        assert SECRET not in str(caught.value)
 
 
 def text_of(error: BaseException) -> str:
