@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from cassandra._habits import MODEL, add_habits, stack_level
+from cassandra._habits import MODEL, add_habits, frame_of_user_code, stack_level
 from cassandra._misspelt import warn_of_misspelt
 from cassandra.cqlengine import connection
 from cassandra.cqlengine.class_bodies import (
@@ -201,6 +201,10 @@ def _check_counters_and_discriminator(name: str, columns: dict[str, Column[Any]]
         raise ModelDefinitionException("counter models may not have data columns")
 
 
+# The modules that replace attributes on purpose, for tests.
+_PATCHING = frozenset({"_pytest.monkeypatch", "unittest.mock"})
+
+
 class ModelMetaClass(ABCMeta):
     """Creates models: collects the columns, checks them, and gives each model its `DoesNotExist`.
 
@@ -271,9 +275,11 @@ class ModelMetaClass(ABCMeta):
             _complete_mapping(cls)
 
     def __setattr__(cls, name: str, value: object) -> None:
-        # A descriptor may replace a column on purpose.
-        if isinstance(vars(cls).get(name), ColumnDescriptor) and not (
-            hasattr(type(value), "__get__") or isinstance(value, Column)
+        # A descriptor may replace a column on purpose, and so do tests that patch it.
+        if (
+            isinstance(vars(cls).get(name), ColumnDescriptor)
+            and not (hasattr(type(value), "__get__") or isinstance(value, Column))
+            and frame_of_user_code().f_globals.get("__name__") not in _PATCHING
         ):
             warnings.warn(
                 f"{cls.__name__}.{name} is set on the class, which replaces the column: write "

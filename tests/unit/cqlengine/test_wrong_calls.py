@@ -9,6 +9,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import MagicMock, patch
 
 import pytest
 
@@ -196,6 +197,15 @@ def test_a_value_in_the_place_of_a_column_is_warned_of() -> None:
         own.name = column
         own.name = property(lambda self: "x")
         own.other = 5
+
+
+def test_a_column_may_be_patched_by_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with patch.object(Car, "price", MagicMock()):
+            pass
+        with monkeypatch.context() as context:
+            context.setattr(Car, "price", 5)
 
 
 def test_awaitable_methods_still_count_as_coroutine_functions() -> None:
