@@ -16,6 +16,7 @@ import inspect
 import sys
 import warnings
 from contextlib import suppress
+from functools import lru_cache
 from types import CodeType, FrameType
 from weakref import WeakSet
 
@@ -196,6 +197,9 @@ def _references_of_with(is_async: bool) -> int:
     return counts[0]
 
 
+# Blocks that add statements under a condition are often empty, and long functions have thousands of
+# instructions.
+@lru_cache(maxsize=256)
 def _is_read(code: CodeType, name: str) -> bool:
     """Return True if the code of a function may read its variable `name`, False if it certainly
     does not.

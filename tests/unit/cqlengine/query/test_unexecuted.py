@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import dis
 import gc
 import sys
 import warnings
@@ -276,3 +277,18 @@ def left_by_an_error_before_a_statement() -> None:
 def test_a_block_that_may_have_statements_is_not(call: Callable[[], Any]) -> None:
     for _ in range(50):
         assert not any("nothing in it uses" in message for message in warnings_of(call))
+
+
+def test_the_code_of_a_block_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty block in a loop must not read all instructions of a long function each time."""
+    readings: list[object] = []
+    get_instructions = dis.get_instructions
+
+    def count(code: Any) -> Any:
+        readings.append(code)
+        return get_instructions(code)
+
+    monkeypatch.setattr(dis, "get_instructions", count)
+    for _ in range(3):
+        with_a_condition()
+    assert len(readings) <= 1
