@@ -141,8 +141,10 @@ def frame_of_user_code() -> FrameType:
 
 def is_of_driver_frame(frame: FrameType) -> bool:
     """Return True if a frame runs code of this package."""
-    name: str = frame.f_globals.get("__name__", "")
-    return name.startswith("cassandra")
+    # Code that is executed with variables of its own may have any name, or none. A module of the
+    # application may be called cassandra_client.
+    name = frame.f_globals.get("__name__")
+    return isinstance(name, str) and (name == "cassandra" or name.startswith("cassandra."))
 
 
 def _level_and_frame(frame: FrameType) -> tuple[int, FrameType]:

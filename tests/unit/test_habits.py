@@ -1176,3 +1176,19 @@ def test_missing_names_of_the_schema_suggest_existing_ones() -> None:
         # The message shows ten of the twelve names.
         LazyMapping(dict.fromkeys(map(str, range(12))), str)["a"]
     assert "'9' and 2 more" in notes_of(caught.value)[0]
+
+
+@pytest.mark.parametrize("name", ["cassandra_client", "cassandra2.models"])
+def test_a_warning_names_the_line_of_a_module_with_a_similar_name(name: str) -> None:
+    """The code of an application may be in a module such as `cassandra_client`."""
+    code = "def warn(function):\n    function('timeout', 30000)\n"
+    variables: dict[str, Any] = {"__name__": name}
+    exec(compile(code, "of_the_application.py", "exec"), variables)
+    with pytest.warns(RuntimeWarning, match="for 30000 milliseconds") as warned:
+        variables["warn"](_habits.warn_of_milliseconds)
+    assert (warned[0].filename, warned[0].lineno) == ("of_the_application.py", 2)
+
+
+def test_code_without_the_name_of_a_module_calls_the_driver() -> None:
+    variables: dict[str, Any] = {"__name__": None, "stack_level": _habits.stack_level}
+    assert eval("stack_level()", variables) == 1
