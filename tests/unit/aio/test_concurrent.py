@@ -599,5 +599,5 @@ async def test_outcomes_that_are_read_cause_no_warning(node: FakeNode, select: S
 async def test_one_statement_and_its_rows_get_advice(select: Select) -> None:
     session: Any = select.session  # type: ignore[attr-defined]
     prepared = await session.prepare(QUERY)
-    with pytest.raises(TypeError, match=r"pairs, but got an object of type PreparedStatement.*row in rows\)"):
+    with pytest.raises(TypeError, match=r"pairs, but got .* PreparedStatement.*row in rows\)"):
         session.execute_concurrent(prepared, [(1,)])
