@@ -45,6 +45,8 @@ class SessionLoops:
         # Numbers that distribute threads and bursts over the loops.
         self._thread_numbers = itertools.count()
         self._burst_numbers = itertools.count()
+        # True once a second thread has executed requests.
+        self._has_several_threads = False
 
     def choose(self, request: Request) -> Inbox:
         """Return the inbox of the loop that is to execute `request`, which was not started.
@@ -54,14 +56,18 @@ class SessionLoops:
         """
         followers = self._engine.followers
         if followers:
-            position = getattr(self._own, "position", None)
-            if position is None:
-                position = self._own.position = self._position_of_thread()
-            # The numbers of threads continue beyond the number of loops.
-            position %= len(followers) + 1
+            position = self._position(len(followers) + 1)
             if position and followers[position - 1].take(request):
                 return followers[position - 1].inbox
         return self._first_thread.inbox
+
+    def _position(self, loop_count: int) -> int:
+        """Return the position of the loop for the requests of the current thread."""
+        position: int | None = getattr(self._own, "position", None)
+        if position is None:
+            position = self._own.position = self._position_of_thread()
+        # The numbers of threads continue beyond the number of loops.
+        return position % loop_count
 
     def _position_of_thread(self) -> int:
         # Requests of callbacks stay on the loop that calls the callback.
@@ -70,15 +76,26 @@ class SessionLoops:
             *(follower.core.thread.ident for follower in self._engine.followers),
         ]
         ident = get_ident()
-        return idents.index(ident) if ident in idents else next(self._thread_numbers)
+        if ident in idents:
+            return idents.index(ident)
+        number = next(self._thread_numbers)
+        if number > 0:
+            self._has_several_threads = True
+        return number
 
     def start_burst(self, requests: list[Request]) -> None:
-        """Start requests together on one loop; the next call uses the next loop. Those that only
-        the first loop can execute are started there.
+        """Start requests together on one loop. Those that only the first loop can execute are
+        started there.
+
+        If only one thread executes requests, each call uses the next loop. If there are several
+        threads, each has its loop, as in `choose`: the more threads use a request, the more often
+        they wait for each other.
         """
         followers = self._engine.followers
         if followers:
-            position = next(self._burst_numbers) % (len(followers) + 1)
+            position = self._position(len(followers) + 1)
+            if not self._has_several_threads:
+                position = next(self._burst_numbers) % (len(followers) + 1)
             if position:
                 follower = followers[position - 1]
                 taken: list[Request] = []

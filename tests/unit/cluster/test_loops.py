@@ -135,6 +135,23 @@ def test_concurrent_statements_are_distributed_over_the_loops(shop: FakeNode) ->
         assert len(set(connections_of(shop, SELECT))) == 3
 
 
+def test_concurrent_statements_of_several_threads_stay_on_one_loop_each(shop: FakeNode) -> None:
+    """Threads that share their loops with others would wait for each other more often."""
+    with connected(shop, loops=2) as session:
+        insert = session.prepare(INSERT)
+
+        def connections_used() -> set[Any]:
+            """Insert rows, and return the connections on which they were sent."""
+            shop.forget_requests()
+            execute_concurrent_with_args(session, insert, [(n,) for n in range(200)], 20)
+            return set(connections_of(shop, INSERT))
+
+        assert len(connections_used()) == 2  # there is only one thread
+        (connection,) = in_thread(connections_used)
+        (other_connection,) = connections_used()
+        assert connection != other_connection
+
+
 def test_mixed_concurrent_statements_keep_their_order(shop: FakeNode) -> None:
     """Statements that must run on the first loop are sent there, although the others of the same
     call run on workers.
