@@ -15,7 +15,8 @@ ran on them: cores divided by CPU time, with at most one core for each loop and 
 With the GIL, the loops take turns. On a free-threaded CPython (3.13t or later), the CPU time of an
 insert grows with the number of loops, because threads that change the reference counts of the same
 objects wait for each other's caches. ``--check`` requires there that two loops and four threads
-need at most 1.25 times the CPU time of one loop and one thread.
+need at most 1.11 times the CPU time of one loop and one thread: then four threads on two cores
+execute 1.8 times what one does, if the server runs elsewhere.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from benchmarks._lib import null_server, peers
 from benchmarks._lib.report import Benchmark
 
 WORKER = Path(__file__).with_name("_lib") / "worker_loops.py"
-MOST_CPU = 1.25  # how many times the CPU time of one loop two loops may take
+MOST_CPU = 1.11  # how many times the CPU time of one loop two loops may take
 # The numbers of clusters, of loops of each cluster, of threads, and of requests in flight.
 CASES = {
     "1 loop, 1 thread": (1, 1, 1, 100),
