@@ -15,7 +15,10 @@ T = TypeVar("T")
 
 
 class Failure:
-    """Says whether an iteration has failed. A generator and the iterator that wraps it share it."""
+    """Says whether an iteration has failed. A generator and the iterator that wraps it share it.
+
+    An error that leaves a block ``with failure:`` is noted, and goes on.
+    """
 
     __slots__ = ("error_name", "generator")
 
@@ -24,6 +27,13 @@ class Failure:
         # Returns the `LoudGenerator` that raises once the iteration has failed. It is weak, because
         # the generator refers to this object.
         self.generator: Callable[[], LoudGenerator[Any] | None] = _no_generator
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is not None:
+            self.note(error)
 
     def note(self, error: BaseException) -> None:
         """Record that the iteration has failed with `error`."""

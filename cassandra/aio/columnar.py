@@ -201,9 +201,6 @@ async def _each(
 
     :param failure: notes that the generator has failed.
     """
-    try:
+    with failure:
         async for page in pages:
             yield form.each(page)
-    except BaseException as error:
-        failure.note(error)
-        raise

@@ -79,14 +79,11 @@ class _Outcomes(AsyncGenerator[Any, None]):
     async def _first_of_next_batch(self) -> Any:
         if self._failure.error_name is not None:
             self._failure.raise_error()
-        try:
+        with self._failure:
             async for batch in self._batches:
                 self._batch = iter(batch)
                 for outcome in self._batch:
                     return outcome
-        except BaseException as error:
-            self._failure.note(error)
-            raise
         raise StopAsyncIteration
 
     async def asend(self, value: None) -> Any:
@@ -94,11 +91,8 @@ class _Outcomes(AsyncGenerator[Any, None]):
 
     async def athrow(self, *error: Any) -> Any:
         self._batch = iter(())
-        try:
+        with self._failure:
             await self._batches.athrow(*error)
-        except BaseException as caught:
-            self._failure.note(caught)
-            raise
 
     async def aclose(self) -> None:
         """End the iteration, and cancel the executions that are not over."""

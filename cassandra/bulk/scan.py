@@ -826,13 +826,10 @@ class AsyncScan(_ScanBase):
 
         :param failure: notes that the generator has failed.
         """
-        try:
+        with failure:
             async with aclosing(self._read_pages()) as pages:
                 async for page in pages:
                     yield page
-        except BaseException as error:
-            failure.note(error)
-            raise
 
     async def _read_pages(self) -> AsyncGenerator[Any, None]:
         """Yield the pages, and cancel the requests for others at the end."""
@@ -899,13 +896,10 @@ class AsyncScan(_ScanBase):
 
         :param failure: notes that the generator has failed.
         """
-        try:
+        with failure:
             async with aclosing(self.pages()) as pages:
                 async for page in pages:
                     yield self._batch(maker, page)
-        except BaseException as error:
-            failure.note(error)
-            raise
 
     @returns_call
     async def to_arrow(self, **options: Any) -> pyarrow.Table:

@@ -24,15 +24,12 @@ def two_items(error: BaseException | None = None) -> Iterator[int]:
 async def awaited_items(
     failure: Failure, error: BaseException | None = None
 ) -> AsyncGenerator[int, None]:
-    try:
+    with failure:
         yield 1
         yield 2
         if error is not None:
             raise error
         await asyncio.sleep(3600)
-    except BaseException as caught:
-        failure.note(caught)
-        raise
 
 
 def loud_generator(error: BaseException | None = None) -> LoudGenerator[int]:
