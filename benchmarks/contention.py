@@ -191,12 +191,11 @@ def main() -> int:
     uses_us = [
         2 * count / inserts * use_us for objects in by_type.values() for count in objects.values()
     ]
-    one = simulated_rate(1, own_us, [])
     rates = {cores: simulated_rate(cores, own_us, uses_us if cores > 1 else []) for cores in CORES}
     bench.show_table(
         f"simulated: {own_us:.2f} us an insert, {use_us * 1000:.0f} ns a use",
         {
-            f"{cores} cores": {"thousands a second": rate * 1000, "times one core": rate / one}
+            f"{cores} cores": {"thousands a second": rate * 1000, "times one core": rate / rates[1]}
             for cores, rate in rates.items()
         },
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -360,6 +360,25 @@ def test_two_threads_share_the_fetch_of_a_page(way: str) -> None:
     assert values_read == ([3] if way == "fetch_next_page" else [1, 2, 3, 4])
 
 
+def values_read_by_threads(rows: Iterable[Any], thread_count: int) -> list[list[int]]:
+    """Let some threads iterate over `rows` at the same time, and return the values of each."""
+    values_of_threads: list[list[int]] = [[] for _ in range(thread_count)]
+
+    def read_into(values: list[int]) -> None:
+        values.extend(row.k for row in rows)
+
+    threads = [
+        threading.Thread(target=read_into, args=(values,), daemon=True)
+        for values in values_of_threads
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT)
+    assert not any(thread.is_alive() for thread in threads)
+    return values_of_threads
+
+
 @pytest.mark.parametrize("thread_count", [2, 4])
 def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: int) -> None:
     query = "SELECT k FROM t"
@@ -369,20 +388,7 @@ def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: 
         session.default_fetch_size = 5
         for _ in range(10):
             rows = session.execute(query)
-            values_of_threads: list[list[int]] = [[] for _ in range(thread_count)]
-
-            def read_into(values: list[int], rows: ResultSet[Any] = rows) -> None:
-                values.extend(row.k for row in rows)
-
-            threads = [
-                threading.Thread(target=read_into, args=(values,), daemon=True)
-                for values in values_of_threads
-            ]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(WAIT)
-            assert not any(thread.is_alive() for thread in threads)
+            values_of_threads = values_read_by_threads(rows, thread_count)
             assert set().union(*values_of_threads) == set(range(200))
             # Each thread got its rows in order and without duplicates.
             for values in values_of_threads:
@@ -398,20 +404,7 @@ def test_threads_that_share_an_iterator_get_each_row_once() -> None:
         session = cluster.connect()
         session.default_fetch_size = 5
         rows = iter(session.execute(query))
-        values_of_threads: list[list[int]] = [[] for _ in range(4)]
-
-        def read_into(values: list[int]) -> None:
-            values.extend(row.k for row in rows)
-
-        threads = [
-            threading.Thread(target=read_into, args=(values,), daemon=True)
-            for values in values_of_threads
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(WAIT)
-        assert not any(thread.is_alive() for thread in threads)
+        values_of_threads = values_read_by_threads(rows, 4)
         assert sorted(itertools.chain(*values_of_threads)) == list(range(200))
 
 
