@@ -30,17 +30,16 @@ class Bounded(Generic[K, V]):
     same key, both get the value that was stored first, unless it was dropped in between.
     """
 
-    __slots__ = ("_entries", "held", "most_bytes", "size")
+    __slots__ = ("_entries", "get", "held", "most_bytes", "size")
 
     def __init__(self, size: int, most_bytes: int) -> None:
         self.size = size
         self.most_bytes = most_bytes
         self.held = 0  # the estimated bytes of all entries
         self._entries: dict[K, V] = {}
-
-    def get(self, key: K) -> V | None:
-        """Return the value of `key`, or None if it is not in the cache."""
-        return self._entries.get(key)
+        # Returns the value of a key, or None. This is the method of the dict itself: a method of
+        # this class would add a call to each look-up.
+        self.get: Callable[[K], V | None] = self._entries.get
 
     def keep(self, key: K, value: V, cost: int) -> V:
         """Store `value`. Key and value together take about `cost` bytes.

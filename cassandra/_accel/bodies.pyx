@@ -20,7 +20,6 @@ from operator import index as _index
 
 from cassandra.consistency import constant_of as _constant_of
 from cassandra.errors import UnsupportedOperation
-from cassandra.protocol.params import continuous_paging_refused
 from cassandra.sentinels import UNSET_VALUE
 
 MAX_SHORT = 0xFFFF
@@ -379,23 +378,6 @@ cdef int _add_query_params(obuf* out, object params, int version) except -1:
     )
 
 
-cdef int _check_message(object message) except -1:
-    if message.continuous_paging_options is not None:
-        raise continuous_paging_refused()
-    return 0
-
-
-cdef int _add_message_params(obuf* out, object message, int version) except -1:
-    """Append the parameters of a `QueryMessage` or `ExecuteMessage` without creating a
-    `QueryParams`.
-    """
-    return _add_params(
-        out, message.consistency_level, message.query_params, None, message.skip_meta,
-        message.fetch_size, message.paging_state, message.serial_consistency_level,
-        message.timestamp, message.keyspace, message.now_in_seconds, version,
-    )
-
-
 cdef int _add_params(
     obuf* out, object consistency, object values, object names, object skip_metadata,
     object page_size, object paging_state, object serial_consistency, object timestamp,
@@ -482,14 +464,19 @@ def query_body(query, params, version):
         obuf_close(&out)
 
 
-def query_of_message(query, message, version):
-    """Return the body of a QUERY whose parameters are the attributes of a `QueryMessage`."""
+def query_of_fields(
+    query, consistency, values, page_size, paging_state, serial_consistency, timestamp, keyspace,
+    now_in_seconds, skip_metadata, version,
+):
+    """Return the body of a QUERY whose parameters are separate arguments."""
     cdef obuf out
-    _check_message(message)
     obuf_open(&out)
     try:
         _long_string(&out, query)
-        _add_message_params(&out, message, version)
+        _add_params(
+            &out, consistency, values, None, skip_metadata, page_size, paging_state,
+            serial_consistency, timestamp, keyspace, now_in_seconds, version,
+        )
         return obuf_bytes(&out)
     finally:
         obuf_close(&out)
@@ -508,41 +495,51 @@ def execute_head(query_id, result_metadata_id):
 
 def execute_body(query_id, result_metadata_id, params, version, tablet_version_block=None):
     """Return the body of an EXECUTE (see the Python twin)."""
-    return _execute(query_id, result_metadata_id, params, False, version, tablet_version_block)
-
-
-def execute_of_message(
-    query_id, result_metadata_id, message, version, tablet_version_block=None
-):
-    """Return the body of an EXECUTE whose parameters are the attributes of an `ExecuteMessage`."""
-    return _execute(query_id, result_metadata_id, message, True, version, tablet_version_block)
-
-
-cdef bytes _execute(
-    object query_id, object metadata_id, object params, bint is_message, int version,
-    object tablet_version_block,
-):
+    cdef int protocol = version
     cdef obuf out
-    if is_message:
-        _check_message(params)
-    if metadata_id is None and version >= 5:
-        metadata_id = b""
     obuf_open(&out)
     try:
-        _add_execute_head(&out, query_id, metadata_id)
-        if is_message:
-            _add_message_params(&out, params, version)
-        else:
-            _add_query_params(&out, params, version)
-        if tablet_version_block is not None:
-            _byte(
-                &out,
-                tablet_version_block,
-                "a tablet version block is {}; the protocol has an unsigned number of 8 bits",
-            )
+        _add_execute_head(&out, query_id, _metadata_id(result_metadata_id, protocol))
+        _add_query_params(&out, params, protocol)
+        _add_tablet_version(&out, tablet_version_block)
         return obuf_bytes(&out)
     finally:
         obuf_close(&out)
+
+
+def execute_of_fields(
+    query_id, result_metadata_id, consistency, values, page_size, paging_state, serial_consistency,
+    timestamp, keyspace, now_in_seconds, skip_metadata, version, tablet_version_block=None,
+):
+    """Return the body of an EXECUTE whose parameters are separate arguments."""
+    cdef int protocol = version
+    cdef obuf out
+    obuf_open(&out)
+    try:
+        _add_execute_head(&out, query_id, _metadata_id(result_metadata_id, protocol))
+        _add_params(
+            &out, consistency, values, None, skip_metadata, page_size, paging_state,
+            serial_consistency, timestamp, keyspace, now_in_seconds, protocol,
+        )
+        _add_tablet_version(&out, tablet_version_block)
+        return obuf_bytes(&out)
+    finally:
+        obuf_close(&out)
+
+
+cdef inline object _metadata_id(object metadata_id, int version):
+    """Return the id to write; version 5 requires one, and an empty one matches no metadata."""
+    return b"" if metadata_id is None and version >= 5 else metadata_id
+
+
+cdef int _add_tablet_version(obuf* out, object tablet_version_block) except -1:
+    if tablet_version_block is not None:
+        _byte(
+            out,
+            tablet_version_block,
+            "a tablet version block is {}; the protocol has an unsigned number of 8 bits",
+        )
+    return 0
 
 
 cdef bytes execute_of(
@@ -622,7 +619,27 @@ cdef int _add_rows(
 
 def batch_body(batch_type, statements, params, version):
     """Return the body of a BATCH (see the Python twin)."""
-    cdef int protocol = version
+    return _batch(
+        batch_type, statements, params.consistency, params.serial_consistency, params.timestamp,
+        params.keyspace, params.now_in_seconds, version,
+    )
+
+
+def batch_of_fields(
+    batch_type, statements, consistency, serial_consistency, timestamp, keyspace, now_in_seconds,
+    version,
+):
+    """Return the body of a BATCH whose parameters are separate arguments."""
+    return _batch(
+        batch_type, statements, consistency, serial_consistency, timestamp, keyspace,
+        now_in_seconds, version,
+    )
+
+
+cdef bytes _batch(
+    object batch_type, object statements, object consistency, object serial_consistency,
+    object timestamp, object keyspace, object now_in_seconds, int protocol,
+):
     cdef Py_ssize_t offset
     cdef int flags
     cdef obuf out
@@ -650,17 +667,10 @@ def batch_body(batch_type, statements, params, version):
         if count > 0xFFFF:
             raise ValueError(f"a batch of {count} statements; the protocol has room for 65535")
         put_be16(out.data + offset, <uint16_t> count)
-        _consistency(&out, params.consistency, "is not a consistency level")
+        _consistency(&out, consistency, "is not a consistency level")
         offset = out.size
         obuf_extend(&out, 4 if protocol >= 5 else 1)
-        flags = _tail(
-            &out,
-            params.serial_consistency,
-            params.timestamp,
-            params.keyspace,
-            params.now_in_seconds,
-            protocol,
-        )
+        flags = _tail(&out, serial_consistency, timestamp, keyspace, now_in_seconds, protocol)
         _patch_flags(&out, offset, flags, protocol)
         return obuf_bytes(&out)
     finally:

@@ -317,6 +317,27 @@ def dicts_of(names, rows):
     return out
 
 
+def named_tuples_of(names, rows):
+    """Return rows, given as sequences of values, as named tuples (see the Python twin)."""
+    cdef tuple columns = tuple(names)
+    cdef object row_class = _row_class(columns)
+    cdef Py_ssize_t width = len(columns)
+    cdef Py_ssize_t column
+    cdef object named, value
+    cdef list out = []
+    for row in rows:
+        if PyTuple_CheckExact(row) and PyTuple_GET_SIZE(row) == width:
+            named = turbo_new_row(<PyTypeObject*> row_class, width)
+            for column in range(width):
+                value = <object> PyTuple_GET_ITEM(row, column)
+                Py_INCREF(value)  # PyTuple_SET_ITEM takes over this reference
+                PyTuple_SET_ITEM(named, column, value)
+        else:
+            named = row_class._make(row)
+        out.append(named)
+    return out
+
+
 cdef struct Value:
     const uint8_t* data
     Py_ssize_t size  # -1 for null

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from cassandra.consistency import constant_of
 from cassandra.errors import UnsupportedOperation
@@ -30,7 +30,7 @@ from cassandra.protocol.opcodes import (
     FLAG_VALUES,
     PREPARE_FLAG_KEYSPACE,
 )
-from cassandra.protocol.params import QueryParams, params_of
+from cassandra.protocol.params import QueryParams
 from cassandra.protocol.primitives import (
     NULL_VALUE,
     UNSET_MARK,
@@ -41,6 +41,9 @@ from cassandra.protocol.primitives import (
     uint32_pack,
 )
 from cassandra.sentinels import UNSET_VALUE
+
+if TYPE_CHECKING:
+    from cassandra.protocol.params import Values
 
 MAX_SHORT = 0xFFFF
 
@@ -300,9 +303,27 @@ def query_body(query: str | bytes, params: QueryParams, version: int) -> bytes:
     return b"".join(parts)
 
 
-def query_of_message(query: str | bytes, message: Any, version: int) -> bytes:
-    """Return the body of a QUERY whose parameters are the attributes of a `QueryMessage`."""
-    return query_body(query, params_of(message), version)
+def query_of_fields(
+    query: str | bytes,
+    consistency: int,
+    values: Values,
+    page_size: int | None,
+    paging_state: bytes | None,
+    serial_consistency: int | None,
+    timestamp: int | None,
+    keyspace: str | None,
+    now_in_seconds: int | None,
+    skip_metadata: bool,
+    version: int,
+) -> bytes:
+    """Return the body of a QUERY. Its parameters are separate arguments, named as in `QueryParams`:
+    the compiled twin then need not read them from an object.
+    """
+    params = QueryParams(
+        consistency, values, None, skip_metadata, page_size, paging_state, serial_consistency,
+        timestamp, keyspace, now_in_seconds,
+    )  # fmt: skip
+    return query_body(query, params, version)
 
 
 def query_params_body(params: QueryParams, version: int) -> bytes:
@@ -356,20 +377,27 @@ def execute_body(
     return b"".join(parts)
 
 
-def execute_of_message(
+def execute_of_fields(
     query_id: bytes,
     result_metadata_id: bytes | None,
-    message: Any,
+    consistency: int,
+    values: Values,
+    page_size: int | None,
+    paging_state: bytes | None,
+    serial_consistency: int | None,
+    timestamp: int | None,
+    keyspace: str | None,
+    now_in_seconds: int | None,
+    skip_metadata: bool,
     version: int,
     tablet_version_block: int | None = None,
 ) -> bytes:
-    """Return the body of an EXECUTE whose parameters are the attributes of an `ExecuteMessage`.
-
-    The other arguments are as in `execute_body`.
-    """
-    return execute_body(
-        query_id, result_metadata_id, params_of(message), version, tablet_version_block
-    )
+    """Return the body of an EXECUTE; the arguments are as in `execute_body` and `QueryParams`."""
+    params = QueryParams(
+        consistency, values, None, skip_metadata, page_size, paging_state, serial_consistency,
+        timestamp, keyspace, now_in_seconds,
+    )  # fmt: skip
+    return execute_body(query_id, result_metadata_id, params, version, tablet_version_block)
 
 
 def _statement_head(heads: dict[Any, bytes], prepared: bool | int, statement: bytes | str) -> bytes:
@@ -457,6 +485,27 @@ def batch_body(
         else:
             _add_values(parts, values, None, version)
     return _finish_batch(parts, count, params, version)
+
+
+def batch_of_fields(
+    batch_type: int,
+    statements: Sequence[tuple[bool | int, bytes | str, Any]],
+    consistency: int,
+    serial_consistency: int | None,
+    timestamp: int | None,
+    keyspace: str | None,
+    now_in_seconds: int | None,
+    version: int,
+) -> bytes:
+    """Return the body of a BATCH; the arguments are as in `batch_body` and `QueryParams`."""
+    params = QueryParams(
+        consistency,
+        serial_consistency=serial_consistency,
+        timestamp=timestamp,
+        keyspace=keyspace,
+        now_in_seconds=now_in_seconds,
+    )
+    return batch_body(batch_type, statements, params, version)
 
 
 def _finish_batch(parts: list[bytes], count: int, params: QueryParams, version: int) -> bytes:

@@ -16,10 +16,6 @@ Values: TypeAlias = "ValuesBlock | Sequence[object] | None"
 class QueryParams:
     """The <query_parameters> of one request.
 
-    Two more parameters exist since protocol version 5. They are attributes that you set afterwards:
-    `keyspace`, for tables without a keyspace, and `now_in_seconds`, which the server takes as the
-    current time (seconds since 1970).
-
     :param consistency: consistency level of the operation.
     :param values: a `ValuesBlock`, or a sequence whose items are bytes, None (null) or UNSET_VALUE.
         None if there are no values.
@@ -29,6 +25,9 @@ class QueryParams:
     :param paging_state: the paging state of the previous page, or None for the first page.
     :param serial_consistency: consistency level of the first phase of a lightweight transaction.
     :param timestamp: microseconds since 1970. None uses the server's time.
+    :param keyspace: the keyspace of tables without one, from protocol version 5 on.
+    :param now_in_seconds: what the server takes as the current time, in seconds since 1970, from
+        protocol version 5 on.
     """
 
     __slots__ = (
@@ -46,6 +45,8 @@ class QueryParams:
         paging_state: bytes | None = None,
         serial_consistency: int | None = None,
         timestamp: int | None = None,
+        keyspace: str | None = None,
+        now_in_seconds: int | None = None,
     ) -> None:
         self.consistency = consistency
         # The values of a prepared statement are always encoded in one block of bytes.
@@ -56,8 +57,8 @@ class QueryParams:
         self.paging_state = paging_state
         self.serial_consistency = serial_consistency
         self.timestamp = timestamp
-        self.keyspace: str | None = None
-        self.now_in_seconds: int | None = None
+        self.keyspace = keyspace
+        self.now_in_seconds = now_in_seconds
 
 
 def params_of(message: Any) -> QueryParams:
@@ -67,7 +68,7 @@ def params_of(message: Any) -> QueryParams:
     """
     if message.continuous_paging_options is not None:
         raise continuous_paging_refused()
-    params = QueryParams(
+    return QueryParams(
         message.consistency_level,
         message.query_params,
         None,  # value_names
@@ -76,10 +77,9 @@ def params_of(message: Any) -> QueryParams:
         message.paging_state,
         message.serial_consistency_level,
         message.timestamp,
+        message.keyspace,
+        message.now_in_seconds,
     )
-    params.keyspace = message.keyspace
-    params.now_in_seconds = message.now_in_seconds
-    return params
 
 
 def continuous_paging_refused() -> UnsupportedOperation:

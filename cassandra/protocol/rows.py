@@ -179,6 +179,16 @@ def _dicts_by_name(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[
     return list(map(dict, map(zip, repeat(names), rows)))
 
 
+def named_tuples_of(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[Any]:
+    """Return a row of `row_class` for each row.
+
+    :param names: the names of the columns.
+    :param rows: the values of each row, in the order of the names.
+    :raises TypeError: if a row has more values than there are names, or fewer.
+    """
+    return list(map(row_class(names)._make, rows))
+
+
 def dicts_of(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[dict[str, Any]]:
     """Return a dict for each row, with the values by name.
 

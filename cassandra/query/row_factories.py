@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex, TypeVar
 
 import cassandra._impl as implementations
-from cassandra.protocol.rowclass import row_class
 
 Rows = Iterable[Sequence[Any]]
 _Factory = TypeVar("_Factory", bound=Callable[..., Any])
@@ -70,8 +69,8 @@ def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
     :param colnames: the names of the columns, in order.
     :param rows: an iterable of tuples of values.
     """
-    make_row = row_class(tuple(colnames))._make
-    return [make_row(row) for row in rows]
+    named_tuples: list[Any] = implementations.rows.named_tuples_of(colnames, rows)
+    return named_tuples
 
 
 @_decoded_by("dicts")

@@ -15,7 +15,7 @@ from cassandra.errors import UnsupportedOperation
 from cassandra.protocol import opcodes
 from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType, public, register_class
-from cassandra.protocol.params import QueryParams, params_of
+from cassandra.protocol.params import continuous_paging_refused, params_of
 
 if TYPE_CHECKING:
     from cassandra.protocol import bodies
@@ -131,7 +131,9 @@ class QueryMessage(_QueryMessage):
         query_params: Values = None,
     ) -> None:
         self.query = query
-        super().__init__(
+        # By its name, which is faster than super(): each request of a protocol handler comes here.
+        _QueryMessage.__init__(
+            self,
             query_params,
             consistency_level,
             serial_consistency_level,
@@ -149,7 +151,21 @@ class QueryMessage(_QueryMessage):
         # An application's subclass may write the query parameters itself.
         if type(self)._write_query_params is not _stock_write_query_params:
             return self._body_by_override(bodies.long_string(self.query), protocol_version)
-        return bodies.query_of_message(self.query, self, protocol_version)
+        if self.continuous_paging_options is not None:
+            raise continuous_paging_refused()
+        return bodies.query_of_fields(
+            self.query,
+            self.consistency_level,
+            self.query_params,
+            self.fetch_size,
+            self.paging_state,
+            self.serial_consistency_level,
+            self.timestamp,
+            self.keyspace,
+            self.now_in_seconds,
+            self.skip_meta,
+            protocol_version,
+        )
 
 
 @public
@@ -221,7 +237,8 @@ class ExecuteMessage(_QueryMessage):
         self.query_id = query_id
         self.result_metadata_id = result_metadata_id
         self.tablet_version_block = tablet_version_block
-        super().__init__(
+        _QueryMessage.__init__(  # by its name, as in `QueryMessage`
+            self,
             query_params,
             consistency_level,
             serial_consistency_level,
@@ -254,8 +271,22 @@ class ExecuteMessage(_QueryMessage):
             )
             # The byte comes after the query parameters.
             return body if version_byte is None else body + bytes((version_byte,))
-        return bodies.execute_of_message(
-            self.query_id, metadata_id, self, protocol_version, version_byte
+        if self.continuous_paging_options is not None:
+            raise continuous_paging_refused()
+        return bodies.execute_of_fields(
+            self.query_id,
+            metadata_id,
+            self.consistency_level,
+            self.query_params,
+            self.fetch_size,
+            self.paging_state,
+            self.serial_consistency_level,
+            self.timestamp,
+            self.keyspace,
+            self.now_in_seconds,
+            self.skip_meta,
+            protocol_version,
+            version_byte,
         )
 
 
@@ -298,20 +329,15 @@ class BatchMessage(MessageType):
     def body(
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> bytes:
-        params = QueryParams(
+        return bodies.batch_of_fields(
+            _batch_type_number(self.batch_type),
+            self.queries,
             self.consistency_level,
-            None,  # values
-            None,  # value_names
-            False,  # skip_metadata
-            None,  # page_size
-            None,  # paging_state
             self.serial_consistency_level,
             self.timestamp,
-        )
-        params.keyspace = self.keyspace
-        params.now_in_seconds = self.now_in_seconds
-        return bodies.batch_body(
-            _batch_type_number(self.batch_type), self.queries, params, protocol_version
+            self.keyspace,
+            self.now_in_seconds,
+            protocol_version,
         )
 
 

@@ -53,6 +53,7 @@ else:
 _int32_at = struct.Struct(">i").unpack_from
 VOID_BODY = struct.pack(">i", RESULT_KIND_VOID)
 _new = object.__new__
+_NOT_SET: Any = object()
 
 # A cache for results of unprepared statements. It maps the bytes of their column specs, with the
 # settings on which parsing depends, to the metadata.
@@ -98,6 +99,13 @@ class ResultMessage(StreamedResult):
     continuous_paging_seq: int | None = None
     continuous_paging_last: bool | None = None
 
+    # What an application has set in place of the properties of these names, as cassandra-driver
+    # allows. (A look into `__dict__` would make Python create it.)
+    _own_column_names: Any = _NOT_SET
+    _own_column_types: Any = _NOT_SET
+    _own_column_metadata: Any = _NOT_SET
+    _own_parsed_rows: Any = _NOT_SET
+
     # For ROWS: the message's body. The rows begin at _offset.
     _body: bytes = b""
     _offset: int = 0
@@ -118,41 +126,39 @@ class ResultMessage(StreamedResult):
     @property
     def column_names(self) -> list[str] | None:
         """The names of the columns of a ROWS result; None for other kinds."""
-        # An application may have set the names: cassandra-driver allows that.
-        if "column_names" in self.__dict__:
-            return self.__dict__["column_names"]  # type: ignore[no-any-return]
+        if self._own_column_names is not _NOT_SET:
+            return self._own_column_names  # type: ignore[no-any-return]
         return list(self.metadata.names) if self.kind == RESULT_KIND_ROWS else None
 
     @column_names.setter
     def column_names(self, names: list[str] | None) -> None:
-        self.__dict__["column_names"] = names
+        self._own_column_names = names
 
     @property
     def column_types(self) -> list[Any] | None:
         """The `cassandra.cqltypes` class of each column of a ROWS result; None for other kinds."""
-        if "column_types" in self.__dict__:
-            return self.__dict__["column_types"]  # type: ignore[no-any-return]
+        if self._own_column_types is not _NOT_SET:
+            return self._own_column_types  # type: ignore[no-any-return]
         return self.metadata.types if self.kind == RESULT_KIND_ROWS else None
 
     @column_types.setter
     def column_types(self, types: list[Any] | None) -> None:
-        self.__dict__["column_types"] = types
+        self._own_column_types = types
 
     @property
     def column_metadata(self) -> list[ColumnMetadata] | None:
         """The columns of a ROWS result or, for PREPARED, those that an execution will return; None
         for other kinds.
         """
-        # An application's subclass may have set the attribute itself.
-        if "column_metadata" in self.__dict__:
-            return self.__dict__["column_metadata"]  # type: ignore[no-any-return]
+        if self._own_column_metadata is not _NOT_SET:
+            return self._own_column_metadata  # type: ignore[no-any-return]
         if self.kind == RESULT_KIND_PREPARED:
             return list(self.result_metadata.columns)
         return list(self.metadata.server_columns) if self.kind == RESULT_KIND_ROWS else None
 
     @column_metadata.setter
     def column_metadata(self, columns: list[ColumnMetadata] | None) -> None:
-        self.__dict__["column_metadata"] = columns
+        self._own_column_metadata = columns
         if columns:
             self.metadata = ResultMetadata([ColumnMetadata(*column[:4]) for column in columns])
 
@@ -166,22 +172,21 @@ class ResultMessage(StreamedResult):
 
         :raises DecodeError: at each access, if a value cannot be decoded.
         """
-        # An application's subclass may have set the attribute itself.
-        if "parsed_rows" in self.__dict__:
-            return self.__dict__["parsed_rows"]  # type: ignore[no-any-return]
+        if self._own_parsed_rows is not _NOT_SET:
+            return self._own_parsed_rows  # type: ignore[no-any-return]
         if self.kind != RESULT_KIND_ROWS:
             return None
         return self._decode_rows("tuples")
 
     @parsed_rows.setter
     def parsed_rows(self, rows: Any) -> None:
-        self.__dict__["parsed_rows"] = rows
+        self._own_parsed_rows = rows
         self.row_count = len(rows) if isinstance(rows, Sequence) else 0
 
     @property
     def has_own_rows(self) -> bool:
         """True if an application's class has set `parsed_rows`, so that there are no row bytes."""
-        return "parsed_rows" in self.__dict__
+        return self._own_parsed_rows is not _NOT_SET
 
     def take_rows(self, body: bytes, count: int) -> None:
         """See `StreamedResult.take_rows`."""
@@ -318,26 +323,35 @@ def read_result(
         rows_pos = cached.rows_at(body, pos, user_types)
         if rows_pos:  # 0 means that the response has other metadata
             return rows_result(cached, body, rows_pos)
-    # Create the message without calling __init__, to save time in each request.
-    message = _new(ResultMessage)
-    message.kind = kind = _int32_at(body, pos)[0]
+    (kind,) = _int32_at(body, pos)
     if kind == RESULT_KIND_ROWS:
-        specs_end = columns_end(body, pos) if cached is None else 0
-        if specs_end:
-            # Look up the bytes of the metadata in the cache. The other parts of the key are
-            # settings on which the result of parsing depends.
-            key = (rules_of_types(), limits.columns, body[pos:specs_end])
-            metadata = _metadata_by_specs.get(key)
-            if metadata is not None:
-                message.metadata = metadata
-                return _set_rows(message, body, specs_end)
-        cursor = Cursor(body, pos + 4)
-        message.metadata = metadata = read_result_metadata(message, cursor, user_types, cached)
-        # Cache the metadata if these bytes alone determine them: classes of UDTs may change.
-        if specs_end == cursor.pos and not metadata.has_user_types:
-            _metadata_by_specs.keep(key, metadata, _COLUMN_BYTES * len(metadata) + len(key[2]))
-        return _set_rows(message, body, cursor.pos)
+        return _read_rows(body, pos, user_types, cached)
+    message = _new(ResultMessage)
+    message.kind = kind
     _read_fields_of_kind(message, Cursor(body, pos + 4), version, features, user_types)
+    return message
+
+
+def _read_rows(
+    body: bytes, pos: int, user_types: UserTypes | None, cached: ResultMetadata | None
+) -> ResultMessage:
+    """Decode the RESULT of kind ROWS at `pos` of `body`; see `read_result`."""
+    specs_end = columns_end(body, pos)
+    key = None
+    if specs_end:
+        # Look up the bytes of the metadata in the cache. The other parts of the key are settings on
+        # which the result of parsing depends.
+        key = (rules_of_types(), limits.columns, body[pos:specs_end])
+        metadata = _metadata_by_specs.get(key)
+        if metadata is not None:
+            return rows_result(metadata, body, specs_end)
+    cursor = Cursor(body, pos + 4)
+    metadata, paging_state, metadata_id = _read_result_metadata(cursor, user_types, cached)
+    # Cache the metadata if these bytes alone determine them: classes of UDTs may change.
+    if key is not None and specs_end == cursor.pos and not metadata.has_user_types:
+        _metadata_by_specs.keep(key, metadata, _COLUMN_BYTES * len(metadata) + len(key[2]))
+    message = rows_result(metadata, body, cursor.pos)
+    message.paging_state, message.result_metadata_id = paging_state, metadata_id
     return message
 
 
@@ -361,20 +375,16 @@ def _read_fields_of_kind(
 
 
 def rows_result(metadata: ResultMetadata, body: bytes, pos: int) -> ResultMessage:
-    """Return a ROWS result with this metadata; its row count is at `pos` of `body`."""
-    message = _new(ResultMessage)
-    message.kind = RESULT_KIND_ROWS
-    message.metadata = metadata
-    return _set_rows(message, body, pos)
-
-
-def _set_rows(message: ResultMessage, body: bytes, pos: int) -> ResultMessage:
-    """Set the rows of `message` to <rows_count><rows_content> at `pos` of `body`; returns it."""
+    """Return a ROWS result with these columns, whose <rows_count><rows_content> is at `pos`."""
     # Read only the count now. The rows are decoded later, in the thread that accesses them, so that
     # they do not keep the event loop busy.
     (row_count,) = _int32_at(body, pos)
     if row_count < 0:
         raise ProtocolError(f"a result of {row_count} rows")
+    # Create the message without calling __init__, to save time in each request.
+    message = _new(ResultMessage)
+    message.kind = RESULT_KIND_ROWS
+    message.metadata = metadata
     message.row_count = row_count
     message._body = body
     message._offset = pos + 4
@@ -382,35 +392,31 @@ def _set_rows(message: ResultMessage, body: bytes, pos: int) -> ResultMessage:
     return message
 
 
-def read_result_metadata(
-    message: ResultMessage,
-    cursor: Cursor,
-    user_types: UserTypes | None,
-    cached: ResultMetadata | None,
-) -> ResultMetadata:
+def _read_result_metadata(
+    cursor: Cursor, user_types: UserTypes | None, cached: ResultMetadata | None
+) -> tuple[ResultMetadata, bytes | None, bytes | None]:
     """Read the <metadata> of a ROWS result (native_protocol_v5.spec, section 4.2.5.2).
 
-    Also sets `paging_state` and `result_metadata_id` of `message`.
+    :returns: (metadata, paging state, new id of the metadata); None for what the server left out.
     """
     flags = cursor.int32()
     count = cursor.int32()
     # The paging state comes before the new id, although its flag has the lower value (4.2.5.2).
-    if flags & ROWS_HAS_MORE_PAGES:
-        message.paging_state = cursor.blob()
-    if flags & ROWS_METADATA_CHANGED:
-        message.result_metadata_id = cursor.short_bytes()
-    if flags & ROWS_NO_METADATA:
-        return _skipped_metadata(count, user_types, cached)
+    paging_state = cursor.blob() if flags & ROWS_HAS_MORE_PAGES else None
+    metadata_id = cursor.short_bytes() if flags & ROWS_METADATA_CHANGED else None
     is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
-    metadata_id = message.result_metadata_id
+    if flags & ROWS_NO_METADATA:
+        metadata = _skipped_metadata(count, user_types, cached)
     # The response has metadata, which we must use. If they have the same bytes as those that we
     # already have, they need not be parsed.
-    if cached is not None and cached.same_specs(
+    elif cached is not None and cached.same_specs(
         cursor.data, cursor.pos, is_global, count, user_types
     ):
         cursor.pos += len(cached.raw)
-        return cached if metadata_id is None else cached.with_id(metadata_id)
-    return read_columns(cursor, count, is_global, user_types, metadata_id)
+        metadata = cached if metadata_id is None else cached.with_id(metadata_id)
+    else:
+        metadata = read_columns(cursor, count, is_global, user_types, metadata_id)
+    return metadata, paging_state, metadata_id
 
 
 def _skipped_metadata(
@@ -461,7 +467,7 @@ def _read_prepared(
     bind_markers = read_columns(cursor, count, bool(flags & ROWS_GLOBAL_TABLES_SPEC), user_types)
     message.bind_metadata = list(bind_markers.columns)
     result_metadata = (
-        read_result_metadata(message, cursor, user_types, None)
+        _read_result_metadata(cursor, user_types, None)[0]
         if _has_result_metadata(cursor)
         else NO_COLUMNS
     )

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from cassandra._impl import bodies
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import UnsupportedOperation
-from cassandra.protocol import ExecuteMessage, QueryMessage
+from cassandra.protocol import BatchMessage, ExecuteMessage, QueryMessage
 from cassandra.protocol.params import QueryParams
+from cassandra.query import BatchType
 from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Implementation
 
@@ -30,13 +32,6 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
-def with_version_5_fields(params: QueryParams, **fields: Any) -> QueryParams:
-    """Set fields that only exist since protocol version 5, and return `params`."""
-    for name, value in fields.items():
-        setattr(params, name, value)
-    return params
-
-
 @pytest.mark.parametrize("version", [3, 4])
 def test_query_with_only_a_consistency(implementation: Implementation, version: int) -> None:
     """The body has only the query text, the consistency level and flags of 0."""
@@ -44,76 +39,86 @@ def test_query_with_only_a_consistency(implementation: Implementation, version: 
     assert body == b"\x00\x00\x00\x08SELECT 1\x00\x01\x00"
 
 
-# arguments of a message: few of them, and all
-MESSAGE_ARGUMENTS: list[dict[str, Any]] = [
-    {"consistency_level": ONE},
-    {
-        "consistency_level": ConsistencyLevel.LOCAL_QUORUM,
-        "query_params": EVERYTHING["values"],
-        "fetch_size": EVERYTHING["page_size"],
-        "paging_state": EVERYTHING["paging_state"],
-        "serial_consistency_level": EVERYTHING["serial_consistency"],
-        "timestamp": EVERYTHING["timestamp"],
-    },
-]
+# Parameters of a request: few of them, and all that version 4 has.
+PARAMETERS: list[dict[str, Any]] = [{"values": None}, EVERYTHING]
+
+
+def all_parameters(given: dict[str, Any], version: int) -> dict[str, Any]:
+    """Return `given` with the fields of version 5, if `version` has them, and None for others."""
+    fields = dict.fromkeys(
+        ("values", "page_size", "paging_state", "serial_consistency", "timestamp", "keyspace"),
+    )
+    fields |= {"now_in_seconds": None, "skip_metadata": False, **given, "consistency": ONE}
+    return fields if version < 5 else {**fields, "keyspace": "ks", "now_in_seconds": 7}
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-@pytest.mark.parametrize("arguments", MESSAGE_ARGUMENTS)
-def test_bodies_of_messages_contain_their_attributes(
-    implementation: Implementation, arguments: dict[str, Any], version: int
+@pytest.mark.parametrize("given", PARAMETERS)
+def test_parameters_may_be_separate_arguments(
+    implementation: Implementation, given: dict[str, Any], version: int
 ) -> None:
-    """The body of a message is that of a `QueryParams` with the message's attributes."""
-    query = QueryMessage("Q", **arguments)
-    execute = ExecuteMessage(b"id", **{"query_params": None, **arguments})
-    if version == 5:
-        for message in (query, execute):
-            message.keyspace, message.now_in_seconds = "ks", 7
-    for message in (query, execute):
-        message.skip_meta = True
-        params = QueryParams(
-            message.consistency_level,
-            message.query_params,
-            value_names=None,
-            skip_metadata=True,
-            page_size=message.fetch_size,
-            paging_state=message.paging_state,
-            serial_consistency=message.serial_consistency_level,
-            timestamp=message.timestamp,
-        )
-        with_version_5_fields(
-            params, keyspace=message.keyspace, now_in_seconds=message.now_in_seconds
-        )
-        bodies = implementation.bodies
-        query_body = bodies.query_of_message("Q", message, version=version)
-        assert query_body == bodies.query_body("Q", params, version=version)
-        # Compare once without and once with an id of result metadata and a tablet version.
-        for metadata_id, tablet_version in ((None, None), (b"meta", 5)):
-            execute_arguments: dict[str, Any] = {
-                "result_metadata_id": metadata_id,
-                "version": version,
-                "tablet_version_block": tablet_version,
-            }
-            execute_body = bodies.execute_of_message(b"id", message=message, **execute_arguments)
-            expected = bodies.execute_body(b"id", params=params, **execute_arguments)
-            assert execute_body == expected
-
-
-def test_messages_with_missing_or_unsupported_fields(implementation: Implementation) -> None:
-    """A field that is missing, or that the version does not have, is an error that names it."""
+    """A body of separate arguments equals that of a `QueryParams` with the same parameters."""
     bodies = implementation.bodies
-    message = QueryMessage("Q", ONE, continuous_paging_options=object())
+    fields = all_parameters(given, version)
+    params = QueryParams(**fields)
+    query_body = bodies.query_of_fields("Q", **fields, version=version)
+    assert query_body == bodies.query_body("Q", params, version=version)
+    # Compare once without and once with an id of result metadata and a tablet version.
+    for metadata_id, tablet_version in ((None, None), (b"meta", 5)):
+        rest: dict[str, Any] = {
+            "result_metadata_id": metadata_id,
+            "version": version,
+            "tablet_version_block": tablet_version,
+        }
+        execute_body = bodies.execute_of_fields(b"id", **fields, **rest)
+        assert execute_body == bodies.execute_body(b"id", params=params, **rest)
+    statements = [(True, b"id", [b"1", None]), (False, "INSERT", None)]
+    for name in ("values", "page_size", "paging_state", "skip_metadata"):
+        del fields[name]
+    batch_body = bodies.batch_of_fields(UNLOGGED, statements, **fields, version=version)
+    assert batch_body == bodies.batch_body(UNLOGGED, statements, params, version=version)
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+@pytest.mark.parametrize("given", PARAMETERS)
+def test_bodies_of_messages_have_their_attributes(given: dict[str, Any], version: int) -> None:
+    """The body of a message is that of a `QueryParams` with the message's attributes."""
+    fields = all_parameters(given, version)
+    params = QueryParams(**fields)
+    named: dict[str, Any] = {
+        "consistency_level": ONE,
+        "serial_consistency_level": fields["serial_consistency"],
+        "timestamp": fields["timestamp"],
+    }
+    paged = {**named, "fetch_size": fields["page_size"], "paging_state": fields["paging_state"]}
+    statements: list[Any] = [(True, b"id", [b"1", None])]
+    query = QueryMessage("Q", query_params=fields["values"], **paged)
+    query.skip_meta = fields["skip_metadata"]
+    execute = ExecuteMessage(b"id", fields["values"], skip_meta=fields["skip_metadata"], **paged)
+    batch = BatchMessage(BatchType.UNLOGGED, statements, **named)
+    for message in (query, execute, batch):
+        message.keyspace, message.now_in_seconds = fields["keyspace"], fields["now_in_seconds"]
+    assert query.body(version) == bodies.query_body("Q", params, version)
+    assert execute.body(version) == bodies.execute_body(b"id", None, params, version)
+    assert batch.body(version) == bodies.batch_body(UNLOGGED, statements, params, version)
+
+
+def test_messages_with_missing_or_unsupported_fields() -> None:
+    """A field that is missing, or that the version does not have, is an error that names it."""
     # The options are refused before the query or the id is read, which are wrong here.
-    with pytest.raises(UnsupportedOperation, match="continuous paging"):
-        bodies.query_of_message(1.5, message, version=4)
-    with pytest.raises(UnsupportedOperation, match="continuous paging"):
-        bodies.execute_of_message(None, None, message, version=4)
-    message = QueryMessage("Q", ONE, keyspace="ks")
+    wrong: Any = 1.5
+    for message in (
+        QueryMessage(wrong, ONE, continuous_paging_options=object()),
+        ExecuteMessage(wrong, None, ONE, continuous_paging_options=object()),
+    ):
+        with pytest.raises(UnsupportedOperation, match="continuous paging"):
+            message.body(4)
+    query = QueryMessage("Q", ONE, keyspace="ks")
     with pytest.raises(UnsupportedOperation, match="keyspace"):
-        bodies.query_of_message("Q", message, version=4)
-    del message.timestamp
+        query.body(4)
+    del query.timestamp
     with pytest.raises(AttributeError, match="timestamp"):
-        bodies.query_of_message("Q", message, version=5)
+        query.body(5)
 
 
 @pytest.mark.parametrize("version", [5, 6])
@@ -296,7 +301,7 @@ def test_batch_version_4(implementation: Implementation) -> None:
 def test_batch_version_5(implementation: Implementation) -> None:
     """In version 5, a BATCH has flags of four bytes, and the fields of version 5."""
     block = implementation.bind.ValuesBlock(count=1, data=b"\x00\x00\x00\x01v")
-    params = with_version_5_fields(QueryParams(ONE), keyspace="k", now_in_seconds=2)
+    params = QueryParams(ONE, keyspace="k", now_in_seconds=2)
     assert implementation.bodies.batch_body(
         LOGGED, [(True, b"\x09", block)], params, version=5
     ) == (
@@ -343,21 +348,19 @@ def test_fields_of_version_5_are_refused_in_older_versions(
     """
     bodies = implementation.bodies
     with pytest.raises(UnsupportedOperation, match=f"keyspace .*version {version}"):
-        bodies.query_body(
-            "Q", with_version_5_fields(QueryParams(ONE), keyspace="ks"), version=version
-        )
+        bodies.query_body("Q", QueryParams(ONE, keyspace="ks"), version=version)
     with pytest.raises(UnsupportedOperation, match=f"now_in_seconds .*version {version}"):
         bodies.execute_body(
             b"i",
             result_metadata_id=None,
-            params=with_version_5_fields(QueryParams(ONE), now_in_seconds=1),
+            params=QueryParams(ONE, now_in_seconds=1),
             version=version,
         )
     with pytest.raises(UnsupportedOperation, match="keyspace"):
         bodies.batch_body(
             batch_type=0,
             statements=[],
-            params=with_version_5_fields(QueryParams(ONE), keyspace="ks"),
+            params=QueryParams(ONE, keyspace="ks"),
             version=version,
         )
     with pytest.raises(UnsupportedOperation, match="keyspace"):
@@ -388,9 +391,9 @@ def test_unset_is_refused_on_version_3(implementation: Implementation) -> None:
         (QueryParams(ONE, serial_consistency=-1), ValueError, "-1"),
         (QueryParams(ONE, page_size=1 << 31), ValueError, "page"),
         (QueryParams(ONE, timestamp=1 << 63), ValueError, "timestamp"),
-        (with_version_5_fields(QueryParams(ONE), keyspace="k" * 65536), ValueError, "65536"),
+        (QueryParams(ONE, keyspace="k" * 65536), ValueError, "65536"),
         (
-            with_version_5_fields(QueryParams(ONE), now_in_seconds=1 << 31),
+            QueryParams(ONE, now_in_seconds=1 << 31),
             ValueError,
             "now_in_seconds",
         ),
@@ -420,7 +423,7 @@ def test_unset_is_refused_on_version_3(implementation: Implementation) -> None:
             "timestamp is 1.5; it has to be an integer",
         ),
         (
-            with_version_5_fields(QueryParams(ONE), now_in_seconds="1"),
+            QueryParams(ONE, now_in_seconds="1"),  # type: ignore[arg-type]
             TypeError,
             "now_in_seconds is '1'",
         ),
@@ -430,7 +433,7 @@ def test_unset_is_refused_on_version_3(implementation: Implementation) -> None:
             "paging_state is 'x'",
         ),
         (
-            with_version_5_fields(QueryParams(ONE), keyspace=5),
+            QueryParams(ONE, keyspace=5),  # type: ignore[arg-type]
             TypeError,
             "a keyspace name is 5",
         ),
@@ -543,9 +546,7 @@ def test_names_may_be_of_a_class_derived_from_str(implementation: Implementation
         bodies.prepare_body(DerivedStr("Q"), DerivedStr("ks"), version=5)
         == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
     )
-    params = with_version_5_fields(
-        QueryParams(ONE, [b"v"], [DerivedStr("n")]), keyspace=DerivedStr("ks")
-    )
+    params = QueryParams(ONE, [b"v"], [DerivedStr("n")], keyspace=DerivedStr("ks"))
     expected = (
         b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xc1\x00\x01\x00\x01n\x00\x00\x00\x01v\x00\x02ks"
     )

@@ -77,6 +77,23 @@ def test_result_metadata_may_be_a_list_of_columns() -> None:
     columns[1] = columns[1]._replace(type=BytesType)
     assert decode(ProtocolHandler, without_metadata, metadata=columns).parsed_rows == [(5, b"five")]
     assert decode(ProtocolHandler, int32(RESULT_KIND_VOID), metadata=[]).kind == RESULT_KIND_VOID
+    # Lists in turns: each is read with its own columns.
+    other = [columns[0], with_metadata.column_metadata[1]]
+    for metadata, text in ((other, "five"), (columns, b"five"), (other, "five")):
+        assert decode(ProtocolHandler, without_metadata, metadata=metadata).parsed_rows == [
+            (5, text)
+        ]
+
+
+def test_known_columns_do_not_change_what_the_server_sends() -> None:
+    """A result with metadata of its own is read with them, whatever the client remembers."""
+    with_metadata = rows(ROWS_GLOBAL_TABLES_SPEC)
+    right_columns = decode(ProtocolHandler, with_metadata).column_metadata
+    wrong_columns = [right_columns[0], right_columns[1]._replace(type=BytesType)]
+    for metadata in (wrong_columns, wrong_columns[:1], right_columns):
+        message = decode(ProtocolHandler, with_metadata, metadata=metadata)
+        assert message.parsed_rows == [(5, "five")]
+        assert message.column_metadata == right_columns
 
 
 def test_a_handler_may_have_its_own_message_classes() -> None:

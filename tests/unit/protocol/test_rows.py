@@ -13,6 +13,7 @@ from cassandra.protocol.opcodes import (
     RESULT_KIND_ROWS,
     ROWS_GLOBAL_TABLES_SPEC,
 )
+from cassandra.protocol.rowclass import row_class
 from tests.conftest import Implementation
 from tests.unit.protocol.wire import int32, short, string, value
 
@@ -100,6 +101,19 @@ def test_rows_of_any_kind_as_dicts(implementation: Implementation) -> None:
     assert dicts_of(["a", "b"], []) == []
     # A result without columns may have no names.
     assert dicts_of(names=None, rows=[]) == []
+
+
+def test_rows_of_any_kind_as_named_tuples(implementation: Implementation) -> None:
+    """`named_tuples_of` takes rows that are tuples, lists or iterators, and any names."""
+    named_tuples_of = implementation.rows.named_tuples_of
+    for names in (["a", "b"], ("a", "b"), iter("ab")):
+        rows = named_tuples_of(names, [(1, 2), [3, 4], iter([5, 6])])
+        assert [(row.a, row.b) for row in rows] == [(1, 2), (3, 4), (5, 6)]
+        assert {type(row) for row in rows} == {row_class(("a", "b"))}
+    assert named_tuples_of(["a", "b"], []) == []
+    for row in ((1,), (1, 2, 3), [1], ()):
+        with pytest.raises(TypeError, match="2"):
+            named_tuples_of(["a", "b"], [(1, 2), row])
 
 
 @pytest.mark.parametrize("row", [(1,), (1, 2, 3), [1], (), iter([1])])
