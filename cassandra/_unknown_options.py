@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from cassandra._misspelt import nearest
 
@@ -163,9 +163,8 @@ def _advice(call: str, name: str) -> str:
     """Return the end of the error message: what to write instead of the option `name`."""
     # Other drivers and libraries may have another name for the option.
     option = _SAME.get(name, name)
-    # Calls other than `execute` have advice of their own.
     if call in _OF_CALLS:
-        return _OF_CALLS[call](option)
+        return _advice_of(_OF_CALLS[call], option)
     if option in _OF_STATEMENTS:
         return f": it is a setting of the statement: {_how_to_set(option)}"
     if option in _EXECUTE:
@@ -182,6 +181,16 @@ def _advice(call: str, name: str) -> str:
     )
 
 
+def _advice_of(advice: _Advice, option: str) -> str:
+    """Return the end of the error message for an option of a call in `_OF_CALLS`."""
+    if option in advice.by_option:
+        return advice.by_option[option]
+    if not advice.otherwise:  # of statements, which have too many settings to name them all
+        similar_name = nearest(option, _OF_STATEMENTS)
+        return "" if similar_name is None else f"; did you mean {similar_name}?"
+    return advice.otherwise
+
+
 def _how_to_set(setting: str) -> str:
     if setting == "keyspace":
         return "write SimpleStatement(text, keyspace=...), or session.prepare(text, keyspace=...)"
@@ -189,156 +198,158 @@ def _how_to_set(setting: str) -> str:
     return f"write SimpleStatement(text, {setting}=...), or prepared.{setting} = ...{profile}"
 
 
-def _of_prepare(option: str) -> str:
-    """Return the advice for an option of `Session.prepare`."""
-    if option in _OF_STATEMENTS:
-        return f": set it at the prepared statement: prepared.{option} = ..."
-    if option == "timeout":
-        return (
-            ": request_timeout of the default profile counts, "
-            "and execute(prepared, values, timeout=...)"
-        )
-    if option in _EXECUTE:
-        return f": write session.execute(prepared, values, {option}=...)"
-    return "; it has custom_payload and keyspace"
+class _Advice(NamedTuple):
+    """What to write in place of the options that a call does not have.
+
+    - `by_option`: the end of the message for options of other libraries and calls.
+    - `otherwise`: the end of the message for any other option.
+    """
+
+    by_option: Mapping[str, str]
+    otherwise: str
 
 
-def _of_statement(option: str) -> str:
-    if option in _EXECUTE:
-        return f": write session.execute(statement, {option}=...)"
-    similar_name = nearest(option, _OF_STATEMENTS)
-    if similar_name is not None:
-        return f"; did you mean {similar_name}?"
-    return f": {_ELSEWHERE[option]}" if option in _ELSEWHERE else ""
+def _each(options: str, advice: str) -> dict[str, str]:
+    """Return a dict with the same advice for each option.
+
+    :param options: the names, with blanks between.
+    """
+    return dict.fromkeys(options.split(), advice)
 
 
-def _of_bind(option: str) -> str:
-    if option in _OF_STATEMENTS:
-        return f": write bound = prepared.bind(values), then bound.{option} = ..."
-    return ": values of markers are passed together: bind({'name': value})"
+_BATCH_TYPES = "logged unlogged type counter"
+_OF_STATEMENT = {
+    **{option: f": {advice}" for option, advice in _ELSEWHERE.items()},
+    **{option: f": write session.execute(statement, {option}=...)" for option in _EXECUTE},
+}
+_OF_CONCURRENT = _Advice(
+    {
+        **_each(
+            "workers max_workers parallelism threads max_concurrency limit", "; write concurrency="
+        ),
+        **{
+            option: f": it is a setting of the statement: {_how_to_set(option)}"
+            for option in _OF_STATEMENTS
+        },
+        "timeout": ": write execution_profile=ExecutionProfile(request_timeout=seconds)",
+    },
+    "; it has concurrency, raise_on_first_error, results_generator, execution_profile and row_type",
+)
 
-
-def _of_concurrent(option: str) -> str:
-    """Return the advice for an option of `execute_concurrent` and similar functions."""
-    if option in ("workers", "max_workers", "parallelism", "threads", "max_concurrency", "limit"):
-        return "; write concurrency="
-    if option in _OF_STATEMENTS:
-        return f": it is a setting of the statement: {_how_to_set(option)}"
-    if option == "timeout":
-        return ": write execution_profile=ExecutionProfile(request_timeout=seconds)"
-    return (
-        "; it has concurrency, raise_on_first_error, results_generator, execution_profile "
-        "and row_type"
-    )
-
-
-def _of_batch(option: str) -> str:
-    if option in ("logged", "unlogged", "type", "counter"):
-        return ": write BatchStatement(BatchType.UNLOGGED), or BatchType.COUNTER"
-    return _of_statement(option)
-
-
-def _of_mapper_batch(option: str) -> str:
-    """Return the advice for an option of the mapper's `BatchQuery`."""
-    if option in ("logged", "unlogged", "type", "counter"):
-        return ": write BatchQuery(batch_type=BatchType.Unlogged), or BatchType.Counter"
-    if option in ("consistency_level", "keyspace", "ttl"):
-        return {
+# The advice of calls other than `execute`.
+_OF_CALLS = {
+    "BatchQuery": _Advice(
+        {
+            **_each(
+                _BATCH_TYPES,
+                ": write BatchQuery(batch_type=BatchType.Unlogged), or BatchType.Counter",
+            ),
             "consistency_level": "; write consistency=",
             "keyspace": ": the models have the keyspace; write Model.objects.using(keyspace=...)",
             "ttl": ": write Model.ttl(seconds).batch(batch).create(...)",
-        }[option]
-    return "; it has batch_type, timestamp, consistency, execute_on_exception, timeout, connection"
-
-
-def _of_connect(option: str) -> str:
-    """Return the advice for an option of `Cluster.connect`."""
-    if option == "timeout":
-        return (
-            ": write Cluster(contact_points, connect_timeout=seconds), or execute(..., timeout=) "
-            "for a request"
-        )
-    if option in ("database", "db", "dbname", "schema"):
-        return "; write keyspace="
-    return "; it has keyspace. Addresses, port, login and TLS are settings of Cluster(...)"
-
-
-def _of_login(option: str) -> str:
-    if option in ("user", "login", "name", "user_name"):
-        return "; write username="
-    if option in ("passwd", "pwd", "secret", "pass"):
-        return "; write password="
-    return "; it has username and password"
-
-
-def _of_request_logger(option: str) -> str:
-    """Return the advice for an option of `RequestLogger`."""
-    if option in ("threshold", "slow_threshold", "slow_query", "min_duration", "duration"):
-        return "; write slow=seconds"
-    if option in ("sample_rate", "rate", "probability"):
-        return "; write sample="
-    if option in ("json", "as_json"):
-        return "; write structured=True"
-    if option in ("parameters", "log_values", "with_values"):
-        return "; write values=True"
-    if option in ("level", "log_level"):
-        return (
-            ": slow requests are a WARNING, and failed ones an ERROR; "
-            "logging.getLogger('cassandra.requests').setLevel(level) leaves others out"
-        )
-    return "; it has slow, failed, sample, values, structured, logger and repeat_interval"
-
-
-def _of_collector(option: str) -> str:
-    """Return the advice for an option of `ClusterCollector`."""
-    if option == "registry":
-        return ": write registry.register(ClusterCollector(cluster))"
-    if option in ("labels", "label", "cluster_name"):
-        return "; write name=, the label `cluster`"
-    if option in ("namespace", "prefix", "subsystem"):
-        return ": the names of all metrics begin with cassandra_driver_"
-    return "; it has name and buckets"
-
-
-def _of_local_cluster(option: str) -> str:
-    """Return the advice for an option of `LocalCluster`."""
-    if option in ("auth", "user", "username", "password", "login"):
-        return "; write authentication=True; local.username and local.password have the login"
-    if option in ("ssl", "use_ssl", "ssl_context", "mtls"):
-        return "; write tls=True, or tls='mutual'; local.tls has the certificates"
-    if option in ("keyspace", "keyspaces", "replication", "replication_factor", "schema"):
-        return ": create keyspaces by a session, Cluster(local.contact_points).connect()"
-    if option in ("n", "num_nodes", "node_count", "size", "count", "hosts"):
-        return "; write nodes="
-    if option in ("cassandra_version", "release", "tag", "image"):
-        return "; write version='5.0'"
-    if option in ("dcs", "dc", "datacenter", "data_centers"):
-        return "; write LocalCluster({'dc1': 2, 'dc2': 1})"
-    if option in ("memory", "max_heap", "heap_size", "mem_limit"):
-        return "; write heap='1G'"
-    if option in ("java_home", "jvm", "java_version"):
-        return "; write java=, the path of the command"
-    return "; it has nodes, version, datacenters, racks, authentication, tls, config, heap and more"
-
-
-def _of_dc_policy(option: str) -> str:
-    if option in ("dc", "datacenter", "data_center", "local_datacenter", "localDc"):
-        return "; write local_dc="
-    return "; it has local_dc, used_hosts_per_remote_dc and preferred_remote_dcs"
-
-
-_OF_CALLS = {
-    "BatchQuery": _of_mapper_batch,
-    "ClusterCollector": _of_collector,
-    "LocalCluster": _of_local_cluster,
-    "RequestLogger": _of_request_logger,
-    "BatchStatement": _of_batch,
-    "DCAwareRoundRobinPolicy": _of_dc_policy,
-    "PlainTextAuthProvider": _of_login,
-    "connect": _of_connect,
-    "SimpleStatement": _of_statement,
-    "bind": _of_bind,
-    "execute_concurrent": _of_concurrent,
-    "execute_concurrent_with_args": _of_concurrent,
-    "prepare": _of_prepare,
+        },
+        "; it has batch_type, timestamp, consistency, execute_on_exception, timeout, connection",
+    ),
+    "BatchStatement": _Advice(
+        {
+            **_OF_STATEMENT,
+            **_each(
+                _BATCH_TYPES, ": write BatchStatement(BatchType.UNLOGGED), or BatchType.COUNTER"
+            ),
+        },
+        "",
+    ),
+    "ClusterCollector": _Advice(
+        {
+            "registry": ": write registry.register(ClusterCollector(cluster))",
+            **_each("labels label cluster_name", "; write name=, the label `cluster`"),
+            **_each(
+                "namespace prefix subsystem",
+                ": the names of all metrics begin with cassandra_driver_",
+            ),
+        },
+        "; it has name and buckets",
+    ),
+    "DCAwareRoundRobinPolicy": _Advice(
+        _each("dc datacenter data_center local_datacenter localDc", "; write local_dc="),
+        "; it has local_dc, used_hosts_per_remote_dc and preferred_remote_dcs",
+    ),
+    "LocalCluster": _Advice(
+        {
+            **_each(
+                "auth user username password login",
+                "; write authentication=True; local.username and local.password have the login",
+            ),
+            **_each(
+                "ssl use_ssl ssl_context mtls",
+                "; write tls=True, or tls='mutual'; local.tls has the certificates",
+            ),
+            **_each(
+                "keyspace keyspaces replication replication_factor schema",
+                ": create keyspaces by a session, Cluster(local.contact_points).connect()",
+            ),
+            **_each("n num_nodes node_count size count hosts", "; write nodes="),
+            **_each("cassandra_version release tag image", "; write version='5.0'"),
+            **_each("dcs dc datacenter data_centers", "; write LocalCluster({'dc1': 2, 'dc2': 1})"),
+            **_each("memory max_heap heap_size mem_limit", "; write heap='1G'"),
+            **_each("java_home jvm java_version", "; write java=, the path of the command"),
+        },
+        "; it has nodes, version, datacenters, racks, authentication, tls, config, heap and more",
+    ),
+    "PlainTextAuthProvider": _Advice(
+        {
+            **_each("user login name user_name", "; write username="),
+            **_each("passwd pwd secret pass", "; write password="),
+        },
+        "; it has username and password",
+    ),
+    "RequestLogger": _Advice(
+        {
+            **_each(
+                "threshold slow_threshold slow_query min_duration duration", "; write slow=seconds"
+            ),
+            **_each("sample_rate rate probability", "; write sample="),
+            **_each("json as_json", "; write structured=True"),
+            **_each("parameters log_values with_values", "; write values=True"),
+            **_each(
+                "level log_level",
+                ": slow requests are a WARNING, and failed ones an ERROR; "
+                "logging.getLogger('cassandra.requests').setLevel(level) leaves others out",
+            ),
+        },
+        "; it has slow, failed, sample, values, structured, logger and repeat_interval",
+    ),
+    "SimpleStatement": _Advice(_OF_STATEMENT, ""),
+    "bind": _Advice(
+        {
+            option: f": write bound = prepared.bind(values), then bound.{option} = ..."
+            for option in _OF_STATEMENTS
+        },
+        ": values of markers are passed together: bind({'name': value})",
+    ),
+    "connect": _Advice(
+        {
+            "timeout": ": write Cluster(contact_points, connect_timeout=seconds), or "
+            "execute(..., timeout=) for a request",
+            **_each("database db dbname schema", "; write keyspace="),
+        },
+        "; it has keyspace. Addresses, port, login and TLS are settings of Cluster(...)",
+    ),
+    "execute_concurrent": _OF_CONCURRENT,
+    "execute_concurrent_with_args": _OF_CONCURRENT,
+    "prepare": _Advice(
+        {
+            **{
+                option: f": write session.execute(prepared, values, {option}=...)"
+                for option in _EXECUTE
+            },
+            **{
+                option: f": set it at the prepared statement: prepared.{option} = ..."
+                for option in _OF_STATEMENTS
+            },
+            "timeout": ": request_timeout of the default profile counts, and "
+            "execute(prepared, values, timeout=...)",
+        },
+        "; it has custom_payload and keyspace",
+    ),
 }
