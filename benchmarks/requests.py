@@ -42,6 +42,7 @@ TARGETS: dict[str, dict[str, float]] = {
         "batch of 50 by add_many, 100 in flight": 40.0,
         "vector<float,768> insert, 100 in flight": 8.0,
         "page of 5,000 rows x 5, a row": 0.6,
+        "page of 1,000 vectors<float,768>, a row": 12.0,
     },
     "blocking": {
         "insert, 100 in flight": 7.0,
