@@ -175,7 +175,7 @@ cdef class _Rows:
         wbuf_close(&self.keys)
 
     cdef int read(self, RowsBlock block, tuple partition, tuple positions) except -1:
-        """Read the rows; `positions` are the positions of the complete primary key."""
+        """Read the rows; `positions` are those of the primary key, the partition key's first."""
         cdef Py_ssize_t last = max(positions) if positions else -1
         cdef Py_ssize_t parts = len(partition)
         cdef Py_ssize_t width = len(positions)
@@ -497,16 +497,15 @@ def request_waves(block, keys, by, owners):
     cdef RowsBlock rows_block = <RowsBlock?> block
     cdef _Rows rows = _Rows.__new__(_Rows)
     cdef _Wave wave
-    cdef bint are_known = keys.are_known
-    cdef tuple partition = tuple(keys.partition) if are_known else ()
-    cdef tuple positions = (*partition, *(keys.clustering or ())) if are_known else ()
+    cdef tuple partition = tuple(keys.partition)
+    cdef tuple positions = (*partition, *keys.clustering)
     cdef Py_ssize_t* begins
     cdef Py_ssize_t count, number, index
     cdef list waves = []
     if not all([0 <= position < rows_block.width for position in positions]):
         raise ValueError(f"positions {positions} of {rows_block.width} values")
     rows.read(rows_block, partition, positions)
-    count = rows.number_waves() if are_known else min(rows.count, 1)
+    count = rows.number_waves() if positions else min(rows.count, 1)
     begins = rows.sort(count)
     try:
         for number in range(count):
@@ -514,7 +513,7 @@ def request_waves(block, keys, by, owners):
             wave.split(
                 rows.order + begins[number],
                 begins[number + 1] - begins[number],
-                by is None or not are_known,
+                by is None,
             )
             wave.join(owners, by == "replica")
             waves.append(

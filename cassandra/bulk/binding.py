@@ -735,7 +735,7 @@ def _refused_key(
     :param keys: the positions of the key among these.
     :param spans: (offset of the length, size) of each value.
     """
-    for index in (*keys.partition, *(keys.clustering or ())):
+    for index in keys.positions:
         if spans[index][1] < 0:  # null, or unset
             return ValueError(f"column {names[index]!r} of the primary key has no value")
         # Servers refuse an empty value if it is the whole partition key.

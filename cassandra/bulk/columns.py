@@ -322,7 +322,7 @@ class Columns:
         has_write_time = self._options.timestamp is not None or any(
             column.name == "[timestamp]" for column in self.columns
         )
-        if not self.keys.are_known or not self.keys.clustering or has_write_time:
+        if not self.keys.partition or not self.keys.clustering or has_write_time:
             return []
         # Encrypting a value twice gives different bytes, so we cannot compare encrypted values.
         return [
@@ -352,7 +352,7 @@ class Columns:
             prepared=prepared,
             positions=[names.index(column.name) for column in prepared.column_metadata],
             static=[index for index in other_columns if table.columns[names[index]].is_static],
-            clustering=list(self.keys.clustering or ()),
+            clustering=list(self.keys.clustering),
             regular=[index for index in other_columns if not table.columns[names[index]].is_static],
         )
 
@@ -367,17 +367,13 @@ def _keys_of(
     """
     partition_positions = tuple(prepared.routing_key_indexes or ())
     key_names = {names[index] for index in partition_positions}
-    # The positions of the clustering columns among the bind markers. None if they are unknown: then
-    # each row is sent alone.
-    clustering_positions: list[int] | None = None
-    # If a name occurs twice (SET a = ? WHERE ... IF a = ?), we cannot tell which bind marker
-    # belongs to the key.
-    if table is not None and len(set(names)) == len(names):
+    clustering_positions = []
+    if table is not None:
         clustering_names = [column.name for column in table.clustering_key]
-        if all(name in names for name in clustering_names):
-            clustering_positions = [names.index(name) for name in clustering_names]
-        elif not any(name in names for name in clustering_names):
-            clustering_positions = []  # the statement only writes static columns
+        # If a column has two bind markers (WHERE c > ? AND c < ?), neither is its value in a key.
+        clustering_positions = [
+            names.index(name) for name in clustering_names if names.count(name) == 1
+        ]
         # Clustering columns must have values even if we do not know their positions.
         key_names.update(clustering_names)
     return Keys(partition_positions, clustering_positions), key_names

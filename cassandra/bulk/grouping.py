@@ -66,8 +66,8 @@ def request_waves(
     """Return a list of waves. Each wave is a list of groups, and each group becomes a request.
 
     :param block: the bound rows of a chunk.
-    :param keys: the positions of the primary key's columns. If they are unknown, each row is a
-        group of its own, and all groups are in one wave.
+    :param keys: the positions of the primary key's columns. Without those of the partition key,
+        each row is a group of its own. Without any, all groups are in one wave.
     :param by: "replica" or "partition": which rows may share a group; None for none.
     :param owners: the replicas of partitions; None if they are unknown: then rows are grouped by
         partition.
@@ -75,9 +75,9 @@ def request_waves(
     """
     rows = [(row.data, row._spans()) for row in block.rows()]
     sizes = [len(data) for data, _ in rows]
-    if not keys.are_known:
+    key_positions = keys.positions
+    if not key_positions:
         return [[Group(block, [row]) for row in range(block.count)]] if block.count else []
-    key_positions = (*keys.partition, *(keys.clustering or ()))
     if any(not 0 <= position < block.width for position in key_positions):
         raise ValueError(f"positions {key_positions} of {block.width} values")
     # The bytes of a row's primary key. They include the length of each value, so that null differs
@@ -92,7 +92,10 @@ def request_waves(
         )
         for data, spans in rows
     ]
-    routing_keys = [_routing_key(data, spans, keys.partition) for data, spans in rows]
+    routing_keys = [
+        _routing_key(data, spans, keys.partition) if keys.partition else None
+        for data, spans in rows
+    ]
     return [
         [Group(block, members) for members in _group_rows(wave, routing_keys, sizes, by, owners)]
         for wave in _waves(primary_keys)

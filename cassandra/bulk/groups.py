@@ -17,19 +17,20 @@ MOST_PARTITIONS = 10
 class Keys(NamedTuple):
     """The positions of the primary key among the values of a row.
 
-    :param partition: the positions of the partition key.
-    :param clustering: the positions of the clustering columns; None if they are unknown.
+    :param partition: the positions of the partition key; empty if they are unknown.
+    :param clustering: the positions of those clustering columns whose positions are known.
     """
 
     partition: Sequence[int]
-    clustering: Sequence[int] | None
+    clustering: Sequence[int]
 
     @property
-    def are_known(self) -> bool:
-        """True if the positions of the whole primary key are known, so that rows with the same key
-        can be found.
+    def positions(self) -> tuple[int, ...]:
+        """All known positions. Rows with the same primary key have the same values there, and must
+        be written one after the other. The opposite need not be true: a part of the key may be
+        unknown.
         """
-        return bool(self.partition) and self.clustering is not None
+        return (*self.partition, *self.clustering)
 
 
 class Owners(Protocol):

@@ -99,6 +99,34 @@ def test_of_rows_with_the_same_key_the_last_one_is_stored(session: Session) -> N
     assert (row.total, row.items) == (499, ["499"])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO orders (customer, placed, id, total) VALUES (:who, :moment, :number, :total)",
+        "INSERT INTO orders (customer, placed, id, total) VALUES (:who, :placed, :number, :total)",
+        "INSERT INTO orders (customer, placed, id, total) VALUES ('one', :placed, :id, :total)",
+        "UPDATE orders SET total = :total WHERE customer = 'one' AND placed = :moment AND id = :id",
+    ],
+)
+def test_rows_with_the_same_key_stay_in_order_if_only_a_part_of_it_is_known(
+    session: Session, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A statement may give its markers other names, or have constants in their place."""
+    # The server's timestamps depend on when rows arrive. The client's are in the order of the rows.
+    monkeypatch.setattr(session, "use_client_timestamp", False)
+    moment = datetime.datetime(2026, 11, 23)
+    rows = [
+        {
+            "who": "one", "moment": moment, "placed": moment, "number": 1, "id": 1,
+            "total": total,
+        }
+        for total in range(300)
+    ]  # fmt: skip
+    assert session.load(session.prepare(text), rows).written == 300
+    (row,) = session.execute("SELECT total FROM orders")
+    assert row.total == 299
+
+
 def test_rows_that_the_server_refuses_are_reported_and_the_rest_of_their_batch_is_stored(
     session: Session,
 ) -> None:

@@ -227,12 +227,14 @@ def test_columns_of_the_key_are_needed() -> None:
     [
         (("p", "r", "c"), TABLE, [2]),
         (("p", "s"), TABLE, []),  # only static columns
-        (("p", "r", "c", "r"), TABLE, None),  # the statement binds a name twice
-        (("p", "c"), None, None),  # the metadata lacks the table
+        (("p", "r", "c", "r"), TABLE, [2]),  # SET r = ? WHERE ... IF r = ?
+        (("p", "c", "c"), TABLE, []),  # WHERE p = ? AND c > ? AND c < ?
+        (("p", "key"), TABLE, []),  # a named marker
+        (("p", "c"), None, []),  # the metadata lacks the table
     ],
 )
 def test_the_clustering_columns_are_unknown_for_some_statements(
-    markers: tuple[str, ...], table: TableMetadata | None, clustering: list[int] | None
+    markers: tuple[str, ...], table: TableMetadata | None, clustering: list[int]
 ) -> None:
     assert columns_of_table(*markers, table=table).keys == Keys((0,), clustering)
 

@@ -80,19 +80,23 @@ def test_a_key_occurs_once_in_a_wave(implementation: Implementation) -> None:
     assert rows_of(implementation, rows) == [[[0, 1], [3]], [[2]], [[4]]]
     assert rows_of(implementation, rows, by=None) == [[[0], [1], [3]], [[2]], [[4]]]
     # If the clustering key is unknown, any two rows of a partition may have the same key, so they
-    # stay in order in one group.
-    assert rows_of(implementation, rows, Keys(partition=(0,), clustering=None)) == [
-        [[0], [1], [2], [3], [4]]
-    ]
+    # are sent one after the other.
     assert rows_of(implementation, rows, Keys(partition=(0,), clustering=())) == [
         [[0], [3]],
         [[1]],
         [[2]],
         [[4]],
     ]
+    # Likewise if a clustering column is known and the partition key is not.
+    assert rows_of(implementation, rows, Keys(partition=(), clustering=(1,))) == [
+        [[0], [1]],
+        [[2]],
+        [[3]],
+        [[4]],
+    ]
     no_rows = block_of(implementation, rows=[])
     assert rows_of(implementation, no_rows) == []
-    assert rows_of(implementation, no_rows, Keys(partition=(), clustering=None)) == []
+    assert rows_of(implementation, no_rows, Keys(partition=(), clustering=())) == []
 
 
 def test_rows_of_a_partition_or_replica_are_one_group(implementation: Implementation) -> None:
@@ -110,7 +114,6 @@ def test_rows_of_a_partition_or_replica_are_one_group(implementation: Implementa
     # Without a reason to group them, or without known keys, each row is a group.
     for keys, by in (
         (KEYS, None),
-        (Keys(partition=(0,), clustering=None), "replica"),
         (Keys(partition=(), clustering=()), "replica"),
     ):
         assert rows_of(implementation, rows, keys, by, by_last_bit) == [[[0], [1], [2], [3]]]
@@ -197,7 +200,8 @@ def test_both_implementations_make_the_same_requests(
                 Keys(partition=(2, 0), clustering=(3, 1)),
                 Keys(partition=(0,), clustering=()),
                 Keys(partition=(1, 2), clustering=()),
-                Keys(partition=(), clustering=None),
+                Keys(partition=(), clustering=()),
+                Keys(partition=(), clustering=(1, 2)),
             )
         )
         group_by = generator.choice(("replica", "replica", "partition", None))

@@ -5,15 +5,9 @@ from __future__ import annotations
 from cassandra.bulk.groups import MOST_BYTES, MOST_PARTITIONS, Keys
 
 
-def test_keys_are_known_if_all_their_positions_are() -> None:
-    """A table may lack clustering columns (an empty list), but has a partition key.
-
-    None means that the positions of the clustering columns are unknown.
-    """
-    assert Keys(partition=[0], clustering=[1]).are_known
-    assert Keys(partition=[0], clustering=[]).are_known
-    assert not Keys(partition=[0], clustering=None).are_known
-    assert not Keys(partition=[], clustering=[1]).are_known
+def test_positions_are_those_of_the_partition_key_and_then_of_the_clustering_columns() -> None:
+    assert Keys(partition=[2, 0], clustering=[1]).positions == (2, 0, 1)
+    assert Keys(partition=[], clustering=[]).positions == ()
 
 
 def test_batches_stay_below_the_servers_warning_thresholds() -> None:
