@@ -16,6 +16,7 @@ from cassandra.cqlengine.mapping import Mapping, StatementPlan
 from cassandra.cqlengine.operators import EqualsOperator
 from cassandra.cqlengine.options import NOT_SET, Options
 from cassandra.cqlengine.query.errors import check_applied
+from cassandra.cqlengine.query.unexecuted import note_direct_write
 from cassandra.cqlengine.running import Operation, Request, run
 from cassandra.cqlengine.statements import (
     BaseCQLStatement,
@@ -120,6 +121,7 @@ def execute_write(
     consistency = options.consistency if options.consistency is not None else model.__consistency__
     request = Request(text, values, connection, consistency=consistency, timeout=options.timeout)
     request.idempotent = idempotent
+    note_direct_write()
     result = yield request
     if options.is_conditional:
         check_applied(result)

@@ -1,4 +1,5 @@
-"""Warns of a `BatchQuery` that was dropped without being executed.
+"""Warns of a `BatchQuery` that was dropped without being executed, and of a block of one whose
+writes were not added to it.
 
 An exception may leave the function before it executes its batch. Then nothing is wrong with the
 function, so there is a warning only if the function that has made the batch, and has added
@@ -12,12 +13,9 @@ from __future__ import annotations
 
 import atexit
 import dis
-import inspect
-import sys
 import warnings
-from contextlib import suppress
-from functools import lru_cache
-from types import CodeType, FrameType
+from contextvars import ContextVar
+from types import FrameType
 from weakref import WeakSet
 
 from cassandra._habits import frame_of_user_code, stack_level
@@ -33,7 +31,7 @@ class ExecutionCheck(UseCheck):
     The batch holds the only reference to it.
     """
 
-    __slots__ = ("__weakref__", "_frame", "_is_finished", "maker")
+    __slots__ = ("__weakref__", "_frame", "_is_finished", "_maker")
 
     # The frame that has made the batch, once it has added a statement. Before that we must not
     # refer to it: the frame refers to the batch, and in such a cycle its local variables would live
@@ -47,8 +45,7 @@ class ExecutionCheck(UseCheck):
         )
         self._frame = None
         self._is_finished = False
-        self.maker = identity_of(frame_of_user_code())
-        """Identifies the frame that has made the batch."""
+        self._maker = identity_of(frame_of_user_code())  # identifies the frame that made the batch
         # Nothing has to be executed before there is a statement.
         self.is_used = True
 
@@ -58,7 +55,7 @@ class ExecutionCheck(UseCheck):
             return
         frame = frame_of_user_code()
         # If other code adds statements, it may also execute them.
-        if identity_of(frame) != self.maker:
+        if identity_of(frame) != self._maker:
             return
         if not _METHODS.isdisjoint(frame.f_code.co_names):
             self.finish()
@@ -99,121 +96,42 @@ def _check_modules() -> None:
         check.finish()
 
 
-def warn_of_empty_block(batch: object, maker: tuple[int, int], is_async: bool = False) -> None:
-    """Warn if a `with` block of a batch ends without a statement, and no code of the block could
-    have added one: ``with BatchQuery(): Model.create(...)``, or a variable that is never read.
+class Block:
+    """The `with` block of a batch. While it runs, writes are counted that are not in a batch.
 
-    A block that adds statements under a condition is no mistake.
-
-    :param batch: the batch. The caller is its `__exit__` or `__aexit__`.
-    :param maker: `ExecutionCheck.maker` of the batch.
-    :param is_async: True if the caller is `__aexit__`.
-    """
-    frame = frame_of_user_code()
-    # A function that has made the batch may have added statements under a condition, too. Neither
-    # is it certain what an `ExitStack` is for.
-    if maker != identity_of(frame):
-        return
-    # Nothing but the `with` statement refers to the batch, or only a variable of the function does.
-    others = _references(batch) - _references_of_with(is_async)
-    if others == 0:
-        is_unused = True
-    elif others == 1:
-        names = [name for name, value in frame.f_locals.items() if value is batch]
-        is_unused = len(names) == 1 and not _is_read(frame.f_code, names[0])
-    else:
-        is_unused = False
-    if is_unused:
-        warnings.warn(
-            "the block of a BatchQuery has ended without a statement, and nothing in it uses the "
-            "batch: write `with BatchQuery() as batch:`, then Model.batch(batch).create(...) or "
-            "instance.batch(batch).save()",
-            RuntimeWarning,
-            stacklevel=stack_level(),
-        )
-
-
-def _references(batch: object) -> int:
-    return sys.getrefcount(batch)
-
-
-class _Probe:
-    """Counts the references to an object that only a `with` statement refers to.
-
-    Its methods have the same variables as those of `BatchQuery`.
+    If the block ends without a statement, they were probably meant to be in it.
     """
 
-    def __enter__(self) -> _Probe:
-        return self
+    __slots__ = ("_outer", "direct_writes")
 
-    def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
-        _count(self, is_async=False)
+    def __init__(self) -> None:
+        self.direct_writes = 0
+        self._outer = _innermost_block.get()
+        _innermost_block.set(self)
 
-    async def __aenter__(self) -> _Probe:
-        return self
+    def end(self) -> None:
+        # Set the variable, since `reset` would raise if the block ends in another task.
+        _innermost_block.set(self._outer)
 
-    async def __aexit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
-        _count(self, is_async=True)
-
-
-async def _probe_async_with() -> None:
-    async with _Probe():
-        pass
-
-
-def _count(probe: object, is_async: bool) -> None:
-    """Count the references as `warn_of_empty_block` does."""
-    _counts[is_async].append(_references(probe))
-
-
-# The numbers of references of a `with` and of an `async with` statement.
-_counts: tuple[list[int], list[int]] = ([], [])
-# More than any number of references: there is no warning.
-_NO_WARNING = 1 << 30
+    def warn_if_bypassed(self) -> None:
+        """Call this if the block has ended without an error and without a statement."""
+        if self.direct_writes:
+            warnings.warn(
+                "the block of a BatchQuery has ended without a statement, and "
+                f"writes in it ({self.direct_writes}) were executed at once: write "
+                "`with BatchQuery() as batch:`, then Model.batch(batch).create(...) or "
+                "instance.batch(batch).save()",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
 
 
-def _references_of_with(is_async: bool) -> int:
-    """Return how many references an object has to which only a `with` statement refers.
-
-    The number depends on the version of Python. It is `_NO_WARNING` if Python does not count
-    references, or not always in the same way.
-    """
-    counts = _counts[is_async]
-    if not counts:
-        if (
-            sys.implementation.name != "cpython"
-            or not getattr(sys, "_is_gil_enabled", lambda: True)()
-        ):
-            counts.append(_NO_WARNING)
-        # Python changes the code of functions that are called often.
-        for _ in range(30):
-            with _Probe():
-                pass
-            # The coroutine never waits, so it needs no event loop.
-            with suppress(StopIteration):
-                _probe_async_with().send(None)
-        if len({*counts}) != 1:
-            counts[:] = [_NO_WARNING]
-    return counts[0]
+# The block that the current task or thread is in.
+_innermost_block: ContextVar[Block | None] = ContextVar("innermost_block", default=None)
 
 
-# Blocks that add statements under a condition are often empty, and long functions have thousands of
-# instructions.
-@lru_cache(maxsize=256)
-def _is_read(code: CodeType, name: str) -> bool:
-    """Return True if the code of a function may read its variable `name`, False if it certainly
-    does not.
-    """
-    if not code.co_flags & inspect.CO_OPTIMIZED or name not in code.co_varnames:
-        return True  # a variable of a module or of several functions
-    if name in code.co_cellvars or {"locals", "vars", "eval", "exec"} & {*code.co_names}:
-        return True
-    for instruction in dis.get_instructions(code):
-        names = instruction.argval
-        # Some instructions are about two variables. The first one of those may be written.
-        if instruction.opname == "STORE_FAST" or (
-            name not in (names if isinstance(names, tuple) else (names,))
-        ):
-            continue
-        return True
-    return False
+def note_direct_write() -> None:
+    """Call this for each write that is executed at once, in no batch."""
+    block = _innermost_block.get()
+    if block is not None:
+        block.direct_writes += 1
