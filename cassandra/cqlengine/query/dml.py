@@ -51,6 +51,8 @@ def warn_of_dropped_conditions(options: Options, verb: str) -> None:
 
     :param verb: "INSERT", "UPDATE" or "DELETE".
     """
+    if options.is_reused:
+        return  # an earlier write of the instance has used the condition, or was warned of
     if verb == "INSERT":
         dropped = ["if_exists()"] if options.if_exists else []
         if options.conditionals:
@@ -99,6 +101,7 @@ def execute_write(
     saved_state: SavedState | None = None,
     instance: BaseModel | None = None,
     is_repeatable: bool = True,
+    is_insert: bool = False,
 ) -> Operation[None]:
     """Execute the CQL of a write, or add it to the batch.
 
@@ -106,22 +109,22 @@ def execute_write(
         fails.
     :param instance: the instance that is written; None for a write of a queryset.
     :param is_repeatable: False if the row differs when servers apply the write twice.
+    :param is_insert: True if the write is an INSERT.
     :raises LWTException: if the write is conditional and was not applied.
     """
     # The class of the instance may have another `__connection__` than `model`.
     connection = options.connection or (model if instance is None else instance).__connection__
     # A conditional write that is sent again may be refused because of its own first attempt.
-    idempotent = is_repeatable and not options.is_conditional and is_idempotent(model, options)
+    is_conditional = options.is_conditional(is_insert)
+    idempotent = is_repeatable and not is_conditional and is_idempotent(model, options)
     if options.batch is not None:
-        options.batch.add_bound(
-            text, values, options.is_conditional, connection, saved_state, idempotent
-        )
+        options.batch.add_bound(text, values, is_conditional, connection, saved_state, idempotent)
         return
     consistency = options.consistency if options.consistency is not None else model.__consistency__
     request = Request(text, values, connection, consistency=consistency, timeout=options.timeout)
     request.idempotent = idempotent
     result = yield request
-    if options.is_conditional:
+    if is_conditional:
         check_applied(result)
 
 
@@ -169,6 +172,7 @@ def execute_and_commit(
         saved_state,
         instance,
         write.is_repeatable,
+        is_insert,
     )
     commit(values, instance.__mapping__, is_insert=is_insert)
 
@@ -440,7 +444,8 @@ def assign(instance: BaseModel, changes: dict[str, Any], checked: bool = False) 
 def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]:
     """Write `changes`, and other changes since the row was read.
 
-    If this fails, the instance is as it was before the call.
+    If they are not valid, the instance is as it was before the call. If the request fails, they
+    stay on the instance, and the next `save` writes them.
     """
     mapping = instance.__mapping__
     values = values_of(instance)
@@ -457,12 +462,12 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
             mapping.set_discriminator(values)
         instance.validate()
         write = _update(mapping, values)
-        if write is not None:
-            yield from execute_and_commit(instance, values, write)
     except BaseException:
         values[:] = previous_values
         values.explicit, values.exposed = previous_explicit, previous_exposed
         raise
+    if write is not None:
+        yield from execute_and_commit(instance, values, write)
     return instance
 
 
@@ -518,12 +523,9 @@ def run_custom_dmlquery(instance: Any, step: str) -> bool:
         timeout=options.timeout,
         if_exists=options.if_exists,
     )
-    try:
-        getattr(query, step)()
-    finally:
-        # Drop the timestamp and the conditions, which apply to one write.
-        if options.timestamp is not None or options.is_conditional:
-            row.options = options.for_later()
+    getattr(query, step)()
+    if step != "delete":
+        row.options = options.for_later()  # the timestamp is dropped
     return True
 
 

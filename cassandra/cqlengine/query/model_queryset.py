@@ -573,9 +573,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :param row: the values of the instance.
         """
         options = self._options
-        if options.is_conditional or options.timestamp is not None:
-            # Drop the conditions and the timestamp, which apply to one write. Other options, such
-            # as ttl and keyspace, stay with the instance.
+        if options is not DEFAULTS:
+            # The options stay with the instance, except the timestamp.
             row.options = options.for_later()
         if options.batch is not None:
             options.batch.hold(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import pickle
 import re
@@ -233,22 +234,95 @@ def test_a_counter_s_change_is_saved(session: FakeSession) -> None:
         hits.if_exists()
 
 
-def test_a_failed_write_leaves_the_instance_unchanged(session: FakeSession) -> None:
-    session.return_row(nm="x", age=4, tags={"a"}, scores=None)
-    person = Person.get(id=1)
+@pytest.mark.parametrize("method", ["save", "update"])
+def test_changes_stay_after_a_failed_write(session: FakeSession, method: str) -> None:
+    """The next `save` sends them again, whether `save` or `update` has failed."""
+    person = person_read(session)
+    session.error = TimeoutError("gone")
+    values = {"name": "y", "age": 5}
+    if method == "save":
+        person.name, person.age = "y", 5
+        values = {}
+    with pytest.raises(TimeoutError):
+        getattr(person, method)(**values)
+    assert person.get_changed_columns() == ["name", "age"]
+    session.error = None
+    person.save()
+    assert session.last_statement[1] == ["y", 5, 1]
+
+
+def test_an_update_that_is_not_valid_leaves_the_instance_unchanged(session: FakeSession) -> None:
+    person = person_read(session)
+    with pytest.raises(ValidationError):
+        person.update(name="y", age="many")
+    assert (person.name, person.age, person.get_changed_columns()) == ("x", 4, [])
+
+
+@pytest.mark.parametrize("is_first_write_failing", [False, True])
+@pytest.mark.parametrize(
+    ("set_condition", "text"),
+    [
+        (lambda person: person.iff(age=4), 'IF "age" = ?'),
+        (lambda person: person.if_exists(), "IF EXISTS"),
+    ],
+)
+def test_conditions_stay_on_an_instance(
+    session: FakeSession,
+    set_condition: Callable[[Person], object],
+    text: str,
+    is_first_write_failing: bool,
+) -> None:
+    """A write that the application has made conditional is not repeated without its condition."""
+    person = person_read(session)
+    set_condition(person)
+    session.error = TimeoutError("gone") if is_first_write_failing else None
+    with pytest.raises(TimeoutError) if is_first_write_failing else contextlib.nullcontext():
+        person.update(name="y")
+    session.error = None
+    for write in (lambda: person.update(name="z"), person.delete, person.delete):
+        write()
+        assert str(session.last_statement[0]).endswith(text)
+    # Without arguments, `iff` takes conditions away.
+    person.iff().if_exists(False).update(name="a")
+    assert "IF" not in str(session.last_statement[0])
+
+
+def test_if_not_exists_stays_on_an_instance(session: FakeSession) -> None:
+    """With another key, the instance is inserted again. Updates do not warn of the condition."""
+    person = Person.if_not_exists().create(id=1, name="x")
+    person.update(name="y")
+    person.id = 2
+    person.save()
+    assert str(session.last_statement[0]).endswith("IF NOT EXISTS")
+
+
+def test_a_timestamp_stays_until_a_write_succeeds(session: FakeSession) -> None:
+    person = person_read(session).timestamp(5)
     session.error = TimeoutError("gone")
     with pytest.raises(TimeoutError):
-        person.update(name="y", age=5, tags={"b"})
-    assert dict(person) == {"id": 1, "name": "x", "age": 4, "tags": {"a"}, "scores": {}}
-    assert person.get_changed_columns() == []
-    person.name = "y"
-    with pytest.raises(TimeoutError):
-        person.save()
-    assert person.get_changed_columns() == ["name"]
+        person.update(name="y")
     session.error = None
-    # The change is still there and is sent by the next attempt.
-    person.save()
-    assert session.last_statement[1] == ["y", 1]
+    person.delete()
+    assert session.last_statement[1] == [5, 1]
+    person.update(name="z")
+    assert session.last_statement[1] == [5, "z", 1]
+    person.update(name="a")
+    assert session.last_statement[1] == ["a", 1]
+
+
+def test_a_condition_that_a_write_does_not_have_leaves_it_idempotent(session: FakeSession) -> None:
+    """After a conditional INSERT, an UPDATE has no condition, so the driver may send it again."""
+    thing = Repeatable.if_not_exists().create(id=1, name="x")
+    assert not session.executions[-1].idempotent
+    thing.update(name="y")
+    assert session.executions[-1].idempotent
+
+
+class Repeatable(Model):
+    __keyspace__ = "ks"
+    __idempotent__ = True
+    id = columns.Integer(primary_key=True)
+    name = columns.Text()
 
 
 class Room(Model):
