@@ -364,6 +364,9 @@ class Inet(Column[str]):
         value = super().validate(value)
         if value is None:
             return None
+        # `ip_address` takes any int or four bytes for an address.
+        if isinstance(value, (int, bytes)):
+            raise ValidationError(f"{self.label} {value!r} is not an IP address")
         try:
             # Store the normal form. An IPv6 address can be written in several ways, and the same
             # address in another spelling must not count as a change.

@@ -189,12 +189,17 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     if options.if_exists or options.conditionals:
         warn_of_dropped_conditions(options, "INSERT")
     explicit_bits = values.explicit if values.stored is None else 0
+    # Without a clustering key, only static columns can be written: then leave out the defaults of
+    # others. `_check_keys` refuses values that the application has set.
+    is_static = values.stored is None and mapping.lacks_clustering_key(values)
     written_bits = 0  # the positions of the written columns, as bits
     bound: list[Any] = []
     for position, value in enumerate(values):
         # A function that returns True if a value other than None (an empty collection, for example)
         # is stored as null.
         is_null = null_checks[position]
+        if is_static and mapping.row_positions >> position & 1 & ~(explicit_bits >> position):
+            continue
         if not (value is None or (is_null is not None and is_null(value))):
             to_bound = to_bound_functions[position]
             bound.append(value if to_bound is None else to_bound(value))

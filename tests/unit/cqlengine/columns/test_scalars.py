@@ -104,6 +104,9 @@ BAD: list[tuple[Any, dict[str, Any], Any, str]] = [
     (columns.Decimal, {}, "x", "c 'x'"),
     (columns.UUID, {}, "x", "c 'x'"),
     (columns.Inet, {}, "10.0.0", "c '10.0.0' is not an IP address"),
+    (columns.Inet, {}, 12, "c 12 is not an IP address"),
+    (columns.Inet, {}, True, "c True is not an IP address"),
+    (columns.Inet, {}, b"abcd", "c b'abcd' is not an IP address"),
     (columns.Text, {"required": True}, "", "'' is shorter than 1 characters"),
     (columns.Text, {"required": True, "min_length": 2}, "a", "'a' is shorter than 2 characters"),
 ]

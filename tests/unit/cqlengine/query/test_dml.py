@@ -464,6 +464,32 @@ def test_a_dml_query_writes_its_instance_with_its_own_options(session: FakeSessi
         DMLQuery(Rated).save()
 
 
+class Hall(Model):
+    __keyspace__ = "ks"
+    id = columns.Integer(partition_key=True)
+    seat = columns.Integer(primary_key=True)
+    name = columns.Text(static=True)
+    free = columns.Boolean(default=True)
+
+
+def test_static_columns_are_inserted_without_the_defaults_of_others(session: FakeSession) -> None:
+    """Without a clustering key there is no row that could have the defaults. Values that the
+    application has set are not dropped.
+    """
+    hall = Hall.create(id=1, name="a")
+    assert session.last_statement == (
+        'INSERT INTO ks.hall ("id", "name") VALUES (?, ?)',
+        [1, "a"],
+    )
+    hall.name = "b"
+    hall.save()
+    assert session.last_statement == ('UPDATE ks.hall SET "name" = ? WHERE "id" = ?', ["b", 1])
+    with pytest.raises(ValidationError, match="Hall.seat"):
+        Hall.create(id=1, name="a", free=True)
+    Hall.create(id=1, seat=2, name="a")
+    assert session.last_statement[1] == [1, 2, "a", True]
+
+
 def test_a_static_column_is_updated_without_the_clustering_key(session: FakeSession) -> None:
     room = Room.create(id=1, seat=2, name="blue")
     room.name = "green"
