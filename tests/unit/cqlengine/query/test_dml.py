@@ -484,7 +484,7 @@ def test_static_columns_are_inserted_without_the_defaults_of_others(session: Fak
     hall.name = "b"
     hall.save()
     assert session.last_statement == ('UPDATE ks.hall SET "name" = ? WHERE "id" = ?', ["b", 1])
-    with pytest.raises(ValidationError, match="Hall.seat"):
+    with pytest.raises(ValidationError, match=r"Hall\.seat"):
         Hall.create(id=1, name="a", free=True)
     Hall.create(id=1, seat=2, name="a")
     assert session.last_statement[1] == [1, 2, "a", True]
