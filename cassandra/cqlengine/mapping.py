@@ -268,7 +268,7 @@ class Mapping:
 
     # -- one table for several classes -----------------------------------------------------------
 
-    def set_discriminator(self, values: list[Any]) -> None:
+    def set_discriminator(self, values: Values) -> None:
         """Set the discriminator value of the class in the values of an instance.
 
         :raises PolymorphicModelException: if the class has no discriminator value.
@@ -279,7 +279,10 @@ class Mapping:
                 f"cannot save polymorphic base model: {self.model.__name__} has no "
                 "__discriminator_value__"
             )
-        values[self.index[self.discriminator or ""]] = value
+        position = self.index[self.discriminator or ""]
+        if values[position] != value:
+            values[position] = value
+            values.explicit |= 1 << position
 
     def class_of(self, value: object) -> type[BaseModel]:
         """Return the class of rows with the discriminator `value`.

@@ -135,10 +135,12 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
             and not (column.is_counter and not values[position])
         ]
     positions = []
+    # Validation may have converted other values, if the column class is the application's.
+    touched_bits = values.explicit | values.exposed
     for position, value in enumerate(values):
         old_value = stored[position]
         is_explicit = values.explicit >> position & 1
-        if value is old_value and not is_explicit:
+        if not touched_bits >> position & 1 or (value is old_value and not is_explicit):
             continue
         column = mapping.order[position]
         is_unknown = is_explicit and (column.is_null(value) or values.unknown >> position & 1)
