@@ -24,7 +24,7 @@ from cassandra.cqlengine.statements import (
     UpdateStatement,
     microseconds_of,
 )
-from cassandra.cqlengine.values import SavedState, Values, changed_positions, commit, values_of
+from cassandra.cqlengine.values import Commit, SavedState, Values, changed_positions, values_of
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel
@@ -164,6 +164,7 @@ def execute_and_commit(
     options = values.options
     # If the write is added to a batch, the batch restores this state when it fails.
     saved_state = None if options.batch is None else SavedState(values)
+    commit = Commit(values, instance.__mapping__, is_insert=is_insert)
     yield from execute_write(
         type(instance),
         options,
@@ -174,7 +175,7 @@ def execute_and_commit(
         write.is_repeatable,
         is_insert,
     )
-    commit(values, instance.__mapping__, is_insert=is_insert)
+    commit.apply()
 
 
 def insertion(mapping: Mapping, values: Values) -> Write:

@@ -178,3 +178,14 @@ def test_an_instance_is_inserted_as_a_row_of_its_class() -> None:
 def test_the_timeout_of_an_instance_is_refused() -> None:
     with pytest.raises(CQLEngineException, match="row 0: create_many takes the timeout"):
         sent_requests(Item, [Item(id=1, name="a").timeout(5)])
+
+
+def test_changes_during_the_requests_remain_changes() -> None:
+    """Another task may change an instance before the responses have arrived."""
+    item = Item(id=1, name="a")
+    operation = creations(Item, DEFAULTS, [item], concurrency=1)
+    next(operation)
+    item.name = "b"
+    with pytest.raises(StopIteration):
+        operation.send([(True, None)])
+    assert item.get_changed_columns() == ["name"]

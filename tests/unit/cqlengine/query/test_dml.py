@@ -254,6 +254,43 @@ def test_changes_stay_after_a_failed_write(session: FakeSession, method: str) ->
     assert session.last_statement[1] == ["y", 5, 1]
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+def test_changes_during_a_write_remain_changes(session: FakeSession, is_new: bool) -> None:
+    """Other tasks and threads may change the instance before the response has arrived."""
+    person = Person(id=1, name="x", tags={"a"}) if is_new else person_read(session)
+    person.tags.add("b")
+    person.name = "y"
+    operation = dml.save(person)
+    request = next(operation)
+    person.tags.add("c")
+    person.name = "z"
+    person.age = None
+    with pytest.raises(StopIteration):
+        operation.send(None)
+    assert request.values[0 if not is_new else 1] == "y"
+    assert person.get_changed_columns() == ["name", "age", "tags"]
+    person.save()
+    assert session.last_statement[1] == ["z", None, {"c"}, 1]
+    assert person.get_changed_columns() == []
+
+
+def test_responses_of_two_writes_in_reverse_order(session: FakeSession) -> None:
+    """The write that began later has written the changes of the first one, too."""
+    person = person_read(session)
+    person.name = "y"
+    first_save = dml.save(person)
+    next(first_save)
+    person.name = "z"
+    second_save = dml.save(person)
+    next(second_save)
+    for operation in (second_save, first_save):
+        with pytest.raises(StopIteration):
+            operation.send(None)
+    assert person.get_changed_columns() == []
+    person.name = "y"
+    assert person.get_changed_columns() == ["name"]
+
+
 def test_an_update_that_is_not_valid_leaves_the_instance_unchanged(session: FakeSession) -> None:
     person = person_read(session)
     with pytest.raises(ValidationError):
