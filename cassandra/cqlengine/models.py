@@ -583,7 +583,8 @@ class BaseModel(metaclass=ModelMetaClass):
     def update(self, **values: Any) -> Self:
         """Set `values`, and write them and all other changes; returns self.
 
-        If this fails, the instance has the same values as before the call.
+        If the values are not valid, the instance has the same values as before the call. If the
+        request fails, they stay, and the next `save` writes them.
 
         :param values: values by the attributes' names.
         :raises ValidationError: for unknown columns, columns of the primary key, and values that
