@@ -145,6 +145,11 @@ class Encoder:
                 return named
             if parent is datetime.timedelta:
                 return self._refuse_interval
+        # Strings and bytes are sequences, too. The application may have replaced the mapping.
+        if issubclass(cls, str):
+            return self.cql_encode_str
+        if issubclass(cls, (bytes, bytearray, memoryview)):
+            return self.cql_encode_bytes
         # Encode other containers item by item: str() of the whole container would be Python syntax.
         if issubclass(cls, Mapping):
             return self.cql_encode_map_collection

@@ -25,7 +25,7 @@ from cassandra.cqlengine.hooks import forget, format_log_context, set_row_factor
 from cassandra.cqlengine.statements import BaseCQLStatement
 from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
 from cassandra.query.prepared import PreparedStatement
-from cassandra.query.row_factories import dict_factory
+from cassandra.query.row_factories import dict_factory, named_tuple_factory
 from cassandra.query.settings import NOT_SET
 from cassandra.query.statement import SimpleStatement, Statement
 
@@ -153,6 +153,11 @@ class Connection:
             )
         connection = cls(name, hosts=None)
         connection.adopt(session, owned=False)
+        # As in cassandra-driver, the application's own statements return dicts from now on, unless
+        # it has set another row factory.
+        is_default = getattr(given, "row_factory", None) is named_tuple_factory
+        if is_default and not connection.is_async:
+            connection._set_defaults()
         return connection
 
     @property

@@ -265,7 +265,9 @@ class TTLDescriptor(_OptionDescriptor):
 
 
 class TimestampDescriptor(_OptionDescriptor):
-    """``timestamp(value)``: the timestamp of the next write, a datetime or a timedelta from now."""
+    """``timestamp(value)``: the timestamp of writes until one succeeds, a datetime or a timedelta
+    from now.
+    """
 
     name = "timestamp"
 
@@ -285,7 +287,7 @@ class IfNotExistsDescriptor(_OptionDescriptor):
             raise IfNotExistsWithCounterColumn(
                 "if_not_exists cannot be used with tables containing counter columns"
             )
-        return {"if_not_exists": value}
+        return {"if_not_exists": value, "is_reused": False}
 
 
 class IfExistsDescriptor(_OptionDescriptor):
@@ -298,7 +300,7 @@ class IfExistsDescriptor(_OptionDescriptor):
             raise IfExistsWithCounterColumn(
                 "if_exists cannot be used with tables containing counter columns"
             )
-        return {"if_exists": value}
+        return {"if_exists": value, "is_reused": False}
 
 
 class ConditionalDescriptor(_OptionDescriptor):
@@ -308,7 +310,8 @@ class ConditionalDescriptor(_OptionDescriptor):
 
     def changes(self, instance: BaseModel, *args: Any, **kwargs: Any) -> dict[str, Any]:
         model = type(instance)
-        return {"conditionals": model.__queryset__(model).conditions(*args, **kwargs)}
+        conditions = model.__queryset__(model).conditions(*args, **kwargs)
+        return {"conditionals": conditions, "is_reused": False}
 
 
 class ConsistencyDescriptor(_OptionDescriptor):

@@ -108,6 +108,19 @@ class Mapping:
         self.clustering_keys = {n: c for n, c in self.primary_keys.items() if not c.partition_key}
         self.key_positions = tuple(self.index[name] for name in self.primary_keys)
         self.partition_positions = tuple(self.index[name] for name in self.partition_keys)
+        has_static = any(column.static for column in self.order)
+        # The positions of the clustering key, if the model has static columns.
+        self._clustering_positions = tuple(
+            position
+            for position in self.key_positions
+            if has_static and position not in self.partition_positions
+        )
+        # The columns that belong to a row, not to its partition: bit N is set for position N.
+        self.row_positions = sum(
+            1 << position
+            for position, column in enumerate(self.order)
+            if not column.static and not column.primary_key
+        )
         self.has_counter = any(column.is_counter for column in self.order)
         # The positions of columns whose values may change in place.
         self.mutable = tuple(
@@ -182,6 +195,15 @@ class Mapping:
         # The classes of the model for other keyspaces and connections (`context_class`).
         self.contexts: dict[Any, Any] = {}
 
+    def lacks_clustering_key(self, values: Values) -> bool:
+        """Return True if an instance has no clustering key, so that only the static columns of its
+        partition can be written.
+
+        :param values: the values of an instance.
+        """
+        positions = self._clustering_positions
+        return bool(positions) and all(values[position] is None for position in positions)
+
     # -- values of new instances ----------------------------------------------------------------
 
     def new_row(self, arguments: dict[str, Any]) -> Values:
@@ -246,7 +268,7 @@ class Mapping:
 
     # -- one table for several classes -----------------------------------------------------------
 
-    def set_discriminator(self, values: list[Any]) -> None:
+    def set_discriminator(self, values: Values) -> None:
         """Set the discriminator value of the class in the values of an instance.
 
         :raises PolymorphicModelException: if the class has no discriminator value.
@@ -257,7 +279,10 @@ class Mapping:
                 f"cannot save polymorphic base model: {self.model.__name__} has no "
                 "__discriminator_value__"
             )
-        values[self.index[self.discriminator or ""]] = value
+        position = self.index[self.discriminator or ""]
+        if values[position] != value:
+            values[position] = value
+            values.explicit |= 1 << position
 
     def class_of(self, value: object) -> type[BaseModel]:
         """Return the class of rows with the discriminator `value`.

@@ -549,22 +549,18 @@ class BaseModel(metaclass=ModelMetaClass):
     # -- writing --------------------------------------------------------------------------------
 
     def _write(self, operation: Operation[Any]) -> Operation[Any]:
-        """Run `operation`, a write of this instance, then drop the options for a single write.
+        """Run `operation`, which saves this instance, then drop the timestamp.
 
-        These are the timestamp and the conditions; they are dropped even if the write failed.
+        If it fails, the timestamp stays, so that the application can save the instance again.
         """
         attributes = getattr(self, "__dict__", None)
         if attributes:  # attributes that are not columns
             warn_of_misspelt(type(self), attributes, self.__mapping__.columns)
-        try:
-            return (yield from operation)
-        finally:
-            row = values_of(self)
-            options = row.options
-            if options is not DEFAULTS and (
-                options.timestamp is not None or options.is_conditional
-            ):
-                row.options = options.for_later()
+        result = yield from operation
+        row = values_of(self)
+        if row.options is not DEFAULTS:
+            row.options = row.options.for_later()
+        return result
 
     def save(self) -> Self:
         """Insert the row, or update the columns that have changed since it was read or saved.
@@ -587,7 +583,8 @@ class BaseModel(metaclass=ModelMetaClass):
     def update(self, **values: Any) -> Self:
         """Set `values`, and write them and all other changes; returns self.
 
-        If this fails, the instance has the same values as before the call.
+        If the values are not valid, the instance has the same values as before the call. If the
+        request fails, they stay, and the next `save` writes them.
 
         :param values: values by the attributes' names.
         :raises ValidationError: for unknown columns, columns of the primary key, and values that
@@ -615,12 +612,12 @@ class BaseModel(metaclass=ModelMetaClass):
     def delete(self) -> None:
         """Delete the row."""
         if not dml.run_custom_dmlquery(self, "delete"):
-            run(self._write(dml.delete(self)))
+            run(dml.delete(self))
 
     async def adelete(self) -> None:
         """Delete the row on a connection of `cassandra.aio`."""
         warn_of_unpaired(type(self), "delete", "adelete")
-        await arun(self._write(dml.delete(self)))
+        await arun(dml.delete(self))
 
     def timeout(self, timeout: float | None) -> Self:
         """Set the timeout of the instance's writes; returns self.

@@ -19,7 +19,7 @@ class Options:
 
     __slots__ = (
         "batch", "conditionals", "connection", "consistency", "idempotent", "if_exists",
-        "if_not_exists", "keyspace", "timeout", "timestamp", "ttl",
+        "if_not_exists", "is_reused", "keyspace", "timeout", "timestamp", "ttl",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -37,6 +37,8 @@ class Options:
         self.conditionals: tuple[Any, ...] = ()
         self.keyspace: str | None = None
         self.connection: str | None = None
+        # True if an instance was written with these options, and they stay for its later writes.
+        self.is_reused = False
 
     def with_changes(self, **changes: Any) -> Options:
         """Return a copy with some options changed."""
@@ -64,21 +66,29 @@ class Options:
         )
 
     def for_later(self) -> Options:
-        """Return the options that remain for later writes: those without the conditions and the
-        timestamp, which apply to one write only.
+        """Return the options that remain for later writes of an instance: all but the timestamp.
+
+        As in cassandra-driver, conditions stay: a write that the application has made conditional
+        must not become unconditional. The batch stays too, because a write outside of it would be
+        executed before the writes in it.
         """
-        # A later write with the same timestamp or condition might have no effect. The batch stays,
-        # because a write outside of it would be executed before the writes in it.
-        return self.with_changes(
-            if_not_exists=False, if_exists=False, conditionals=(), timestamp=None
-        )
+        if self.timestamp is None and (self.is_reused or not self._has_conditions):
+            return self
+        return self.with_changes(timestamp=None, is_reused=True)
 
     @property
-    def is_conditional(self) -> bool:
-        """True if the write is a lightweight transaction, for which the mapper checks if it was
-        applied.
-        """
+    def _has_conditions(self) -> bool:
         return self.if_exists or self.if_not_exists or bool(self.conditionals)
+
+    def is_conditional(self, is_insert: bool) -> bool:
+        """Return True if a write is a lightweight transaction, for which the mapper checks if it
+        was applied.
+
+        :param is_insert: True for INSERT, False for UPDATE and DELETE, which have other conditions.
+        """
+        if is_insert:
+            return self.if_not_exists
+        return self.if_exists or bool(self.conditionals)
 
 
 def seconds_advice(value: object) -> str:

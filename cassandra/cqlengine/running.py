@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from cassandra._steps import adrive, drive
 from cassandra.concurrent import execute_concurrent
 from cassandra.cqlengine.connection import Connection, _connections, get_connection, log
+from cassandra.cqlengine.copies import snapshot
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.hooks import log_statement, set_row_factory
 from cassandra.cqlengine.options import NOT_SET
@@ -74,6 +75,10 @@ class Request:
     def texts(self) -> Sequence[str]:
         """Return the query strings to prepare."""
         return (self.text,)
+
+    def copy_values(self) -> None:
+        """Copy the values that the application may change in place."""
+        self.values = [snapshot(value) for value in self.values]
 
     def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
         """Return the arguments of `Session.execute`: the statement, and the values to bind to it.
@@ -159,6 +164,11 @@ class ManyRequests(Request):
     def texts(self) -> Sequence[str]:
         # Use a dict to drop duplicates: the order of a set differs from process to process.
         return tuple(dict.fromkeys(text for text, _ in self.writes))
+
+    def copy_values(self) -> None:
+        self.writes = [
+            (text, [snapshot(value) for value in values]) for text, values in self.writes
+        ]
 
     def display_text(self) -> str:
         return f"{len(self.writes)} times " + "; ".join(sorted(self.texts()))
@@ -265,6 +275,8 @@ async def awaited(request: Request) -> Any:
     texts = () if is_prepared else request.texts()
     missing = [text for text in texts if text not in prepared]
     if missing:
+        # Other tasks may change collections of an instance while we wait.
+        request.copy_values()
         # Collect them in a dict of our own: another task may replace the connection's dict while we
         # wait.
         prepared = {text: prepared[text] for text in texts if text in prepared}

@@ -267,10 +267,14 @@ class BaseCQLStatement(UnicodeMixin):
         return ["WHERE " + " AND ".join(show(clause) for clause in self.where_clauses)]
 
     def _condition(self, show: Show, if_exists: bool) -> list[str]:
-        """Return the IF part in a list; an empty list if there are no conditions."""
+        """Return the IF parts in a list; an empty list if there are no conditions."""
+        parts = []
         if self.conditionals:
-            return ["IF " + " AND ".join(show(clause) for clause in self.conditionals)]
-        return ["IF EXISTS"] if if_exists else []
+            parts.append("IF " + " AND ".join(show(clause) for clause in self.conditionals))
+        # Servers refuse both in one statement. Neither may be dropped without an error.
+        if if_exists:
+            parts.append("IF EXISTS")
+        return parts
 
 
 class SelectStatement(BaseCQLStatement):

@@ -58,7 +58,9 @@ class Values(list[Any]):
       after an UPDATE of an instance that was never read: it does not write the instance's defaults.
     """
 
-    __slots__ = ("explicit", "exposed", "options", "stored", "unknown")
+    __slots__ = (
+        "explicit", "exposed", "last_commit", "options", "stored", "unknown", "write_count",
+    )  # fmt: skip
 
     def __init__(self, values: Sequence[Any], stored: Sequence[Any] | None = None) -> None:
         super().__init__(values)
@@ -67,6 +69,10 @@ class Values(list[Any]):
         self.exposed = 0
         self.unknown = 0
         self.options: Options = DEFAULTS
+        # The number of writes that were begun, and of the last one that has succeeded: see
+        # `Commit`.
+        self.write_count = 0
+        self.last_commit = 0
 
 
 class SavedState:
@@ -135,10 +141,12 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
             and not (column.is_counter and not values[position])
         ]
     positions = []
+    # Validation may have converted other values, if the column class is the application's.
+    touched_bits = values.explicit | values.exposed
     for position, value in enumerate(values):
         old_value = stored[position]
         is_explicit = values.explicit >> position & 1
-        if value is old_value and not is_explicit:
+        if not touched_bits >> position & 1 or (value is old_value and not is_explicit):
             continue
         column = mapping.order[position]
         is_unknown = is_explicit and (column.is_null(value) or values.unknown >> position & 1)
@@ -167,6 +175,72 @@ def _differs(column: Column[Any], value: object, old_value: object) -> bool:
     return are_different(column.to_python(value), column.to_python(old_value))
 
 
+class Commit:
+    """Makes the values of an instance, as they are now, its stored values after they were written.
+
+    Create it before the request is sent: until the response arrives, other tasks and threads may
+    change the instance. Their changes are not in the request, and so remain changes.
+
+    :param values: the values of the instance.
+    :param mapping: the mapping of its model.
+    :param is_insert: True if all values are written, False if only the changed values are.
+    """
+
+    __slots__ = ("_explicit", "_exposed", "_number", "_sent", "_stored", "_unknown", "_values")
+
+    def __init__(self, values: Values, mapping: ColumnsOfModel, *, is_insert: bool) -> None:
+        self._values = values
+        values.write_count += 1
+        self._number = values.write_count
+        self._explicit = values.explicit
+        self._exposed = 0
+        # The database will have the written values, so they are known.
+        touched_bits = values.explicit | values.exposed
+        if is_insert:
+            self._unknown = 0
+        elif values.stored is None:
+            self._unknown = ~touched_bits
+        else:
+            self._unknown = values.unknown & ~touched_bits
+        # Copy the values that the application may change in place, so that the stored values do not
+        # change with them. These are values that it has read or set.
+        self._sent = list(values)
+        stored = self._stored = list(values)
+        is_new = is_insert or values.stored is None
+        for position in mapping.mutable:
+            # A null collection counts as unknown. If the application sets it next, it is then
+            # written as a whole, and not added to elements that other clients may have written.
+            if values[position] is None and (is_insert or values.explicit >> position & 1):
+                self._unknown |= 1 << position
+            if touched_bits >> position & 1:
+                stored[position] = mapping.isolators[position](values[position])
+        for position, copier in mapping.copiers:
+            # In a new instance, also copy default values: these may change in place too, but are
+            # neither exposed nor explicit.
+            is_exposed = is_new or touched_bits >> position & 1
+            if is_exposed and type(values[position]) not in IMMUTABLE_CLASSES:
+                stored[position] = copier(values[position])
+                # The application may change its object again after this write.
+                self._exposed |= 1 << position
+
+    def apply(self) -> None:
+        """Call this after the values were written."""
+        values = self._values
+        # A write that began later has succeeded already, and has written these changes again.
+        if self._number < values.last_commit:
+            return
+        values.last_commit = self._number
+        values.stored = self._stored
+        values.unknown = self._unknown
+        values.exposed |= self._exposed
+        # The values that the application has set in the meantime were not written.
+        set_meanwhile = ~self._explicit
+        for position, value in enumerate(self._sent):
+            if values[position] is not value:
+                set_meanwhile |= 1 << position
+        values.explicit &= set_meanwhile
+
+
 def commit(values: Values, mapping: ColumnsOfModel, *, is_insert: bool) -> None:
     """Make the current values the stored values, after a write.
 
@@ -174,31 +248,4 @@ def commit(values: Values, mapping: ColumnsOfModel, *, is_insert: bool) -> None:
     :param mapping: the mapping of its model.
     :param is_insert: True if all values were written, False if only the changed values were.
     """
-    # The database now has the written values, so they are known.
-    if is_insert:
-        values.unknown = 0
-    elif values.stored is None:
-        values.unknown = ~(values.explicit | values.exposed)
-    else:
-        values.unknown &= ~(values.explicit | values.exposed)
-    # Copy the values that the application may change in place, so that the stored values do not
-    # change with them. These are values that it has read or set.
-    stored = list(values)
-    exposed = values.exposed | values.explicit
-    is_new = is_insert or values.stored is None
-    for position in mapping.mutable:
-        # A null collection counts as unknown. If the application sets it next, it is then written
-        # as a whole, and not added to elements that other clients may have written.
-        if values[position] is None and (is_insert or values.explicit >> position & 1):
-            values.unknown |= 1 << position
-        if exposed >> position & 1:
-            stored[position] = mapping.isolators[position](values[position])
-    for position, copier in mapping.copiers:
-        # In a new instance, also copy default values: these may change in place too, but are
-        # neither exposed nor explicit.
-        if (is_new or exposed >> position & 1) and type(values[position]) not in IMMUTABLE_CLASSES:
-            stored[position] = copier(values[position])
-            # The application may change its object again after this write.
-            values.exposed |= 1 << position
-    values.stored = stored
-    values.explicit = 0
+    Commit(values, mapping, is_insert=is_insert).apply()

@@ -22,10 +22,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from cassandra._patterns import pattern
 from cassandra.codecs.converter import from_native, to_native
 from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION, _CassandraType
-from cassandra.cqltypes.containers import ListType, VectorType, _Wrapper
+from cassandra.cqltypes.containers import TupleType, VectorType, _Wrapper
 from cassandra.cqltypes.failures import locate, shown
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
-from cassandra.protocol.encrypted import SubstituteMetadata, list_of, with_plain
+from cassandra.protocol.encrypted import (
+    SubstituteMetadata,
+    composed_type,
+    type_of_marker,
+    with_plain,
+)
 
 if TYPE_CHECKING:
     from cassandra.codecs.converter import Converter
@@ -35,8 +40,6 @@ if TYPE_CHECKING:
     from cassandra.protocol.column_specs import CqlType, UserTypes
     from cassandra.protocol.columnar.layouts import PagePlan
 
-# Servers name the marker of ``column IN ?`` "in(column)".
-_IN_MARKER = pattern(r"in\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
 # The names of markers and of columns of results that belong to no column of a table: "[limit]",
 # "[ttl]" and "partition key token" (of ``token(key) > ?``) of markers; "[applied]" of conditional
 # writes and "[json]" of ``SELECT JSON``.
@@ -236,6 +239,30 @@ class _Types:
 
     def _type_of_column(self, column: ColumnMetadata) -> CqlType:
         """Return the converting type of `column`, or its own type if nothing is converted."""
+        if not self._is_bound:
+            return self._type_of_values(column)
+        # The marker may be for values of several columns.
+        return type_of_marker(
+            column.name,
+            column.type,
+            lambda name, cql_type: self._type_of_values(column._replace(name=name, type=cql_type)),
+            self._composed_type,
+        )
+
+    def _composed_type(self, marker_type: CqlType, subtypes: tuple[CqlType, ...]) -> CqlType:
+        """Return the type of a marker whose values consist of values of columns.
+
+        :param subtypes: the types of the columns.
+        """
+        is_encrypted = _is_opaque(marker_type)  # one of the columns
+        cql_type = (composed_type if is_encrypted else _with_subtypes)(marker_type, subtypes)
+        # A registered class may stand for a whole tuple.
+        if self._converters.classes and issubclass(marker_type, TupleType):
+            return _type_for_bound_classes(cql_type, marker_type, self._converters)
+        return cql_type
+
+    def _type_of_values(self, column: ColumnMetadata) -> CqlType:
+        """Return the type of the values of `column`, which is not composed of other columns."""
         keyspace, table, name, _ = column
         cql_type: CqlType = column.type
         # A converter of the column takes precedence over those of types and classes.
@@ -248,24 +275,10 @@ class _Types:
         # itself reads "[applied]".
         if _NOT_OF_COLUMN.match(name):
             return cql_type
-        if self._is_bound and issubclass(cql_type, ListType) and cql_type.subtypes:
-            # ``column IN ?``: the value is a list, each of whose elements is a value of the column.
-            in_marker = _IN_MARKER.match(name)
-            if in_marker is not None:
-                element_column = column._replace(name=in_marker[1], type=cql_type.subtypes[0])
-                return self._list_of(cql_type, self._type_of_column(element_column))
         # The driver itself reads the server's own tables, and expects plain values there.
         if keyspace in SERVER_KEYSPACES:
             return cql_type
         return _replace_decrypted_type(cql_type, self._with_converters)
-
-    def _list_of(self, cql_type: CqlType, element: CqlType) -> CqlType:
-        """Return the type of the marker of ``column IN ?``; `element` is the column's type."""
-        if element is cql_type.subtypes[0]:
-            return cql_type
-        if _is_opaque(cql_type):  # the column is encrypted
-            return list_of(cql_type, element)
-        return _with_subtypes(cql_type, (element,))
 
     def _with_converters(self, cql_type: CqlType, is_number_of_vector: bool = False) -> CqlType:
         """Return `cql_type` with the converters of types and, for bind markers, of classes.

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 import cassandra._impl as implementations
 from cassandra._patterns import pattern
 from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION
-from cassandra.cqltypes.containers import ListType
+from cassandra.cqltypes.containers import ListType, TupleType
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError
 from cassandra.cqltypes.scalars import BytesType
+from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 _int32 = struct.Struct(">i")
 
-# Servers name the marker of ``column IN ?`` "in(column)".
-_IN_MARKER = pattern(r"in\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
+# The names of markers whose values consist of values of columns: see `type_of_marker`.
+_COMPOSED_MARKER = pattern(r"(in)?\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
 
 
 class ColDesc(NamedTuple):
@@ -316,66 +317,118 @@ def bound_columns(
     :param key_names: the names of the columns of the primary key. If encryption of the same value
         gives different bytes each time, binding a value to an encrypted one of them is an error.
     """
-    bound = [_bound_column(column, policy, is_complete) for column in columns]
-    if getattr(policy, "deterministic", True):
-        return bound
-    # The same value is encrypted to other bytes each time, so no row could be found by an encrypted
-    # column of the primary key. Refuse values for such columns.
-    return [
-        column._replace(type=_type_that_refuses_values(column, policy))
-        if column.name in key_names and is_encrypted(column.type)
-        else column
-        for column in bound
-    ]
+    is_deterministic = getattr(policy, "deterministic", True)
+
+    def bound_column(column: ColumnMetadata) -> ColumnMetadata:
+        """Return the marker `column` with the types that encrypt."""
+
+        def type_of(name: str, server_type: CqlType) -> CqlType:
+            """Return the type of the values of the column `name`."""
+            description = ColDesc(*column[:2], name)  # keyspace, table and name
+            cql_type = _encrypted_type_of(policy, description, server_type)
+            if cql_type is None:
+                return server_type if is_complete else guarded(description, server_type)
+            # The same value is encrypted to other bytes each time, so no row could be found by an
+            # encrypted column of the primary key. Refuse values for such columns.
+            if not is_deterministic and name in key_names:
+                return _type_that_refuses_values(description, cql_type, policy)
+            return cql_type
+
+        cql_type = type_of_marker(column.name, column.type, type_of, composed_type)
+        return column if cql_type is column.type else column._replace(type=cql_type)
+
+    def guarded(column: ColDesc, server_type: CqlType) -> CqlType:
+        return _guarded_type(policy, column, server_type)
+
+    return [bound_column(column) for column in columns]
 
 
-def _type_that_refuses_values(column: ColumnMetadata, policy: Encryption) -> CqlType:
-    """Return a type that raises an error for each value, because no row could be found by it."""
+def _type_that_refuses_values(column: ColDesc, cql_type: CqlType, policy: Encryption) -> CqlType:
+    """Return a type that raises an error for each value, because no row could be found by it.
+
+    :param cql_type: the type of the encrypted column.
+    """
     message = (
-        f"{place_of(column[:3])} is a column of the primary key, and {type(policy).__name__} "
+        f"{place_of(column)} is a column of the primary key, and {type(policy).__name__} "
         "encrypts the same value to other bytes each time: its row would never be found again"
     )
 
     def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
-        return _failing_codec(codecs, column.type.cql_parameterized_type(), message)
+        return _failing_codec(codecs, cql_type.cql_parameterized_type(), message)
 
-    return _make_subtype(column.type, build)
+    return _make_subtype(cql_type, build)
 
 
-def _bound_column(column: ColumnMetadata, policy: Encryption, is_complete: bool) -> ColumnMetadata:
-    """Return the marker `column` with the type that encrypts; see `bound_columns`."""
-    description = ColDesc(*column[:3])  # keyspace, table and name
-    encrypted_type = _encrypted_type_of(policy, description, column.type)
-    if encrypted_type is not None:
-        return column._replace(type=encrypted_type)
-    # The marker of ``column IN ?`` is named ``in(column)``, and its type is a list.
-    in_marker = _IN_MARKER.match(column.name)
-    if in_marker is not None and issubclass(column.type, ListType) and column.type.subtypes:
-        element_type = _encrypted_type_of(
-            policy, description._replace(col=in_marker[1]), column.type.subtypes[0]
+def type_of_marker(
+    name: str,
+    cql_type: CqlType,
+    type_of: Callable[[str, CqlType], CqlType],
+    with_subtypes: Callable[[CqlType, tuple[CqlType, ...]], CqlType],
+) -> CqlType:
+    """Return the type of a bind marker, whose values may consist of values of several columns.
+
+    Servers name the marker of ``column IN ?`` "in(column)", and its type is a list. They name the
+    marker of ``(a, b) > ?`` "(a,b)", a tuple, and the marker of ``(a, b) IN ?`` "in(a,b)".
+
+    :param name: the name of the marker.
+    :param cql_type: the type of the marker on the server.
+    :param type_of: called with the name and the type of each column; returns the type to use.
+    :param with_subtypes: called with `cql_type` or its element type, if `type_of` has returned
+        other types for its columns, and with these types. Returns the type to use.
+    """
+    match = _COMPOSED_MARKER.match(name)
+    if match is None:
+        return type_of(name, cql_type)
+    is_list, inner_name = match.groups()
+    if not is_list:
+        return _type_of_tuple(inner_name, cql_type, type_of, with_subtypes) or type_of(
+            name, cql_type
         )
-        if element_type is not None:
-            list_type = list_of(column.type, element_type)
-            return column._replace(type=list_type)
-    if is_complete:
-        return column
-    return column._replace(type=_guarded_type(policy, description, column.type))
+    if not issubclass(cql_type, ListType) or not cql_type.subtypes:
+        return type_of(name, cql_type)
+    element_type = cql_type.subtypes[0]
+    new_type = _type_of_tuple(inner_name, element_type, type_of, with_subtypes)
+    if new_type is None:
+        new_type = type_of(inner_name, element_type)
+    return cql_type if new_type is element_type else with_subtypes(cql_type, (new_type,))
 
 
-def list_of(server_type: type[_CassandraType], element_type: type[_CassandraType]) -> CqlType:
-    """Return the type for the marker of ``column IN ?`` if the column is encrypted.
+def _type_of_tuple(
+    name: str,
+    cql_type: CqlType,
+    type_of: Callable[[str, CqlType], CqlType],
+    with_subtypes: Callable[[CqlType, tuple[CqlType, ...]], CqlType],
+) -> CqlType | None:
+    """Return the type of a tuple of values of the columns in `name`, such as "a,b".
 
-    Each element of the list is encrypted by itself.
+    None if the values are not such tuples. See `type_of_marker`.
+    """
+    names = name.split(",")
+    is_tuple = issubclass(cql_type, TupleType) and not issubclass(cql_type, UserType)
+    if not is_tuple or len(names) < 2 or len(names) != len(cql_type.subtypes):
+        return None
+    subtypes = tuple(map(type_of, names, cql_type.subtypes))
+    if all(new is old for new, old in zip(subtypes, cql_type.subtypes, strict=True)):
+        return cql_type
+    return with_subtypes(cql_type, subtypes)
 
-    :param server_type: the marker's type on the server, a list.
-    :param element_type: the type of the encrypted column.
+
+def composed_type(server_type: CqlType, subtypes: tuple[CqlType, ...]) -> CqlType:
+    """Return the type for a marker whose values consist of values of encrypted columns.
+
+    Each of these values is encrypted by itself.
+
+    :param server_type: the marker's type on the server, a list or a tuple.
+    :param subtypes: the types of the columns.
     """
 
     def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
-        element_codec = element_type.build_codec(codecs, version, vectors)
-        return codecs.list_of(element_codec)
+        inner_codecs = [subtype.build_codec(codecs, version, vectors) for subtype in subtypes]
+        if issubclass(server_type, ListType):
+            return codecs.list_of(inner_codecs[0])
+        return codecs.tuple_of(inner_codecs, empty=None)
 
-    return _make_subtype(server_type, build, subtypes=(element_type,), plain_type=server_type)
+    return _make_subtype(server_type, build, subtypes=subtypes, plain_type=server_type)
 
 
 # -- results ---------------------------------------------------------------------------------------

@@ -10,7 +10,13 @@ check_files()
 
 from cassandra._lazy import lazy_names
 from cassandra.util.daterange import OPEN_BOUND, DateRange, DateRangeBound, DateRangePrecision
-from cassandra.util.geometry import Distance, LineString, Point, Polygon
+from cassandra.util.geometry import (
+    Distance,
+    LineString,
+    Point,
+    Polygon,
+    _LinearRing as _LinearRing,  # pickles of polygons name it
+)
 from cassandra.util.misc import (
     Version,
     WeakSet,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any, Final, Union
 
+from cassandra.util.pickles import restore
 from cassandra.util.temporal import (
     datetime_from_ms_timestamp,
     ms_timestamp_from_datetime,
@@ -77,6 +78,10 @@ class DateRangeBound:
     """
 
     __slots__ = ("milliseconds", "precision")
+
+    def __setstate__(self, state: Any) -> None:
+        self.precision = None  # cassandra-driver does not pickle it for the open bound
+        restore(self, state)
 
     milliseconds: int | None
     precision: str | None
@@ -193,6 +198,7 @@ class DateRange:
     """
 
     __slots__ = ("lower_bound", "upper_bound", "value")
+    __setstate__ = restore
 
     lower_bound: DateRangeBound | None
     upper_bound: DateRangeBound | None

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from cassandra._imports import import_module
 from cassandra._patterns import pattern
+from cassandra.util.pickles import restore
 
 _Geometry = TypeVar("_Geometry")
 
@@ -84,6 +85,7 @@ class Point:
     """
 
     __slots__ = ("x", "y")
+    __setstate__ = restore
 
     x: float
     y: float
@@ -138,6 +140,7 @@ class LineString:
     """
 
     __slots__ = ("coords",)
+    __setstate__ = restore
 
     coords: tuple[Coordinates, ...]
 
@@ -179,6 +182,7 @@ class _LinearRing:
     """A closed line: one boundary of a polygon."""
 
     __slots__ = ("coords",)
+    __setstate__ = restore
 
     coords: tuple[Coordinates, ...]
 
@@ -206,6 +210,7 @@ class Polygon:
     """
 
     __slots__ = ("exterior", "interiors")
+    __setstate__ = restore
 
     exterior: _LinearRing
     interiors: tuple[_LinearRing, ...]
@@ -277,6 +282,7 @@ class Distance:
     """
 
     __slots__ = ("radius", "x", "y")
+    __setstate__ = restore
 
     x: float
     y: float
@@ -320,6 +326,6 @@ class Distance:
         return Distance(float(match[1]), float(match[2]), float(match[3]))
 
 
-for _public in (Point, LineString, Polygon, Distance):
+for _public in (Point, LineString, _LinearRing, Polygon, Distance):
     _public.__module__ = "cassandra.util"
 del _public

@@ -154,7 +154,15 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
         return f"{{{pairs}}}"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if type(self) is OrderedMap:  # cassandra-driver can unpickle this one
+            return OrderedMap, (list(self.items()),)
         return _rebuild, (type(self), self._keys, self._values)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a map that cassandra-driver has pickled."""
+        self._keys = [key for key, _ in state["_items"]]
+        self._values = [value for _, value in state["_items"]]
+        self._index = None
 
     def popitem(self) -> tuple[Any, Any]:
         """Remove the last pair and return it.
@@ -183,6 +191,10 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
     def __init__(self, cass_type: type[_CassandraType], protocol_version: int) -> None:
         super().__init__()
         self._encode_key = cass_type.codec(protocol_version).encode
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._encode_key = state["cass_key_type"].codec(state["protocol_version"]).encode
 
     @classmethod
     def _of(

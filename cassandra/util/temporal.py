@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import DATE, TIME, add_habits
 from cassandra._patterns import pattern
+from cassandra.util.pickles import restore
 
 if TYPE_CHECKING:
     from cassandra import bases
@@ -190,6 +191,7 @@ class Time(bases.TimeBase):
     MINUTE, HOUR, DAY = 60 * _SECOND_NANOS, 3600 * _SECOND_NANOS, _DAY_NANOS
 
     __slots__ = ()
+    __setstate__ = restore
 
     nanosecond_time: int
 
@@ -298,6 +300,7 @@ class Date(bases.DayBase):
     date_format = "%Y-%m-%d"
 
     __slots__ = ()
+    __setstate__ = restore
 
     days_from_epoch: int
 
@@ -372,6 +375,7 @@ class Duration(bases.DurationBase):
     """
 
     __slots__ = ()
+    __setstate__ = restore
 
     months: int
     days: int

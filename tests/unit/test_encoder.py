@@ -164,3 +164,13 @@ def test_a_duration_with_two_signs_is_refused() -> None:
         with pytest.raises(ValueError, match="mixes positive and negative parts"):
             Encoder().cql_encode_all_types(duration)
     assert Encoder().cql_encode_all_types(Duration(-1, -2, -3)) == "-1mo2d3ns"
+
+
+@pytest.mark.parametrize(
+    ("value", "literal"), [("it's", "'it''s'"), (b"a", "0x61"), (["x"], "['x']"), (5, "5")]
+)
+def test_a_mapping_without_the_classes_of_texts(value: Any, literal: str) -> None:
+    """An application may replace the mapping by one of its own classes alone."""
+    encoder = Encoder()
+    encoder.mapping = {}
+    assert encoder.cql_encode_all_types(value) == literal

@@ -287,9 +287,15 @@ class Column(Mapped[T]):
     def to_filter(self, value: object) -> object:
         """Return the value of a filter in the form that is bound.
 
+        As in cassandra-driver, `validate` of an application's column class is not called. It is for
+        values to store: it may convert them to something else (to a hash, for example), or refuse
+        what a filter may have, such as a bound or the pattern of LIKE.
+
         :param value: a value of the column, or None.
         :raises ValidationError: if the column cannot have `value`.
         """
+        if not self._converts_as_stock():
+            return self.to_database(value)
         value = self.validate(value)
         to_bound = self.wire
         return value if to_bound is None or value is None else to_bound(value)
@@ -330,6 +336,14 @@ class Column(Mapped[T]):
         return snapshot(self.default)
 
     # -- copies ---------------------------------------------------------------------------------
+
+    def _converts_as_stock(self) -> bool:
+        """Return True if `validate` and `to_database` are methods of this package."""
+        cls = type(self)
+        return all(
+            method.__module__.startswith("cassandra.cqlengine.columns")
+            for method in (cls.validate, cls.to_database)
+        )
 
     def _is_stock(self) -> bool:
         """Return True if `validate` and `to_python` are methods of this package.

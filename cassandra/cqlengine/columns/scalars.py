@@ -92,7 +92,7 @@ class Text(Column[str]):
             raise ValidationError(f"{self.label} {value!r} is not UTF-8") from None
 
     def to_filter(self, value: object) -> object:
-        if not _checks_as_text(type(self)):
+        if not self._converts_as_stock():
             # This is a column class of the application (for enums or JSON, for example). Its own
             # methods convert the value.
             return super().to_filter(value)
@@ -115,12 +115,6 @@ class Ascii(Text):
         if value is not None and not value.isascii():
             raise ValidationError(f"{self.label} {value!r} has characters that are not ASCII")
         return value
-
-
-def _checks_as_text(cls: type[Text]) -> bool:
-    """Return True if `cls` validates and converts values as `Text` or `Ascii` does."""
-    validates_text = cls.validate is Text.validate or cls.validate is Ascii.validate
-    return validates_text and cls.to_database is Column.to_database
 
 
 class Blob(Column[bytes]):
@@ -364,6 +358,9 @@ class Inet(Column[str]):
         value = super().validate(value)
         if value is None:
             return None
+        # `ip_address` takes any int or four bytes for an address.
+        if isinstance(value, (int, bytes)):
+            raise ValidationError(f"{self.label} {value!r} is not an IP address")
         try:
             # Store the normal form. An IPv6 address can be written in several ways, and the same
             # address in another spelling must not count as a change.

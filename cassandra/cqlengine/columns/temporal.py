@@ -51,8 +51,10 @@ class DateTime(Column[datetime.datetime]):
 
     def validate(self, value: object) -> Any:
         value = super().validate(value)
-        if value is None:
-            return None
+        return None if value is None else self._rounded(value)
+
+    def _rounded(self, value: Any) -> datetime.datetime:
+        """Return a datetime, a date or seconds since 1970 as the datetime that is stored."""
         moment = self._moment(value)
         microseconds = moment.microsecond % 1000
         if microseconds and moment.year < 1970:
@@ -73,7 +75,7 @@ class DateTime(Column[datetime.datetime]):
         # `datetime.datetime` is a subclass of `datetime.date`, so this accepts both.
         if not isinstance(value, datetime.date):
             raise ValidationError(f"{self.label} {value!r} is not a datetime object")
-        moment = self.validate(value)
+        moment = self._rounded(value)
         if moment.tzinfo is not None:
             moment = moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
         # Compute with integers: seconds as a float would be off by a millisecond for some values.

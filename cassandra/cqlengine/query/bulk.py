@@ -11,7 +11,7 @@ from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
 from cassandra.cqlengine.query import dml
 from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.running import ManyRequests, Operation
-from cassandra.cqlengine.values import Values, commit, values_of
+from cassandra.cqlengine.values import Commit, values_of
 from cassandra.errors import DriverException
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def creations(
         batch = values.options.batch
         if batch is not None:
             yield from dml.execute_and_commit(instance, values, writes[number], is_insert=True)
-            _drop_single_write_options(values)
+            values.options = values.options.for_later()
             if options.batch is not None:
                 batch.hold(values)
             continue
@@ -77,7 +77,7 @@ def creations(
         group = (
             values.options.connection or instance.__connection__,
             instance.__consistency__ if level is None else level,
-            not values.options.is_conditional and dml.is_idempotent(instance, values.options),
+            not values.options.is_conditional(True) and dml.is_idempotent(instance, values.options),
         )
         groups.setdefault(group, []).append(number)
     # Send each group, and collect the failed rows.
@@ -131,29 +131,26 @@ def _insert_rows(
 ) -> Operation[list[tuple[int, BaseException]]]:
     """Insert the rows with these numbers; return (number, error) for each row that failed."""
     failed: list[tuple[int, BaseException]] = []
+    commits = [
+        Commit(values_of(instances[number]), instances[number].__mapping__, is_insert=True)
+        for number in numbers
+    ]
     outcomes = yield request
-    for number, (succeeded, outcome) in zip(numbers, outcomes, strict=True):
+    for number, commit, (succeeded, outcome) in zip(numbers, commits, outcomes, strict=True):
         values = values_of(instances[number])
         error = None if succeeded else outcome
         # A conditional write may succeed, and not be applied.
-        if succeeded and values.options is not DEFAULTS and values.options.is_conditional:
+        if succeeded and values.options.is_conditional(is_insert=True):
             try:
                 check_applied(outcome)
             except (CQLEngineException, DriverException) as refusal:
                 error = refusal
         if error is None:
-            commit(values, instances[number].__mapping__, is_insert=True)
+            commit.apply()
+            values.options = values.options.for_later()
         else:
             failed.append((number, error))
-        _drop_single_write_options(values)
     return failed
-
-
-def _drop_single_write_options(values: Values) -> None:
-    """Drop the timestamp and the conditions, which apply to one write."""
-    options = values.options
-    if options is not DEFAULTS and (options.is_conditional or options.timestamp is not None):
-        values.options = options.for_later()
 
 
 def _numbered(error: _Error, number: int) -> _Error:

@@ -25,7 +25,7 @@ from cassandra.cqlengine.statements import (
     UpdateStatement,
     microseconds_of,
 )
-from cassandra.cqlengine.values import SavedState, Values, changed_positions, commit, values_of
+from cassandra.cqlengine.values import Commit, SavedState, Values, changed_positions, values_of
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel
@@ -52,6 +52,8 @@ def warn_of_dropped_conditions(options: Options, verb: str) -> None:
 
     :param verb: "INSERT", "UPDATE" or "DELETE".
     """
+    if options.is_reused:
+        return  # an earlier write of the instance has used the condition, or was warned of
     if verb == "INSERT":
         dropped = ["if_exists()"] if options.if_exists else []
         if options.conditionals:
@@ -100,6 +102,7 @@ def execute_write(
     saved_state: SavedState | None = None,
     instance: BaseModel | None = None,
     is_repeatable: bool = True,
+    is_insert: bool = False,
 ) -> Operation[None]:
     """Execute the CQL of a write, or add it to the batch.
 
@@ -107,23 +110,23 @@ def execute_write(
         fails.
     :param instance: the instance that is written; None for a write of a queryset.
     :param is_repeatable: False if the row differs when servers apply the write twice.
+    :param is_insert: True if the write is an INSERT.
     :raises LWTException: if the write is conditional and was not applied.
     """
     # The class of the instance may have another `__connection__` than `model`.
     connection = options.connection or (model if instance is None else instance).__connection__
     # A conditional write that is sent again may be refused because of its own first attempt.
-    idempotent = is_repeatable and not options.is_conditional and is_idempotent(model, options)
+    is_conditional = options.is_conditional(is_insert)
+    idempotent = is_repeatable and not is_conditional and is_idempotent(model, options)
     if options.batch is not None:
-        options.batch.add_bound(
-            text, values, options.is_conditional, connection, saved_state, idempotent
-        )
+        options.batch.add_bound(text, values, is_conditional, connection, saved_state, idempotent)
         return
     consistency = options.consistency if options.consistency is not None else model.__consistency__
     request = Request(text, values, connection, consistency=consistency, timeout=options.timeout)
     request.idempotent = idempotent
     note_direct_write()
     result = yield request
-    if options.is_conditional:
+    if is_conditional:
         check_applied(result)
 
 
@@ -163,6 +166,7 @@ def execute_and_commit(
     options = values.options
     # If the write is added to a batch, the batch restores this state when it fails.
     saved_state = None if options.batch is None else SavedState(values)
+    commit = Commit(values, instance.__mapping__, is_insert=is_insert)
     yield from execute_write(
         type(instance),
         options,
@@ -171,8 +175,9 @@ def execute_and_commit(
         saved_state,
         instance,
         write.is_repeatable,
+        is_insert,
     )
-    commit(values, instance.__mapping__, is_insert=is_insert)
+    commit.apply()
 
 
 def insertion(mapping: Mapping, values: Values) -> Write:
@@ -187,12 +192,17 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     if options.if_exists or options.conditionals:
         warn_of_dropped_conditions(options, "INSERT")
     explicit_bits = values.explicit if values.stored is None else 0
+    # Without a clustering key, only static columns can be written: then leave out the defaults of
+    # others. `_check_keys` refuses values that the application has set.
+    is_static = values.stored is None and mapping.lacks_clustering_key(values)
     written_bits = 0  # the positions of the written columns, as bits
     bound: list[Any] = []
     for position, value in enumerate(values):
         # A function that returns True if a value other than None (an empty collection, for example)
         # is stored as null.
         is_null = null_checks[position]
+        if is_static and mapping.row_positions >> position & 1 & ~(explicit_bits >> position):
+            continue
         if not (value is None or (is_null is not None and is_null(value))):
             to_bound = to_bound_functions[position]
             bound.append(value if to_bound is None else to_bound(value))
@@ -442,7 +452,8 @@ def assign(instance: BaseModel, changes: dict[str, Any], checked: bool = False) 
 def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]:
     """Write `changes`, and other changes since the row was read.
 
-    If this fails, the instance is as it was before the call.
+    If they are not valid, the instance is as it was before the call. If the request fails, they
+    stay on the instance, and the next `save` writes them.
     """
     mapping = instance.__mapping__
     values = values_of(instance)
@@ -459,12 +470,12 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
             mapping.set_discriminator(values)
         instance.validate()
         write = _update(mapping, values)
-        if write is not None:
-            yield from execute_and_commit(instance, values, write)
     except BaseException:
         values[:] = previous_values
         values.explicit, values.exposed = previous_explicit, previous_exposed
         raise
+    if write is not None:
+        yield from execute_and_commit(instance, values, write)
     return instance
 
 
@@ -520,12 +531,9 @@ def run_custom_dmlquery(instance: Any, step: str) -> bool:
         timeout=options.timeout,
         if_exists=options.if_exists,
     )
-    try:
-        getattr(query, step)()
-    finally:
-        # Drop the timestamp and the conditions, which apply to one write.
-        if options.timestamp is not None or options.is_conditional:
-            row.options = options.for_later()
+    getattr(query, step)()
+    if step != "delete":
+        row.options = options.for_later()  # the timestamp is dropped
     return True
 
 

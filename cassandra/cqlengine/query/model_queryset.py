@@ -102,8 +102,11 @@ def _value_converter(column: Any, operator: BaseWhereOperator) -> Callable[[Any]
     """
     if column is _PK_TOKEN or isinstance(operator, (InOperator, ContainsOperator)):
         return None
-    if type(column).to_filter is Column.to_filter and column.wire is None:
-        return column.validate  # type: ignore[no-any-return]
+    if type(column).to_filter is Column.to_filter:
+        if not column._converts_as_stock():
+            return column.to_database  # type: ignore[no-any-return]
+        if column.wire is None:
+            return column.validate  # type: ignore[no-any-return]
     return column.to_filter  # type: ignore[no-any-return]
 
 
@@ -573,9 +576,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :param row: the values of the instance.
         """
         options = self._options
-        if options.is_conditional or options.timestamp is not None:
-            # Drop the conditions and the timestamp, which apply to one write. Other options, such
-            # as ttl and keyspace, stay with the instance.
+        if options is not DEFAULTS:
+            # The options stay with the instance, except the timestamp.
             row.options = options.for_later()
         if options.batch is not None:
             options.batch.hold(row)
@@ -801,17 +803,27 @@ def _map_change(column: Any, operation: str | None, value: Any) -> set[Any] | di
 
     In the dict, a value of None deletes the key.
     """
-    bind_key, bind_value = column.key_col.to_filter, column.value_col.to_filter
     if operation == "remove":
-        return {bind_key(key) for key in value}
+        return {column.key_col.to_filter(key) for key in value}
     if not hasattr(value, "items"):
         raise ValidationError(f"{column.label} {value!r} is not a dict object")
     # Without an operation, the whole map is assigned, so check it like any value of the column.
     if operation is None:
         column.validate(value)
+    bind_key, bind_value = _binder(column.key_col), _binder(column.value_col)
     return {
         bind_key(key): None if item is None else bind_value(item) for key, item in value.items()
     }
+
+
+def _binder(column: Column[Any]) -> Callable[[Any], Any]:
+    """Return a function that validates a value to store, and converts it to the form that is
+    bound.
+    """
+    to_bound = column.wire
+    if to_bound is None:
+        return column.validate
+    return lambda value: to_bound(column.validate(value))
 
 
 class _ListRows:

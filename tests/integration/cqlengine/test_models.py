@@ -285,7 +285,9 @@ def test_counters() -> None:
 
 
 def test_lightweight_transactions_raise_if_a_condition_is_not_met() -> None:
-    """A condition that fails raises LWTException, and neither the row nor the instance changes."""
+    """A condition that fails raises LWTException. The row does not change, and the change stays on
+    the instance.
+    """
     key = {"country": "es", "year": 1, "name": "a"}
     Place.if_not_exists().create(**key, size=1)
     with pytest.raises(LWTException) as refused:
@@ -295,8 +297,10 @@ def test_lightweight_transactions_raise_if_a_condition_is_not_met() -> None:
     stored = Place.get(**key)
     with pytest.raises(LWTException):
         stored.iff(size=7).update(size=3)
-    assert stored.size == 1
-    assert stored.get_changed_columns() == []
+    assert Place.get(**key).size == 1
+    assert stored.get_changed_columns() == ["size"]
+    with pytest.raises(LWTException):
+        stored.save()  # has the condition, too
     Place.objects(**key).iff(size=1).update(size=2)
     Place.objects(**key).iff(size__gt=1, log=None).update(size=3)
     assert Place.get(**key).size == 3

@@ -15,7 +15,7 @@ from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery, ContextQuery
 from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
 from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
-from cassandra.query.row_factories import dict_factory
+from cassandra.query.row_factories import dict_factory, named_tuple_factory, tuple_factory
 
 from .conftest import FakeSession
 
@@ -211,6 +211,22 @@ def test_a_session_with_profiles_keeps_its_settings(
     monkeypatch.setattr(FakeSession, "row_factory", property(None, refuse), raising=False)
     connection.setup(["10.0.0.1"], "ks")
     assert connection.get_session() is clusters[0].session
+
+
+@pytest.mark.parametrize(
+    ("row_factory", "expected"),
+    [(named_tuple_factory, dict_factory), (tuple_factory, tuple_factory)],
+)
+def test_statements_of_an_adopted_session_return_dicts(row_factory: Any, expected: Any) -> None:
+    """Programs for cassandra-driver rely on that; a row factory of their own stays."""
+    for register in (
+        connection.set_session,
+        lambda session: connection.register_connection("own", session=session),
+    ):
+        session: Any = FakeSession()
+        session.row_factory = row_factory
+        register(session)
+        assert session.row_factory is expected
 
 
 def test_setting_up_again_shuts_the_old_cluster_down(clusters: list[FakeCluster]) -> None:

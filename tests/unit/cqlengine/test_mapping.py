@@ -18,6 +18,7 @@ from cassandra.cqlengine.mapping import (
     context_class,
 )
 from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.values import Values
 
 IDENTITY = uuid.UUID(int=5)
 
@@ -320,11 +321,15 @@ def test_discriminators_select_subclasses() -> None:
 
 
 def test_set_discriminator_fills_in_the_class_s_value() -> None:
-    values: list[Any] = [1, None, 0.5]
+    values = Values([1, None, 0.5])
     Cat.__mapping__.set_discriminator(values)
     assert values == [1, "cat", 0.5]
+    assert values.explicit == 0b10  # `save` has to write it
+    values.explicit = 0
+    Cat.__mapping__.set_discriminator(values)
+    assert values.explicit == 0
     with pytest.raises(PolymorphicModelException, match="Pet has no __discriminator_value__"):
-        Pet.__mapping__.set_discriminator([1, None])
+        Pet.__mapping__.set_discriminator(Values([1, None]))
 
 
 def test_subclasses_with_further_columns() -> None:

@@ -25,37 +25,36 @@ def test_a_copy_keeps_all_options_that_are_not_changed() -> None:
     assert DEFAULTS.timeout is NOT_SET
 
 
-def test_for_later_drops_the_options_of_a_single_write() -> None:
-    """Conditions and the timestamp are for one write; the other options stay on the instance.
-
-    The batch stays, too. A later write outside of the batch would be executed before the earlier
-    writes that are in it.
+def test_for_later_drops_the_timestamp() -> None:
+    """The other options stay on the instance: conditions, and the batch, because a later write
+    outside of it would be executed before the earlier writes that are in it.
     """
     batch: Any = object()
-    for_one_write = {
-        "if_exists": True,
-        "if_not_exists": True,
-        "timestamp": 5,
-        "conditionals": (1,),
-    }
-    for_all_writes = {"ttl": 7, "consistency": 4, "batch": batch}
-    options = DEFAULTS.with_changes(**for_one_write, **for_all_writes)
-    assert values(options.for_later()) == {**values(DEFAULTS), **for_all_writes}
+    for_all_writes = {
+        "if_exists": True, "if_not_exists": True, "conditionals": (1,), "ttl": 7,
+        "consistency": 4, "batch": batch,
+    }  # fmt: skip
+    options = DEFAULTS.with_changes(timestamp=5, **for_all_writes)
+    later = options.for_later()
+    assert values(later) == {**values(DEFAULTS), **for_all_writes, "is_reused": True}
+    assert later.for_later() is later
+    assert DEFAULTS.for_later() is DEFAULTS
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, False),
-        ({"ttl": 5}, False),
-        ({"if_exists": True}, True),
-        ({"if_not_exists": True}, True),
-        ({"conditionals": (1,)}, True),
+        ({}, (False, False)),
+        ({"ttl": 5}, (False, False)),
+        ({"if_exists": True}, (False, True)),
+        ({"if_not_exists": True}, (True, False)),
+        ({"conditionals": (1,)}, (False, True)),
     ],
 )
-def test_lightweight_transactions(changes: dict[str, Any], expected: bool) -> None:
-    """With an option that is a condition, an operation is a lightweight transaction."""
-    assert DEFAULTS.with_changes(**changes).is_conditional is expected
+def test_lightweight_transactions(changes: dict[str, Any], expected: tuple[bool, bool]) -> None:
+    """INSERT is a lightweight transaction with other options than UPDATE and DELETE are."""
+    options = DEFAULTS.with_changes(**changes)
+    assert (options.is_conditional(True), options.is_conditional(False)) == expected
 
 
 def test_advice_on_seconds() -> None:

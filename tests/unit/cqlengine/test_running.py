@@ -117,6 +117,26 @@ async def test_a_request_is_prepared_once_and_executed_with_its_values(api: Api)
     assert api.session.executions[0].timeout is NOT_SET
 
 
+async def test_collections_that_change_while_a_statement_is_prepared(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On `cassandra.aio`, other tasks run meanwhile: the request has the values that it was made
+    with.
+    """
+    if not api.is_async:
+        pytest.skip("a blocking request is prepared without other code of its thread")
+    numbers = [1]
+
+    async def prepare_all(texts: list[str]) -> list[FakePrepared]:
+        numbers.append(2)
+        return [FakePrepared(text) for text in texts]
+
+    monkeypatch.setattr(api.session, "prepare_all", prepare_all)
+    await api.perform(Request(WRITE, [numbers], "here"))
+    await api.perform(ManyRequests([(WRITE + " IF NOT EXISTS", [numbers])], "here", None, 1))
+    assert [execution.values for execution in api.session.executions] == [[[1]], [[1, 2]]]
+
+
 async def test_rows_are_created_by_the_request_s_row_factory(api: Api) -> None:
     api.session.return_row(a=5)
     rows = await api.rows(Request(READ, [1], "here", tuple_factory))

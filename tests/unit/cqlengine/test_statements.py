@@ -47,6 +47,12 @@ TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
         'UPDATE t SET "a" = ? WHERE "a" = ? IF EXISTS',
         ["b", 5],
     ),
+    (  # servers refuse it: neither condition is dropped without an error
+        s.DeleteStatement("t", where=[where()], conditionals=[IF], if_exists=True),
+        'DELETE FROM t WHERE "a" = %(0)s IF "z" = %(1)s IF EXISTS',
+        'DELETE FROM t WHERE "a" = ? IF "z" = ? IF EXISTS',
+        [5, 1],
+    ),
     (
         s.InsertStatement(
             "t", [s.AssignmentClause("a", "b"), s.AssignmentClause("c", 1)], ttl=4, timestamp=datetime.datetime(2020, 1, 1),  # noqa: E501

@@ -99,23 +99,27 @@ def test_changes_of_a_new_row(explicit: int, exposed: int, now: Any, changed: li
 
 
 @pytest.mark.parametrize(
-    ("now", "explicit", "changed"),
+    ("now", "explicit", "exposed", "changed"),
     [
-        ((1, "x", {"a"}), 0, []),
-        ((1, "y", {"a"}), NAME, [1]),
-        ((1, "x", {"a"}), NAME, []),
-        ((1, None, {"a"}), NAME, [1]),
-        ((1, "x", {"a", "b"}), 0, [2]),
-        ((1, "x", set()), 0, [2]),
-        ((1, "x", set()), TAGS, [2]),
+        ((1, "x", {"a"}), 0, TAGS, []),
+        ((1, "y", {"a"}), NAME, 0, [1]),
+        ((1, "x", {"a"}), NAME, 0, []),
+        ((1, None, {"a"}), NAME, 0, [1]),
+        ((1, "x", {"a", "b"}), 0, TAGS, [2]),
+        ((1, "x", set()), 0, TAGS, [2]),
+        ((1, "x", set()), TAGS, TAGS, [2]),
+        # Validation has converted the values: they are not those of the application.
+        ((1, "X", {"A"}), 0, 0, []),
     ],
 )
-def test_changes_of_a_row_that_was_read(now: Any, explicit: int, changed: list[int]) -> None:
+def test_changes_of_a_row_that_was_read(
+    now: Any, explicit: int, exposed: int, changed: list[int]
+) -> None:
     """After a row was read, the columns whose values differ from the stored values have changed.
 
     :param changed: the positions of these columns.
     """
-    state = values(*now, stored=(1, "x", {"a"}), explicit=explicit)
+    state = values(*now, stored=(1, "x", {"a"}), explicit=explicit, exposed=exposed)
     assert changed_positions(state, ROW) == changed
 
 

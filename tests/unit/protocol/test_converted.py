@@ -259,6 +259,23 @@ def test_markers_of_in_are_converted_and_those_without_a_column_are_not(
     assert markers.bind([Color.RED], ["x"], 5, 6) == plain
 
 
+def test_markers_of_tuples_of_columns_are_converted(registry: CodecRegistry, plans: Any) -> None:
+    """Servers describe the marker of `(c, n) > ?` as a tuple with the name "(c,n)"."""
+    registry.register_column("ks.t.c", COLOR)
+    markers = plans(
+        column("TupleType(UTF8Type,Int32Type)", "(c,n)"),
+        column("ListType(TupleType(Int32Type,UTF8Type))", "in(n,c)"),
+        column("TupleType(UTF8Type,Int32Type)", "c"),
+    )
+    plain = markers.plain_bytes(("red", 1), [(2, "red")], ("x", 3))
+    registry.register_column("ks.t.c", COLOR)
+    assert markers.bind((Color.RED, 1), [(2, Color.RED)], None)[:2] == plain[:2]
+    # An object of a registered class may stand for the whole tuple.
+    registry.register_class(frozenset, tuple)
+    pair = plans(column("TupleType(Int32Type,Int32Type)", "(m,n)"))
+    assert pair.bind(frozenset({7})) == pair.plain_bytes((7,))
+
+
 def test_values_of_system_tables_are_not_converted(registry: CodecRegistry, plans: Any) -> None:
     """The driver reads system tables itself, so converters of types are not used for them."""
     registry.register_type("text", COLOR)

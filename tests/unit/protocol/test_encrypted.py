@@ -12,7 +12,8 @@ from cassandra.column_encryption.policies import (
     AES256ColumnEncryptionPolicy,
     AESGCMColumnEncryptionPolicy,
 )
-from cassandra.cqltypes import BytesType, Int32Type, ListType, UTF8Type
+from cassandra.cqltypes import BytesType, Int32Type, ListType, TupleType, UTF8Type
+from cassandra.cqltypes.failures import EncodeTypeError
 from cassandra.errors import DecodeError
 from cassandra.policies import ColDesc, ColumnEncryptionPolicy
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
@@ -260,6 +261,50 @@ def test_elements_of_a_list_for_in_are_encrypted(implementation: Implementation)
     markers = bound_columns([encrypted_marker], policy)
     block = plan_of(implementation, markers, key=()).bind(([1, None],), version=4)
     assert block.values() == [blobs.to_binary([encrypted[0], None], 4)]
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_tuples_of_columns_are_encrypted(implementation: Implementation, is_complete: bool) -> None:
+    """Servers describe the marker of `(k, c) > ?` as "(k,c)", and of `(k, c) IN ?` as "in(k,c)"."""
+    policy = policy_of(iv=IV)
+    pair = TupleType.apply_parameters((Int32Type, BytesType))
+    pairs = ListType.apply_parameters((pair,))
+    other_pair = TupleType.apply_parameters((Int32Type, Int32Type))
+    server_markers = [
+        ColumnMetadata("ks", "t", "(k,c)", pair),
+        ColumnMetadata("ks", "t", "in(k,c)", pairs),
+        ColumnMetadata("ks", "t", "(k,l)", other_pair),
+        ColumnMetadata("ks", "t", "(k,c)", BytesType),  # not a tuple: some other server's name
+    ]
+    markers = bound_columns(server_markers, policy, is_complete)
+    if is_complete:
+        assert markers[2:] == server_markers[2:]
+    block = plan_of(implementation, markers, key=()).bind(
+        ((1, 5), [(1, 5), (2, None)], (3, 4), b"x"), version=4
+    )
+    encrypted = policy.encode_and_encrypt(column_of("c"), 5)
+    assert block.values() == [
+        pair.to_binary((1, encrypted), 4),
+        pairs.to_binary([(1, encrypted), (2, None)], 4),
+        other_pair.to_binary((3, 4), 4),
+        b"x",
+    ]
+
+
+def test_keys_in_tuples_and_lists_are_refused_by_a_random_cipher(
+    implementation: Implementation,
+) -> None:
+    """No row would be found by them."""
+    policy = policy_of(AESGCMColumnEncryptionPolicy)
+    pair = TupleType.apply_parameters((Int32Type, BytesType))
+    for name, cql_type, value in [
+        ("in(c)", ListType.apply_parameters((BytesType,)), [5]),
+        ("(k,c)", pair, (1, 5)),
+    ]:
+        marker = ColumnMetadata("ks", "t", name, cql_type)
+        markers = bound_columns([marker], policy, key_names=["k", "c"])
+        with pytest.raises(EncodeTypeError, match="never be found again"):
+            plan_of(implementation, markers, key=()).bind((value,), version=4)
 
 
 def test_nulls_inside_an_encrypted_list_come_back(implementation: Implementation) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import uuid
 import warnings
@@ -16,9 +17,9 @@ IDENTITY = uuid.UUID("00000000-0000-0000-0000-000000000007")
 TIME_IDENTITY = uuid.uuid1()
 
 
-def column(cls: Any, **settings: Any) -> Any:
+def column(cls: Any, *arguments: Any, **settings: Any) -> Any:
     """Return a column of this class with the name "c"."""
-    instance = cls(**settings)
+    instance = cls(*arguments, **settings)
     instance.set_column_name("c")
     return instance
 
@@ -104,6 +105,9 @@ BAD: list[tuple[Any, dict[str, Any], Any, str]] = [
     (columns.Decimal, {}, "x", "c 'x'"),
     (columns.UUID, {}, "x", "c 'x'"),
     (columns.Inet, {}, "10.0.0", "c '10.0.0' is not an IP address"),
+    (columns.Inet, {}, 12, "c 12 is not an IP address"),
+    (columns.Inet, {}, True, "c True is not an IP address"),
+    (columns.Inet, {}, b"abcd", "c b'abcd' is not an IP address"),
     (columns.Text, {"required": True}, "", "'' is shorter than 1 characters"),
     (columns.Text, {"required": True, "min_length": 2}, "a", "'a' is shorter than 2 characters"),
 ]
@@ -142,7 +146,30 @@ def test_values_of_filters_may_have_any_length() -> None:
         def to_database(self, value: Any) -> Any:
             return value.upper()
 
-    assert column(Upper).to_filter("x") == "X"
+    assert column(Upper, max_length=2).to_filter("%x%") == "%X%"
+
+
+@pytest.mark.parametrize(
+    ("cls", "value"),
+    [
+        (columns.Text, "x"),
+        (columns.Blob, b"x"),
+        (columns.Boolean, True),
+        (columns.Inet, "10.0.0.1"),
+        (columns.DateTime, datetime.datetime(2024, 1, 2, 3, 4, 5)),
+        (columns.List, ["x"]),
+    ],
+)
+def test_filters_are_not_validated_by_an_application_s_column_class(cls: Any, value: Any) -> None:
+    """As in cassandra-driver: `validate` may refuse bounds and patterns, or store a hash."""
+
+    class Checked(cls):  # type: ignore[misc]
+        def validate(self, value: Any) -> Any:
+            raise AssertionError("validate was called")
+
+    arguments = (columns.Text,) if cls is columns.List else ()
+    expected = column(cls, *arguments).to_database(value)
+    assert column(Checked, *arguments).to_filter(value) == expected
 
 
 def test_blobs_are_converted_for_the_database() -> None:

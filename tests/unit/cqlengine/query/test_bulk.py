@@ -106,14 +106,14 @@ def sent_requests(model: Any, rows: list[Any], outcome: Any = None) -> list[Many
 
 
 def test_the_condition_of_an_instance_applies_to_its_row() -> None:
-    """If a conditional row is not applied, the error has its row number. The condition is for one
-    write.
+    """If a conditional row is not applied, the error has its row number, and the condition stays on
+    the instance.
     """
     item = Item(id=1, name="a").if_not_exists()
     with pytest.raises(LWTException) as raised:
         sent_requests(Item, [{"id": 2, "name": "b"}, item], Refused())
     assert raised.value.row_number == 1  # type: ignore[attr-defined]
-    assert not item._row.options.if_not_exists
+    assert item._row.options.if_not_exists
 
 
 def test_rows_are_grouped_by_connection_and_consistency_level() -> None:
@@ -178,3 +178,14 @@ def test_an_instance_is_inserted_as_a_row_of_its_class() -> None:
 def test_the_timeout_of_an_instance_is_refused() -> None:
     with pytest.raises(CQLEngineException, match="row 0: create_many takes the timeout"):
         sent_requests(Item, [Item(id=1, name="a").timeout(5)])
+
+
+def test_changes_during_the_requests_remain_changes() -> None:
+    """Another task may change an instance before the responses have arrived."""
+    item = Item(id=1, name="a")
+    operation = creations(Item, DEFAULTS, [item], concurrency=1)
+    next(operation)
+    item.name = "b"
+    with pytest.raises(StopIteration):
+        operation.send([(True, None)])
+    assert item.get_changed_columns() == ["name"]

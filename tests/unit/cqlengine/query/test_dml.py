@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import pickle
 import re
@@ -141,9 +142,11 @@ def test_a_value_that_was_read_is_not_converted_by_a_later_save(session: FakeSes
     assert session.last_statement[1] == [2, "::ffff:102:304"]
 
 
-def test_a_key_that_was_read_is_not_converted_by_an_application_s_column(
+def test_values_that_were_read_are_not_converted_by_an_application_s_column(
     session: FakeSession,
 ) -> None:
+    """A hash of a value must not be replaced by the hash of the hash."""
+
     class Upper(columns.Text):
         def validate(self, value: object) -> Any:
             return None if value is None else str(value).upper()
@@ -158,9 +161,10 @@ def test_a_key_that_was_read_is_not_converted_by_an_application_s_column(
     tag = Tag.objects.first()
     assert tag is not None
     tag.update(count=2)
-    # Other values are converted, as cassandra-driver does.
-    update = 'UPDATE ks.tag SET "note" = ?, "count" = ? WHERE "name" = ?'
-    assert session.last_statement == (update, ["N", 2, "a"])
+    assert session.last_statement == ('UPDATE ks.tag SET "count" = ? WHERE "name" = ?', [2, "a"])
+    tag.note = "m"
+    tag.save()
+    assert session.last_statement == ('UPDATE ks.tag SET "note" = ? WHERE "name" = ?', ["M", "a"])
 
 
 @pytest.mark.parametrize("verb", ["UPDATE", "DELETE"])
@@ -233,22 +237,132 @@ def test_a_counter_s_change_is_saved(session: FakeSession) -> None:
         hits.if_exists()
 
 
-def test_a_failed_write_leaves_the_instance_unchanged(session: FakeSession) -> None:
-    session.return_row(nm="x", age=4, tags={"a"}, scores=None)
-    person = Person.get(id=1)
+@pytest.mark.parametrize("method", ["save", "update"])
+def test_changes_stay_after_a_failed_write(session: FakeSession, method: str) -> None:
+    """The next `save` sends them again, whether `save` or `update` has failed."""
+    person = person_read(session)
     session.error = TimeoutError("gone")
+    values = {"name": "y", "age": 5}
+    if method == "save":
+        person.name, person.age = "y", 5
+        values = {}
     with pytest.raises(TimeoutError):
-        person.update(name="y", age=5, tags={"b"})
-    assert dict(person) == {"id": 1, "name": "x", "age": 4, "tags": {"a"}, "scores": {}}
+        getattr(person, method)(**values)
+    assert person.get_changed_columns() == ["name", "age"]
+    session.error = None
+    person.save()
+    assert session.last_statement[1] == ["y", 5, 1]
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_changes_during_a_write_remain_changes(session: FakeSession, is_new: bool) -> None:
+    """Other tasks and threads may change the instance before the response has arrived."""
+    person = Person(id=1, name="x", tags={"a"}) if is_new else person_read(session)
+    person.tags.add("b")
+    person.name = "y"
+    operation = dml.save(person)
+    request = next(operation)
+    person.tags.add("c")
+    person.name = "z"
+    person.age = None
+    with pytest.raises(StopIteration):
+        operation.send(None)
+    assert request.values[0 if not is_new else 1] == "y"
+    assert person.get_changed_columns() == ["name", "age", "tags"]
+    person.save()
+    assert session.last_statement[1] == ["z", None, {"c"}, 1]
+    assert person.get_changed_columns() == []
+
+
+def test_responses_of_two_writes_in_reverse_order(session: FakeSession) -> None:
+    """The write that began later has written the changes of the first one, too."""
+    person = person_read(session)
+    person.name = "y"
+    first_save = dml.save(person)
+    next(first_save)
+    person.name = "z"
+    second_save = dml.save(person)
+    next(second_save)
+    for operation in (second_save, first_save):
+        with pytest.raises(StopIteration):
+            operation.send(None)
     assert person.get_changed_columns() == []
     person.name = "y"
-    with pytest.raises(TimeoutError):
-        person.save()
     assert person.get_changed_columns() == ["name"]
+
+
+def test_an_update_that_is_not_valid_leaves_the_instance_unchanged(session: FakeSession) -> None:
+    person = person_read(session)
+    with pytest.raises(ValidationError):
+        person.update(name="y", age="many")
+    assert (person.name, person.age, person.get_changed_columns()) == ("x", 4, [])
+
+
+@pytest.mark.parametrize("is_first_write_failing", [False, True])
+@pytest.mark.parametrize(
+    ("set_condition", "text"),
+    [
+        (lambda person: person.iff(age=4), 'IF "age" = ?'),
+        (lambda person: person.if_exists(), "IF EXISTS"),
+    ],
+)
+def test_conditions_stay_on_an_instance(
+    session: FakeSession,
+    set_condition: Callable[[Person], object],
+    text: str,
+    is_first_write_failing: bool,
+) -> None:
+    """A write that the application has made conditional is not repeated without its condition."""
+    person = person_read(session)
+    set_condition(person)
+    session.error = TimeoutError("gone") if is_first_write_failing else None
+    with pytest.raises(TimeoutError) if is_first_write_failing else contextlib.nullcontext():
+        person.update(name="y")
     session.error = None
-    # The change is still there and is sent by the next attempt.
+    for write in (lambda: person.update(name="z"), person.delete, person.delete):
+        write()
+        assert str(session.last_statement[0]).endswith(text)
+    # Without arguments, `iff` takes conditions away.
+    person.iff().if_exists(False).update(name="a")
+    assert "IF" not in str(session.last_statement[0])
+
+
+def test_if_not_exists_stays_on_an_instance(session: FakeSession) -> None:
+    """With another key, the instance is inserted again. Updates do not warn of the condition."""
+    person = Person.if_not_exists().create(id=1, name="x")
+    person.update(name="y")
+    person.id = 2
     person.save()
-    assert session.last_statement[1] == ["y", 1]
+    assert str(session.last_statement[0]).endswith("IF NOT EXISTS")
+
+
+def test_a_timestamp_stays_until_a_write_succeeds(session: FakeSession) -> None:
+    person = person_read(session).timestamp(5)
+    session.error = TimeoutError("gone")
+    with pytest.raises(TimeoutError):
+        person.update(name="y")
+    session.error = None
+    person.delete()
+    assert session.last_statement[1] == [5, 1]
+    person.update(name="z")
+    assert session.last_statement[1] == [5, "z", 1]
+    person.update(name="a")
+    assert session.last_statement[1] == ["a", 1]
+
+
+def test_a_condition_that_a_write_does_not_have_leaves_it_idempotent(session: FakeSession) -> None:
+    """After a conditional INSERT, an UPDATE has no condition, so the driver may send it again."""
+    thing = Repeatable.if_not_exists().create(id=1, name="x")
+    assert not session.executions[-1].idempotent
+    thing.update(name="y")
+    assert session.executions[-1].idempotent
+
+
+class Repeatable(Model):
+    __keyspace__ = "ks"
+    __idempotent__ = True
+    id = columns.Integer(primary_key=True)
+    name = columns.Text()
 
 
 class Room(Model):
@@ -388,6 +502,32 @@ def test_a_dml_query_writes_its_instance_with_its_own_options(session: FakeSessi
     assert len(batch.queries) == 1
     with pytest.raises(ValidationError, match="no instance of Rated to write"):
         DMLQuery(Rated).save()
+
+
+class Hall(Model):
+    __keyspace__ = "ks"
+    id = columns.Integer(partition_key=True)
+    seat = columns.Integer(primary_key=True)
+    name = columns.Text(static=True)
+    free = columns.Boolean(default=True)
+
+
+def test_static_columns_are_inserted_without_the_defaults_of_others(session: FakeSession) -> None:
+    """Without a clustering key there is no row that could have the defaults. Values that the
+    application has set are not dropped.
+    """
+    hall = Hall.create(id=1, name="a")
+    assert session.last_statement == (
+        'INSERT INTO ks.hall ("id", "name") VALUES (?, ?)',
+        [1, "a"],
+    )
+    hall.name = "b"
+    hall.save()
+    assert session.last_statement == ('UPDATE ks.hall SET "name" = ? WHERE "id" = ?', ["b", 1])
+    with pytest.raises(ValidationError, match=r"Hall\.seat"):
+        Hall.create(id=1, name="a", free=True)
+    Hall.create(id=1, seat=2, name="a")
+    assert session.last_statement[1] == [1, 2, "a", True]
 
 
 def test_a_static_column_is_updated_without_the_clustering_key(session: FakeSession) -> None:

@@ -572,3 +572,32 @@ def test_arguments_that_are_no_filters_or_seconds() -> None:
         cars.ttl("60")
     with pytest.raises(ValueError, match=r"write int\(value\.total_seconds\(\)\)$"):
         cars.ttl(datetime.timedelta(hours=1))
+
+
+class _Bare(columns.Text):
+    """Stores names without a hash sign."""
+
+    def validate(self, value: Any) -> Any:
+        return str(value).lstrip("#")
+
+
+class _Topic(Model):
+    __keyspace__ = "ks"
+    id = columns.Integer(primary_key=True)
+    name = _Bare()
+    names = columns.Map(_Bare, _Bare)
+
+
+def test_an_application_s_column_class_validates_values_to_store_only(
+    session: FakeSession,
+) -> None:
+    """As in cassandra-driver, filters and conditions have the values of the application."""
+    topic = _Topic.objects(id=1)
+    topic.update(name="#a", names__update={"#b": "#c"})
+    assert session.last_statement[1] == ["a", "b", "c", 1]
+    topic.iff(name="#a").update(names={"#d": "#e"})
+    assert session.last_statement[1] == ["d", "e", 1, "#a"]
+    topic.filter(_Topic.name > "#a").delete()
+    assert session.last_statement[1] == [1, "#a"]
+    list(_Topic.objects(name__in=["#a"]).allow_filtering())
+    assert session.last_statement[1][0] == ["#a"]
