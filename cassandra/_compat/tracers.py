@@ -26,9 +26,7 @@ def set_final_result(self: ResponseFuture, response: Any) -> None:
         return
     # The wrapper has replaced the rows that `finish_wrapped` passed to it.
     if response is not self._handed_rows:
-        message = self._response
-        self._col_names = getattr(message, "column_names", None)
-        self._col_types = getattr(message, "column_types", None)
+        self._replaced_message = self._response
         self._response = response
     self._complete(None)
 

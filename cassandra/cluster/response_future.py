@@ -169,10 +169,10 @@ class ResponseFuture(Generic[R]):
     # Other results of the same future miss them.
     _pages_of_results = 0
     # The rows that were passed to a tracing library's replacement of `_set_final_result`, and the
-    # columns if the replacement has passed on other rows; see `cassandra._compat.tracers`.
+    # message that they came from if the replacement has passed on other rows; see
+    # `cassandra._compat.tracers`.
     _handed_rows: Any = None
-    _col_names: list[str] | None = None
-    _col_types: list[Any] | None = None
+    _replaced_message: Any = None
     # Logs the error if it is never retrieved. `_complete` sets it if the execution has failed.
     _unread_error: UnreadError | None = None
     # Tracing libraries read this attribute. It belongs to DataStax Enterprise's continuous paging,
@@ -359,6 +359,18 @@ class ResponseFuture(Generic[R]):
         if isinstance(response, ResultMessage) and response.kind == RESULT_KIND_ROWS:
             return response.decode(self.row_factory)
         return response if isinstance(response, list) else None
+
+    # Applications read these private names, which cassandra-driver has, to make a `ResultSet` from
+    # the rows that a callback gets.
+    @property
+    def _col_names(self) -> list[str] | None:
+        """The names of the page's columns; None if there are none, or no page yet."""
+        return getattr(self._replaced_message or self._response, "column_names", None)
+
+    @property
+    def _col_types(self) -> list[Any] | None:
+        """The `cassandra.cqltypes` classes of the page's columns; None as for `_col_names`."""
+        return getattr(self._replaced_message or self._response, "column_types", None)
 
     # -- waiting -----------------------------------------------------------------------------------
 

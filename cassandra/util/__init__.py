@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict as OrderedDict
 
+# Applications import them from here: cassandra-driver defines them for old versions of Windows.
+from socket import inet_ntop as inet_ntop, inet_pton as inet_pton
+
 from cassandra._foreign import check_files
 
 check_files()

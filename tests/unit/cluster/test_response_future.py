@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import ResponseFuture, Session
+from cassandra.cluster import ResponseFuture, ResultSet, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.errors import ConnectionShutdown, DriverException, InvalidRequest
 from cassandra.query import SimpleStatement
@@ -55,6 +55,25 @@ def test_a_callback_is_called_once_for_each_page(node: FakeNode, session: Sessio
     future.result()
     assert pages == [[number] for number in range(5)]
     assert len([request for request in node.requests if request.query == READ]) == 5
+
+
+def test_a_callback_can_make_a_result_with_names(node: FakeNode, session: Session) -> None:
+    """Asynchronous wrappers make a `ResultSet` of the future and the rows of a callback."""
+    node.prime(READ, rows(COLUMNS, [(1,), (2,)]))
+    results: list[ResultSet[Any]] = []
+    called = threading.Event()
+    future = session.execute_async(READ)
+
+    def keep(page: Any) -> None:
+        results.append(ResultSet(future, page))
+        called.set()
+
+    future.add_callback(keep)
+    expected = future.result()
+    assert called.wait(WAIT)
+    assert results[0].column_names == expected.column_names == ["v"]
+    assert results[0].column_types == expected.column_types
+    assert list(results[0]) == list(expected)
 
 
 @pytest.mark.parametrize(
