@@ -353,8 +353,18 @@ class EngineSession(ObservedSession):
         # Repeat this until the connection is in the session's keyspace: that keyspace may change
         # again while we wait for the answer to a USE.
         while self.keyspace is not None and connection.keyspace != self.keyspace:
+            keyspace = self.keyspace
             try:
-                await self.use(connection, self.keyspace)
+                await self.use(connection, keyspace)
+            except InvalidRequest as error:
+                # The keyspace was dropped. The node itself works, so keep the connection for
+                # statements that name their keyspace. Others wait at its keyspace gate, which sends
+                # USE again and raises its error.
+                if self._lacks_keyspace(keyspace):
+                    log.warning("%s cannot use the keyspace %r: %s", host, keyspace, error)
+                    break
+                connection.close()
+                raise
             except BaseException:
                 connection.close()
                 raise
@@ -362,6 +372,15 @@ class EngineSession(ObservedSession):
             connection.wake_queue = self.core.wake_queue
             connection.write_directly()
         return connection
+
+    def _lacks_keyspace(self, keyspace: str) -> bool:
+        """Return True if `keyspace` exists nowhere, as far as we know. Otherwise only the node that
+        has refused it does not know it yet, and requests should go to other nodes.
+        """
+        if not any(pool.connections for pool in self.pools.values()):
+            return True
+        replication = self.core.metadata.replication
+        return bool(replication) and keyspace not in replication
 
     def plans_anywhere(self, policy: object) -> bool:
         """Return True if `policy` can make query plans in any thread, and remember it then."""
