@@ -339,6 +339,8 @@ class RequestBase:
 
         def on_not_sent(self, attempt: Attempt, error: Exception) -> None: ...
 
+        def on_pool_closed(self, host: Host, error: Exception) -> None: ...
+
     def on_other_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:

@@ -103,7 +103,8 @@ class ControlConnection:
     of its events.
 
     `handlers` maps event types to callbacks; each control connection registers for these types.
-    `on_adopted` is called with each new control connection.
+    `on_adopted` is called with each new control connection, `on_lost` with one that was lost and
+    the cause (None if the driver has closed it on purpose).
 
     :param open_connection: opens a connection to an end point.
     :param send: sends an internal request on a connection.
@@ -139,6 +140,7 @@ class ControlConnection:
         # Set by the core, because some event handlers are created after this object.
         self.handlers: Mapping[str, EventHandler] = {}
         self.on_adopted: Callable[[Connection], None] = _nothing
+        self.on_lost: Callable[[Connection, Exception | None], None] = _nothing
         # The connection is None while it moves. `host` is the host of the current or of the last
         # connection; None before the first.
         self.connection: Connection | None = None
@@ -378,6 +380,7 @@ class ControlConnection:
         self.connection = None
         if self.host is not None and error is not None:
             self._hosts.on_connection_failure(self.host, error)
+        self.on_lost(connection, error)
         self._start_to_move()
 
     def leave(self, host: Host) -> None:
@@ -506,7 +509,7 @@ def _next_delay(schedule: Iterator[float], at_the_end: float = 60.0) -> float:
     return next(schedule, at_the_end)
 
 
-def _nothing(connection: Connection) -> None:
+def _nothing(connection: Connection, error: Exception | None = None) -> None:
     pass
 
 
