@@ -55,6 +55,9 @@ EventHandler = Callable[[Mapping[str, Any]], None]
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 1.0  # seconds
 
+# If code of the application raises an error for a new node list, read it again after this time.
+NEXT_REFRESH = 10.0  # seconds
+
 # While no host can be reached, log a repeated reason at WARNING at most once in this time
 # (seconds). At most this many different reasons are new: error texts may contain changing numbers.
 REMINDER_INTERVAL = 60.0
@@ -349,6 +352,16 @@ class ControlConnection:
                 self.connection.close(
                     ConnectionException(f"the node list could not be read: {error}")
                 )
+        except Exception:
+            # For example, an error of the application's address translator. Another host would not
+            # help, and no event will come that causes another reading.
+            log.exception("the node list could not be used, next try in %.0f s", NEXT_REFRESH)
+            self._spawn(self._refresh_later())
+
+    async def _refresh_later(self) -> None:
+        """Read the node list again after NEXT_REFRESH."""
+        await asyncio.sleep(NEXT_REFRESH)
+        self.schedule_refresh()
 
     # -- events ------------------------------------------------------------------------------------
 
