@@ -437,6 +437,7 @@ class ControlConnection:
                 previous, self.connection = self.connection, None
                 if previous is not None:  # it is draining, and no other connection could be opened
                     self._close_previous(previous)
+                    self.on_lost(previous, error)
                 # The nodes may have got other addresses: resolve the names of the contact points
                 # again.
                 await self._contacts.find_again()

@@ -3,7 +3,8 @@
 This is for clusters whose nodes cannot be reached at their advertised addresses, for example behind
 a TCP proxy. One connection then serves all sessions, so all sessions must use the same keyspace.
 
-If the connection is full, requests wait for a free stream. If it is lost, waiting requests fail.
+If the connection is full, requests wait for a free stream. If its host will stop soon, they wait
+for the next control connection. If the connection is lost, waiting requests fail.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class QueryFallback:
 
     def on_room(self, connection: Connection) -> None:
         """Called when the control connection may have free streams: send waiting requests on it."""
-        while self._waiting and not connection.closed and _has_room(connection):
+        while self._waiting and _has_room(connection):
             session, request = self._waiting.popleft()
             if not request.done:
                 request._waits -= 1
@@ -197,9 +198,15 @@ class QueryFallback:
 
 
 def _has_room(connection: Connection) -> bool:
-    """Return True if the control connection has a free stream for a request of an application."""
+    """Return True if the control connection has a free stream for a request of an application, and
+    will not be closed soon.
+    """
     reserved = min(RESERVED_STREAMS, connection.stream_limit // 2)
-    return connection.has_room and connection.in_flight < connection.stream_limit - reserved
+    return (
+        connection.is_open_to_requests
+        and connection.has_room
+        and connection.in_flight < connection.stream_limit - reserved
+    )
 
 
 class _UnknownHost:

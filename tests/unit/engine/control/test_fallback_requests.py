@@ -13,7 +13,7 @@ from cassandra.cluster import Cluster, ControlConnectionQueryFallback, NoHostAva
 from cassandra.engine.control.query_fallback import fallback_of
 from cassandra.errors import ConnectionException
 from cassandra.policies import RoundRobinPolicy
-from cassandra.testing.fake import FakeNode, error, rows, silence
+from cassandra.testing.fake import FakeCluster, FakeNode, error, rows, silence
 from cassandra.testing.fake.refusals import ErrorCode
 from tests.unit.engine.faults import call_in_thread, exception_of
 from tests.waiting import until_on_loop
@@ -243,3 +243,29 @@ def test_the_driver_can_always_ask_on_the_control_connection(node: FakeNode) -> 
             session.execute_async("SELECT 2")
         cluster.refresh_nodes()
         assert len(node.queries("SELECT 2")) == 4
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("node_count", [1, 2])
+async def test_no_request_is_sent_to_a_host_that_will_stop_soon(node_count: int) -> None:
+    """Requests wait for the next control connection. If there is none, they fail."""
+    with FakeCluster(node_count, graceful_disconnect=True) as nodes:
+        nodes.prime("SELECT 1", rows([("v", "int")], [[1]]))
+        cluster = aio.Cluster(
+            [nodes[0].address],
+            port=nodes.port,
+            allow_control_connection_query_fallback=Mode.SkipPoolCreation,
+        )
+        async with cluster:
+            session = await cluster.connect()
+            nodes[0].refuse_connections()
+            nodes[0].send_event("GRACEFUL_DISCONNECT")
+            core: Any = cluster._core
+            connection = core.control.connection
+            await until_on_loop(lambda: connection.is_draining)
+            request = session.execute("SELECT 1", timeout=None)
+            if node_count == 1:
+                assert isinstance(await exception_of(request), NoHostAvailable)
+            else:
+                assert (await request).one().v == 1
+            assert not nodes[0].queries("SELECT 1")
