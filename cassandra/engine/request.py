@@ -303,6 +303,7 @@ class Request(RequestBase):
             # reason why the session has no pool now.
             if host not in self.errors:
                 self.errors[host] = self.session.why_no_pool(host)
+            self.session.on_missing_pool(host)
         elif pool.is_worth_waiting_for:
             # Remember only the first busy pool of the plan: hosts that the load balancing policy
             # prefers come first.

@@ -341,6 +341,19 @@ class EngineSession(ObservedSession):
                     self._spawn(self.add_pool(host))
         self._notify_followers()  # distances may have changed
 
+    def on_missing_pool(self, host: Host) -> None:
+        """Called when a query plan has a host to which the session has no pool.
+
+        An application's policy may have begun to use the host without any event, for example by a
+        flag of a failover. If no attempt to open a pool has failed, compare the distances again.
+        """
+        if (
+            self.core.query_fallback.opens_pools
+            and host not in self._opening
+            and self.pool_error(host) is None
+        ):
+            self.core.sessions.follow_distances_soon()
+
     async def _open_connection(self, host: Host, target: ShardTarget | None = None) -> Connection:
         """Open a connection to `host` that uses the session's keyspace; pools call this.
 

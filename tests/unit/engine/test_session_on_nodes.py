@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from cassandra.errors import ConnectionShutdown, InvalidRequest
+from cassandra.errors import ConnectionShutdown, InvalidRequest, NoHostAvailable
+from cassandra.policies.balancing import HostFilterPolicy, RoundRobinPolicy
 from cassandra.policies.retry import FallthroughRetryPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold
@@ -122,3 +124,22 @@ async def test_nodes_are_used_after_the_keyspace_of_the_session_was_dropped(vers
             node.keyspaces = {"ks"}
             node.prime(READ, int_row(2))
             assert (await session.execute(READ)).one().k == 2
+
+
+async def test_a_policy_may_change_its_mind_without_an_event(nodes: FakeCluster) -> None:
+    """The application's filter begins to allow other hosts, for example by a flag of a failover.
+    The first request finds no pool, and makes the session open the pools.
+    """
+    allowed = {nodes[0].address}
+    policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address in allowed)
+    async with connected(nodes, {"load_balancing_policy": policy}) as (_, session):
+        assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
+        # The policies are asked for the distances again after the events of the connect.
+        await asyncio.sleep(1)
+        allowed.clear()
+        allowed.add(nodes[2].address)
+        assert isinstance(await exception_of(session.execute(IDEMPOTENT_READ)), NoHostAvailable)
+        host = next(host for host in session.hosts if host.address == nodes[2].address)
+        await until_on_loop(lambda: host in session._engine.pools)
+        assert (await session.execute(IDEMPOTENT_READ)).one().k == 2
+        assert len(session._engine.pools) == 1
