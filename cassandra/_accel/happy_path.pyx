@@ -53,7 +53,7 @@ from cassandra.engine.mistakes import statement_of as _statement_of
 from cassandra.engine.mistakes import truth_test as _new_truth_test
 from cassandra.engine.serial_reads import in_order as _in_order_of
 from cassandra.engine.targets import (
-    Target as _Target_class, failing_plan as _failing_plan, plan_to as _plan_to_function,
+    LONGEST_PLAN, Target as _Target_class, failing_plan as _failing_plan, plan_to as _plan_to_function,
 )
 from cassandra.errors import (
     ConnectionException, DecodeError as _DecodeErrorClass, ProtocolError as _ProtocolErrorClass,
@@ -134,6 +134,7 @@ cdef object _new_lock = _Lock
 cdef object _chain = _chain_of
 cdef object _in_order = _in_order_of
 cdef object _plan_to = _plan_to_function
+cdef int _longest_plan = LONGEST_PLAN
 cdef object _Target = _Target_class
 cdef object _void_result = _VOID_RESULT
 cdef object _ConnectionException = ConnectionException
@@ -715,6 +716,7 @@ cdef class RequestBase:
     cdef int _try_next_host(self) except -1:
         cdef PyObject* session = <PyObject*> self.session
         cdef dict pools = _session_pools_by_id(<object> session)
+        cdef int passed = 0
         for host in self._plan:
             # Look the pool up by the host's address, which needs no call of the host's __hash__. A
             # pool keeps its host alive, so no other object can have that address.
@@ -732,6 +734,10 @@ cdef class RequestBase:
                     self._send_to(host, connection)
                     return 0
             self.on_no_connection(host, pool)
+            # The plan of an application's policy may be endless.
+            passed += 1
+            if passed >= _longest_plan:
+                break
         self.on_plan_exhausted()
         return 0
 

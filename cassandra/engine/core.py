@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -110,7 +111,12 @@ class Core(Observers):
             metadata, settings, self.sessions, self.listeners, self._background, self._probe
         )
         fallback = settings.allow_control_connection_query_fallback
-        self.query_fallback = QueryFallback(fallback, metadata, self._connection)
+        self.query_fallback = QueryFallback(
+            fallback,
+            metadata,
+            self._connection,
+            math.inf if settings.max_waiting_requests is None else settings.max_waiting_requests,
+        )
         self.agreement = Agreement(
             settings,
             metadata,
@@ -229,6 +235,7 @@ class Core(Observers):
         self.schema.on_ddl = self.changed_types.after_ddl
         self.schema.on_caught_up = self.changed_types.catch_up
         self.control.on_adopted = self._on_control_adopted
+        self.control.on_lost = self.query_fallback.on_lost
         self.hosts.on_host_up = self.control.on_host_up
         self.hosts.prepare_on = self.preparer.prepare_all_on
         self.hosts.on_doubt = self.heartbeats.check
@@ -381,6 +388,10 @@ class Core(Observers):
         """Called with each new control connection."""
         connection.on_draining = self._on_control_draining
         connection.on_orphan = self._on_control_orphan
+        if self.query_fallback.is_allowed:
+            connection.on_room = self.query_fallback.on_room
+            # Requests may wait for the previous connection, whose host will stop soon.
+            self.loop.call_soon(self.query_fallback.on_room, connection)
         self.wire_format = connection.wire_format
         for worker in self.workers:
             worker.wire_format = connection.wire_format

@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from threading import get_ident, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,7 +34,7 @@ from cassandra.engine.pools.shard_table import ShardTable, first_with_room, in_f
 from cassandra.engine.resolving import bound_request, request_for, resolve
 from cassandra.engine.serial_reads import in_order
 from cassandra.engine.stream_table import WRITE_HIGH_WATER, StreamTable
-from cassandra.engine.targets import Target, failing_plan, plan_to
+from cassandra.engine.targets import LONGEST_PLAN, Target, failing_plan, plan_to
 from cassandra.engine.timer_wheel import TimerWheel
 from cassandra.errors import ConnectionException
 from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT, rows_result
@@ -330,11 +330,16 @@ class RequestBase:
 
     if TYPE_CHECKING:
 
+        @property
+        def is_answered(self) -> bool: ...
+
         def on_timeout(self) -> None: ...
 
         def resend(self, attempt: Attempt) -> None: ...
 
         def on_not_sent(self, attempt: Attempt, error: Exception) -> None: ...
+
+        def on_pool_closed(self, host: Host, error: Exception) -> None: ...
 
     def on_other_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
@@ -582,10 +587,14 @@ class RequestBase:
     # -- sending -----------------------------------------------------------------------------------
 
     def try_next_host(self) -> None:
-        """Send to the next host of the plan that has a free stream."""
+        """Send to the next host of the plan that has a free stream.
+
+        A plan of an application's policy may be endless. It counts as exhausted after LONGEST_PLAN
+        hosts without a free stream, because the loop could do nothing else meanwhile.
+        """
         session = self.session
         assert self._plan is not None
-        for host in self._plan:
+        for host in islice(self._plan, LONGEST_PLAN):
             # The look-up by id is quicker, but a policy may yield another object for the same host.
             pool = session.pools_by_id.get(id(host)) or session.pools.get(host)
             if pool is not None:

@@ -189,6 +189,9 @@ class RequestSession(Protocol):
     def plans_anywhere(self, policy: object) -> bool:
         """Return True if `policy` can make query plans in any thread."""
 
+    def on_missing_pool(self, host: Host) -> None:
+        """Called when a query plan has a host to which the session has no pool."""
+
     def why_no_pool(self, host: Host) -> Exception:
         """Return the error that a request records for a host to which there is no pool."""
 

@@ -100,7 +100,9 @@ class GateSession(Protocol):
 class GatedRequest(Protocol):
     """A request that may have to wait at a gate: `cassandra.engine.request.Request`."""
 
-    done: bool
+    @property
+    def is_answered(self) -> bool:
+        """True if the request must not be sent any more."""
 
     @property
     def request_body(self) -> object:
@@ -145,13 +147,14 @@ class HeldRequest:
 
     @property
     def is_over(self) -> bool:
-        return self._request.done
+        return self._request.is_answered
 
     def go(self) -> None:
         self._request.resend(self._attempt)
 
     def refuse(self, error: Exception) -> None:
-        self._request.fail(error)
+        if not self.is_over:
+            self._request.fail(error)
 
     def leave(self, error: Exception) -> None:
         self._request.on_not_sent(self._attempt, error)

@@ -360,12 +360,16 @@ def checked_timeout(name: str, timeout: _Value) -> _Value:
     :param name: the setting, for the message.
     :param timeout: the value of the application.
     :raises TypeError: if it is not a number.
+    :raises ValueError: if it is NaN: a request with it would never time out.
     """
     if timeout is not None and not hasattr(timeout, "__float__"):
         raise TypeError(
             f"{name} must be a number of seconds or None, but is {timeout!r} "
             f"of type {type(timeout).__name__}"
         )
+    # NaN is the only number that is not equal to itself.
+    if timeout != timeout:
+        raise ValueError(f"{name} must be a number of seconds, but is {timeout!r}")
     if isinstance(timeout, bool):
         # Other drivers accept bools, as numbers.
         warnings.warn(

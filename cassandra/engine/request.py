@@ -27,7 +27,7 @@ The following objects continue a request that waits; all of them run on the loop
 * The speculation timer calls `_speculate`, which sends one more attempt beside those in flight.
 * After a USE, the session switches its other connections; after a DDL statement, it waits for
   schema agreement. `response` holds the answer in the meantime, and then the session finishes the
-  request with it.
+  request with it. The statement is executed, so nothing sends the request again (`is_answered`).
 * The throttler calls `start_admitted`. The timer wheel may call `on_timeout`, and the caller
   `cancel`, at any time.
 
@@ -53,6 +53,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Coroutine, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import class_advice
@@ -65,7 +66,7 @@ from cassandra.engine.prepare.reprepare import Reprepare
 from cassandra.engine.serial_reads import in_order
 from cassandra.engine.server_hints import advice_for
 from cassandra.engine.server_warnings import log_warnings
-from cassandra.engine.targets import named_host, plan_to
+from cassandra.engine.targets import LONGEST_PLAN, named_host, plan_to
 from cassandra.errors import (
     ConnectionException,
     DriverException,
@@ -276,6 +277,13 @@ class Request(RequestBase):
             reasons["(other hosts)"] = f"{NO_ROOM} ({len(pools) - _MAX_FULL} hosts)"
         return reasons
 
+    @property
+    def is_answered(self) -> bool:
+        """True if the request is over, or a server has executed the statement and only the
+        session's work after it is left. The request must not be sent again then.
+        """
+        return self.done or self.response is not None
+
     # -- sending -----------------------------------------------------------------------------------
 
     def on_no_connection(self, host: Any, pool: RequestPool | None) -> None:
@@ -295,6 +303,7 @@ class Request(RequestBase):
             # reason why the session has no pool now.
             if host not in self.errors:
                 self.errors[host] = self.session.why_no_pool(host)
+            self.session.on_missing_pool(host)
         elif pool.is_worth_waiting_for:
             # Remember only the first busy pool of the plan: hosts that the load balancing policy
             # prefers come first.
@@ -333,7 +342,8 @@ class Request(RequestBase):
     def on_room(self, host: Host, connection: Connection) -> None:
         """Called when the host for which the request waits has a free stream: send it there."""
         self._waits -= 1
-        self.send_to(host, connection)
+        if not self.is_answered:
+            self.send_to(host, connection)
 
     def _plan_exhausted_error(self) -> Exception:
         """Return the error of a request for which no host is left, with each host's error.
@@ -396,7 +406,7 @@ class Request(RequestBase):
         """
         self._waits -= 1
         connection = attempt.connection
-        if self.done:
+        if self.is_answered:
             return
         if connection is None or connection.closed:
             self.on_attempt_failed(
@@ -417,7 +427,7 @@ class Request(RequestBase):
         the request on another connection to the host, or to the next host.
         """
         self._waits -= 1
-        if self.done:
+        if self.is_answered:
             return
         if self.session.closed:
             self.fail(self.session.closed_error())
@@ -445,6 +455,8 @@ class Request(RequestBase):
         """Called when the pool for which the request waits is closed: try the next host."""
         self._waits -= 1
         self.errors[host] = error
+        if self.is_answered:
+            return
         if self.session.closed:
             self.fail(self.session.closed_error())
         else:
@@ -456,7 +468,7 @@ class Request(RequestBase):
         """
         self._waits -= 1
         self.errors[host] = error
-        if not self.done:
+        if not self.is_answered:
             self._replan()
             self._retry(None)
 
@@ -475,7 +487,7 @@ class Request(RequestBase):
                 # Let the policy see the level, even if it is the profile's.
                 statement = in_order(self.statement, level)
                 plan = self.policy.make_query_plan(self.session.keyspace, statement)
-            self._plan = (host for host in plan if host not in failed_hosts)
+            self._plan = (host for host in islice(plan, LONGEST_PLAN) if host not in failed_hosts)
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -504,12 +516,28 @@ class Request(RequestBase):
         if flags & _CUSTOM_PAYLOAD:
             self._learn_tablet(response)
         kind = getattr(response, "kind", None)
+        if kind in (RESULT_KIND_SET_KEYSPACE, RESULT_KIND_SCHEMA_CHANGE):
+            self._stop_other_attempts()
         if kind == RESULT_KIND_SET_KEYSPACE:
             self.session.adopt_keyspace(response.new_keyspace, connection, self, response)
         elif kind == RESULT_KIND_SCHEMA_CHANGE:
             self.session.on_schema_change(response.schema_change_event, connection, self, response)
         else:
             self.finish(response)
+
+    def _stop_other_attempts(self) -> None:
+        """Called when a server has executed a USE or DDL statement: abandon the other attempts, and
+        cancel the timers that would start further ones.
+
+        The request only ends when the session has done its work. Until then, another attempt would
+        execute the statement a second time, and its error would fail the request.
+        """
+        if self._speculation_handle is not None:
+            self._speculation_handle.cancel()
+        if self._retry_handle is not None:
+            self._retry_handle.cancel()
+        for attempt in self.attempts:
+            attempt.abandon()
 
     def _learn_tablet(self, response: Any) -> None:
         """Learn the tablet in the custom payload of a decoded answer.
@@ -574,7 +602,7 @@ class Request(RequestBase):
         """Called when an attempt's connection broke: ask the retry policy, because the server may
         or may not have executed the request.
         """
-        if self.done:
+        if self.is_answered:
             return
         if self.session.closed:  # do not ask the policy: a closed session cannot retry
             attempt.error = error
@@ -662,7 +690,7 @@ class Request(RequestBase):
 
     def _retry(self, host: Host | None) -> None:
         """Send the request again, on `host` or, if that is None, on the next host of the plan."""
-        if self.done:
+        if self.is_answered:
             return
         try:
             self._send_again(host)
@@ -738,7 +766,7 @@ class Request(RequestBase):
 
     def _speculate(self) -> None:
         """Called by the timer: send one more attempt, and schedule the next one."""
-        if self.done:
+        if self.is_answered:
             return
         if self.observed is not None:
             self.observed._speculation()

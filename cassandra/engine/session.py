@@ -341,6 +341,19 @@ class EngineSession(ObservedSession):
                     self._spawn(self.add_pool(host))
         self._notify_followers()  # distances may have changed
 
+    def on_missing_pool(self, host: Host) -> None:
+        """Called when a query plan has a host to which the session has no pool.
+
+        An application's policy may have begun to use the host without any event, for example by a
+        flag of a failover. If no attempt to open a pool has failed, compare the distances again.
+        """
+        if (
+            self.core.query_fallback.opens_pools
+            and host not in self._opening
+            and self.pool_error(host) is None
+        ):
+            self.core.sessions.follow_distances_soon()
+
     async def _open_connection(self, host: Host, target: ShardTarget | None = None) -> Connection:
         """Open a connection to `host` that uses the session's keyspace; pools call this.
 
@@ -353,8 +366,18 @@ class EngineSession(ObservedSession):
         # Repeat this until the connection is in the session's keyspace: that keyspace may change
         # again while we wait for the answer to a USE.
         while self.keyspace is not None and connection.keyspace != self.keyspace:
+            keyspace = self.keyspace
             try:
-                await self.use(connection, self.keyspace)
+                await self.use(connection, keyspace)
+            except InvalidRequest as error:
+                # The keyspace was dropped. The node itself works, so keep the connection for
+                # statements that name their keyspace. Others wait at its keyspace gate, which sends
+                # USE again and raises its error.
+                if self._lacks_keyspace(keyspace):
+                    log.warning("%s cannot use the keyspace %r: %s", host, keyspace, error)
+                    break
+                connection.close()
+                raise
             except BaseException:
                 connection.close()
                 raise
@@ -362,6 +385,15 @@ class EngineSession(ObservedSession):
             connection.wake_queue = self.core.wake_queue
             connection.write_directly()
         return connection
+
+    def _lacks_keyspace(self, keyspace: str) -> bool:
+        """Return True if `keyspace` exists nowhere, as far as we know. Otherwise only the node that
+        has refused it does not know it yet, and requests should go to other nodes.
+        """
+        if not any(pool.connections for pool in self.pools.values()):
+            return True
+        replication = self.core.metadata.replication
+        return bool(replication) and keyspace not in replication
 
     def plans_anywhere(self, policy: object) -> bool:
         """Return True if `policy` can make query plans in any thread, and remember it then."""

@@ -8,6 +8,7 @@ host itself is the target. A target applies to all pages of an execution.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
 
 _REMOTE = 2  # the value of HostDistance.REMOTE: a host in another data centre
+
+# At most this many hosts of a query plan are tried or looked at, because the plan of an
+# application's policy may be endless. No cluster has so many.
+LONGEST_PLAN = 10_000
 
 
 class Target:
@@ -161,7 +166,8 @@ def plan_to(target: Host | Target, request: RequestBase) -> Iterator[Host]:
     session, policy = request.session, request.policy
     consistency = getattr(request.request_body, "consistency", None)
     statement = in_order(request.statement, consistency)
-    hosts: list[Host] = list(policy.make_query_plan(session.keyspace, statement))
+    plan = policy.make_query_plan(session.keyspace, statement)
+    hosts: list[Host] = list(islice(plan, LONGEST_PLAN))
     keyspace = _keyspace_of(request)
     replicas = _replicas_of(request, keyspace, target.token)
     if not replicas and keyspace is None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cassandra import aio
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ControlConnectionQueryFallback, ExecutionProfile
 from cassandra.errors import DriverException
 from cassandra.policies import (
     AdaptivePolicy,
@@ -297,6 +297,12 @@ class Simulation:
             request_throttler=throttler if throttler is not None else self._throttler(),
             metrics_enabled=settings["metrics"],
             monitor_reporting_enabled=False,
+            # Plans of earlier versions lack this setting.
+            allow_control_connection_query_fallback=(
+                ControlConnectionQueryFallback.Fallback
+                if settings.get("fallback")
+                else ControlConnectionQueryFallback.Disabled
+            ),
             **options,
         )
         if self.threads is None:

@@ -255,6 +255,7 @@ def random_plan(seed: int) -> Plan:
     # The loops of a blocking cluster. Draw this from another generator, so that a seed still gives
     # the same steps and faults as before there was this setting.
     settings["loops"] = random.Random(f"{seed}/loops").choice((1, 2, 3))
+    settings["fallback"] = random.Random(f"{seed}/fallback").random() < 0.3
     step_count = rng.choice((20, 60, 120))
     may_cancel = rng.random() < 0.8
     steps = [_step(rng, number, may_cancel) for number in range(1, step_count + 1)]

@@ -55,6 +55,9 @@ EventHandler = Callable[[Mapping[str, Any]], None]
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 1.0  # seconds
 
+# If code of the application raises an error for a new node list, read it again after this time.
+NEXT_REFRESH = 10.0  # seconds
+
 # While no host can be reached, log a repeated reason at WARNING at most once in this time
 # (seconds). At most this many different reasons are new: error texts may contain changing numbers.
 REMINDER_INTERVAL = 60.0
@@ -103,7 +106,8 @@ class ControlConnection:
     of its events.
 
     `handlers` maps event types to callbacks; each control connection registers for these types.
-    `on_adopted` is called with each new control connection.
+    `on_adopted` is called with each new control connection, `on_lost` with one that was lost and
+    the cause (None if the driver has closed it on purpose).
 
     :param open_connection: opens a connection to an end point.
     :param send: sends an internal request on a connection.
@@ -139,6 +143,7 @@ class ControlConnection:
         # Set by the core, because some event handlers are created after this object.
         self.handlers: Mapping[str, EventHandler] = {}
         self.on_adopted: Callable[[Connection], None] = _nothing
+        self.on_lost: Callable[[Connection, Exception | None], None] = _nothing
         # The connection is None while it moves. `host` is the host of the current or of the last
         # connection; None before the first.
         self.connection: Connection | None = None
@@ -347,6 +352,16 @@ class ControlConnection:
                 self.connection.close(
                     ConnectionException(f"the node list could not be read: {error}")
                 )
+        except Exception:
+            # For example, an error of the application's address translator. Another host would not
+            # help, and no event will come that causes another reading.
+            log.exception("the node list could not be used, next try in %.0f s", NEXT_REFRESH)
+            self._spawn(self._refresh_later())
+
+    async def _refresh_later(self) -> None:
+        """Read the node list again after NEXT_REFRESH."""
+        await asyncio.sleep(NEXT_REFRESH)
+        self.schedule_refresh()
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -378,6 +393,7 @@ class ControlConnection:
         self.connection = None
         if self.host is not None and error is not None:
             self._hosts.on_connection_failure(self.host, error)
+        self.on_lost(connection, error)
         self._start_to_move()
 
     def leave(self, host: Host) -> None:
@@ -421,6 +437,7 @@ class ControlConnection:
                 previous, self.connection = self.connection, None
                 if previous is not None:  # it is draining, and no other connection could be opened
                     self._close_previous(previous)
+                    self.on_lost(previous, error)
                 # The nodes may have got other addresses: resolve the names of the contact points
                 # again.
                 await self._contacts.find_again()
@@ -506,7 +523,7 @@ def _next_delay(schedule: Iterator[float], at_the_end: float = 60.0) -> float:
     return next(schedule, at_the_end)
 
 
-def _nothing(connection: Connection) -> None:
+def _nothing(connection: Connection, error: Exception | None = None) -> None:
     pass
 
 

@@ -2,14 +2,20 @@
 
 This is for clusters whose nodes cannot be reached at their advertised addresses, for example behind
 a TCP proxy. One connection then serves all sessions, so all sessions must use the same keyspace.
+
+If the connection is full, requests wait for a free stream. If its host will stop soon, they wait
+for the next control connection. If the connection is lost, waiting requests fail.
 """
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
+from cassandra.engine.failures import as_exception
 from cassandra.engine.keyspace_gate import switch
 from cassandra.engine.targets import named_host
 from cassandra.errors import InvalidRequest
@@ -22,22 +28,35 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
 
 
+# So many streams are left to the driver's own requests, for example for the node list. If one of
+# these found no free stream, the control connection would be replaced.
+RESERVED_STREAMS = 64
+
+
 class QueryFallback:
     """Sends requests on a cluster's control connection, and switches that to the keyspace of the
     sessions that use it.
 
     :param mode: the cluster's setting, whether and when the control connection may be used.
     :param control: returns the control connection, or None if there is none at the moment.
+    :param most_waiting: the maximum number of requests that may wait for a free stream.
     """
 
-    __slots__ = ("_get_connection", "_keyspace", "_metadata", "_sessions", "mode")
+    __slots__ = (
+        "_get_connection", "_keyspace", "_metadata", "_most_waiting", "_sessions", "_waiting",
+        "mode",
+    )  # fmt: skip
 
     def __init__(
         self,
         mode: ControlConnectionQueryFallback,
         metadata: Metadata,
         control: Callable[[], Connection | None],
+        most_waiting: float = math.inf,
     ) -> None:
+        # The requests that wait for a free stream, each with its session, in order of arrival.
+        self._waiting: deque[tuple[RequestSession, RequestBase]] = deque()
+        self._most_waiting = most_waiting
         self.mode = mode
         self._metadata = metadata
         self._get_connection = control
@@ -60,24 +79,64 @@ class QueryFallback:
         """Send a request for which no pool has a connection.
 
         :returns: False if it cannot be sent here, so that the caller must let it fail. True if it
-            was sent, or has failed already.
+            was sent, waits for a free stream, or has failed already.
         """
         connection = self._get_connection()
         if (
             not self.is_allowed
             or connection is None
             or connection.closed
-            or not connection.has_room
             or named_host(request.target) is not None
             # Send each request here only once. Otherwise a retry policy that always asks for the
             # next host would cause an endless loop.
             or any(attempt.connection is connection for attempt in request.attempts)
         ):
             return False
+        if _has_room(connection):
+            self._begin(session, request, connection)
+            return True
+        if len(self._waiting) >= self._most_waiting:
+            # Requests whose callers have given up stay in the queue until there is no room for
+            # others.
+            self._waiting = deque(item for item in self._waiting if not item[1].done)
+            if len(self._waiting) >= self._most_waiting:
+                return False
+        request._waits += 1
+        self._waiting.append((session, request))
+        return True
+
+    def on_room(self, connection: Connection) -> None:
+        """Called when the control connection may have free streams: send waiting requests on it."""
+        while self._waiting and _has_room(connection):
+            session, request = self._waiting.popleft()
+            if not request.done:
+                request._waits -= 1
+                try:
+                    self._begin(session, request, connection)
+                except BaseException as error:
+                    # Fail only this request, which has caused the error.
+                    request.fail(as_exception(error))
+
+    def on_lost(self, connection: Connection, error: Exception | None) -> None:
+        """Called when the control connection is lost: let the waiting requests fail, unless a pool
+        can send them now.
+
+        :param error: the cause; None if the driver has closed the connection on purpose.
+        """
+        # Replace the queue first: a request may call `take` again at once.
+        waiting, self._waiting = self._waiting, deque()
+        for _, request in waiting:
+            if not request.done:
+                request.on_pool_closed(self._host_of(connection), error or connection.refusal())
+
+    def _begin(self, session: RequestSession, request: RequestBase, connection: Connection) -> None:
+        """Send a request on the control connection, in the keyspace of its session. If that is not
+        possible, the request fails.
+        """
         error = self._refusal(session, request, connection)
         if error is not None:
             request.fail(error)
-            return True
+            return
         self._sessions.add(session)
         self._keyspace = session.keyspace
         # If the connection has a keyspace gate, other requests wait for a switch of the keyspace:
@@ -86,7 +145,6 @@ class QueryFallback:
             self._send(request, connection)
         else:
             session.run_for(request, self._switch_and_send(session, request, connection))
-        return True
 
     def _refusal(
         self, session: RequestSession, request: RequestBase, connection: Connection
@@ -122,12 +180,33 @@ class QueryFallback:
         self._send(request, connection)
 
     def _send(self, request: RequestBase, connection: Connection) -> None:
-        host: Any = self._metadata.get_host(connection.endpoint) or _UnknownHost(connection)
-        request.send_to(host, connection)
+        request.send_to(self._host_of(connection), connection)
+
+    def _host_of(self, connection: Connection) -> Any:
+        """Return the host of the control connection."""
+        return self._metadata.get_host(connection.endpoint) or _UnknownHost(connection)
 
     def release(self, session: RequestSession) -> None:
-        """Called when `session` is closed."""
+        """Called when `session` is closed: its waiting requests fail."""
         self._sessions.discard(session)
+        waiting, self._waiting = self._waiting, deque()
+        for owner, request in waiting:
+            if owner is not session:
+                self._waiting.append((owner, request))
+            else:
+                request.fail(session.closed_error())
+
+
+def _has_room(connection: Connection) -> bool:
+    """Return True if the control connection has a free stream for a request of an application, and
+    will not be closed soon.
+    """
+    reserved = min(RESERVED_STREAMS, connection.stream_limit // 2)
+    return (
+        connection.is_open_to_requests
+        and connection.has_room
+        and connection.in_flight < connection.stream_limit - reserved
+    )
 
 
 class _UnknownHost:

@@ -17,6 +17,7 @@ class ControlConnectionQueryFallback(Enum):
     The control connection is in the keyspace of the first session that uses it, until that session
     is shut down. Meanwhile, requests of sessions with another keyspace fail with `InvalidRequest`.
     ``USE`` always fails with it. A request for a particular host never uses the control connection.
+    If the control connection is full, requests wait, as they do for a pool.
     """
 
     Disabled = "Disabled"

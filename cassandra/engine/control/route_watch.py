@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cassandra.cluster")
 
+# If the routes could not be read, they are read again after FIRST_DELAY, then after twice that
+# delay, and so on up to LONGEST_DELAY. The server does not repeat its events.
+FIRST_DELAY = 1.0  # seconds
+LONGEST_DELAY = 60.0  # seconds
+
 
 class RouteWatch:
     """Reads the routes of a cluster when the control connection is opened, and again when the
@@ -47,7 +52,7 @@ class RouteWatch:
         self._get_connection = control
         self._on_change = on_change
         self._spawn = spawn
-        # True if the server has reported a change since the last reading began.
+        # True if the server has reported a change since the last reading began, or that has failed.
         self._is_outdated = False
         # The task that reads the routes after events; it may be done.
         self._reading: asyncio.Task[None] | None = None
@@ -67,10 +72,12 @@ class RouteWatch:
             ) from error
         return self._routes.take(rows, self._settings.tls is not None)
 
-    async def read_again(self, connection: Connection) -> None:
-        """Read the routes again, and call `on_change` if any route has changed.
+    async def read_again(self, connection: Connection) -> bool:
+        """Read the routes again, and call `on_change` if any route has changed. Return False if the
+        routes could not be read.
 
-        If that fails, the error is logged and the previous routes stay in use.
+        If that fails, the error is logged, and the previous routes stay in use until another
+        attempt succeeds.
         """
         try:
             has_changed = await self.read(connection)
@@ -78,10 +85,13 @@ class RouteWatch:
             # Keep the old routes, which may still work: with no routes at all, no node could be
             # reached.
             log.warning("the routes of clients could not be read again: %s", error)
-            return
+            self._is_outdated = True
+            self.catch_up()
+            return False
         if has_changed:
             log.info("the routes of clients have changed")
             self._on_change()
+        return True
 
     def on_event(self, args: Mapping[str, Any]) -> None:
         """Called when the server reports that routes have changed."""
@@ -96,8 +106,11 @@ class RouteWatch:
             self._reading = self._spawn(self._read_until_current())
 
     async def _read_until_current(self) -> None:
+        delay = FIRST_DELAY
         # An event that comes while the routes are read may report a later change: read them again
-        # then.
+        # then. If there is no control connection, the next one calls `catch_up`.
         while self._is_outdated and (connection := self._get_connection()) is not None:
             self._is_outdated = False
-            await self.read_again(connection)
+            if not await self.read_again(connection):
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, LONGEST_DELAY)

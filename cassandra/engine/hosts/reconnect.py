@@ -134,3 +134,8 @@ class Reconnector:
             log.debug("host %s is still down: %s", self.host, error)
             self._watch.on_try_failed(self.host, error)
             return False
+        except Exception:
+            # For example, an error of the application's load balancing policy. The next attempt may
+            # succeed: nobody else would try to reach the host.
+            log.exception("the attempt to reach %s failed", self.host)
+            return False

@@ -235,7 +235,7 @@ class HostWatch:
         for host in node_list.added:
             if not is_first_list:
                 self._listeners.notify("on_add", host)
-                self._background.spawn(self.bring_up(host))
+                self._bring_up_soon(host)
 
     # -- facts -------------------------------------------------------------------------------------
 
@@ -316,7 +316,18 @@ class HostWatch:
         self._tries.pop(host).stop()
 
     def _bring_up_soon(self, host: Host) -> None:
-        self._background.spawn(self.bring_up(host))
+        self._background.spawn(self._bring_up_or_try(host))
+
+    async def _bring_up_or_try(self, host: Host) -> None:
+        """Let all sessions open their pools to `host`. After an error of other code, for example of
+        a load balancing policy, try again with the delays of the reconnection policy.
+        """
+        try:
+            await self.bring_up(host)
+        except Exception:
+            log.exception("the pools to %s cannot be opened", host)
+            if self.knows(host) and host not in self._tries and not self._closed:
+                self._start_tries(host)
 
     def _probe_soon(self, host: Host) -> None:
         self._background.spawn(self._bring_up_if_it_answers(host))

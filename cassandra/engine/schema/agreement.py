@@ -73,9 +73,10 @@ class Agreement:
         :returns: False if the versions still differ after `max_wait`.
         """
         seconds = self.longest_wait if max_wait is None else max_wait
-        # Applications set 0 or less to disable the wait.
+        # Applications set 0 or less to disable the wait. Return True, as cassandra-driver does:
+        # applications may repeat their own wait until `is_schema_agreed` is True.
         if seconds <= 0:
-            return False
+            return True
         clock = asyncio.get_running_loop().time
         return await wait_for_one_version(
             lambda: self._reported_versions(connection), seconds, clock

@@ -7,7 +7,7 @@ these reports: for each table a sorted list, which is never changed, but replace
 replaces all tablets that it overlaps. Hosts are stored as numbers (indexes of `TabletMap.hosts`),
 so that a tablet takes few bytes.
 
-Only the engine's event loop writes. Any thread may read.
+Any thread may read. Each event loop of a cluster may write, and holds the map's lock meanwhile.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._forks import renewed
+from cassandra._threads import Lock
 from cassandra.metadata.placement.ring import token_of
 
 if TYPE_CHECKING:
@@ -28,6 +30,10 @@ _V1, _V2 = b"tablets-routing-v1", b"tablets-routing-v2"
 _MOST_HOSTS = 0xFFFF  # maximum number of hosts of a map
 _MOST_REPLICAS = 64  # maximum number of replicas of a tablet
 _DEFAULT_LIMIT = 1_000_000  # maximum number of tablets of a map
+
+
+# A tablet report: first token, last token, list of (host id, shard), version.
+_Report = tuple[int, int, list[tuple[uuid.UUID, int]], int]
 
 
 class _Row(NamedTuple):
@@ -80,8 +86,8 @@ class TabletMap:
     """
 
     __slots__ = (
-        "_host_by_id", "_host_ids", "_last_part", "_leaders", "_numbers", "_tables",
-        "_with_tablets", "count", "hits", "hosts", "limit", "misses",
+        "__weakref__", "_host_by_id", "_host_ids", "_last_part", "_leaders", "_lock", "_numbers",
+        "_tables", "_with_tablets", "count", "hits", "hosts", "limit", "misses",
     )  # fmt: skip
 
     def __init__(self, limit: int = _DEFAULT_LIMIT) -> None:
@@ -102,6 +108,12 @@ class TabletMap:
         # The keyspaces with tablets, and those whose tablets have leaders: see `use_keyspaces`.
         self._with_tablets: frozenset[str] = frozenset()
         self._leaders: frozenset[str] = frozenset()
+        self._lock = Lock()
+        renewed(self)
+
+    def _renew_locks(self) -> None:
+        """Replace the lock in a forked child, where the thread that held it does not exist."""
+        self._lock = Lock()
 
     # -- known tablets -----------------------------------------------------------------------------
 
@@ -227,6 +239,11 @@ class TabletMap:
         report = _parse_report(payload)
         if report is None:
             return False
+        with self._lock:
+            return self._store(keyspace, table, report)
+
+    def _store(self, keyspace: str, table: str, report: _Report) -> bool:
+        """Store a report, with the lock held; return False if there are too many hosts."""
         first, last, replicas, version = report
         # Give new hosts a number. A host beyond the limit gets none. Do not use the report then: it
         # would lack replicas.
@@ -264,7 +281,7 @@ class TabletMap:
         for other_keyspace in list(self._tables):
             for other_table in list(self._tables[other_keyspace]):
                 if (other_keyspace, other_table) != (keyspace, table):
-                    self.drop(other_keyspace, other_table)
+                    self._drop(other_keyspace, other_table)
                     return
         # There is no other table: keep one tablet of this one.
         existing = self._tables[keyspace][table]
@@ -279,6 +296,11 @@ class TabletMap:
         Hosts are compared by their ids. A node that replaces another one has a new id, so tablets
         of the old node are dropped.
         """
+        with self._lock:
+            self._take_hosts(hosts)
+
+    def _take_hosts(self, hosts: Iterable[Host]) -> None:
+        """Do what `take_hosts` does, with the lock held."""
         self._host_by_id = by_id = {host.host_id: host for host in hosts}
         removed = {number for number, host_id in enumerate(self._host_ids) if host_id not in by_id}
         new_hosts = tuple([by_id.get(host_id) for host_id in self._host_ids])
@@ -307,6 +329,11 @@ class TabletMap:
 
     def drop(self, keyspace: str, table: str | None = None) -> None:
         """Forget the tablets of a table, or of all tables of a keyspace."""
+        with self._lock:
+            self._drop(keyspace, table)
+
+    def _drop(self, keyspace: str, table: str | None) -> None:
+        """Do what `drop` does, with the lock held."""
         for name, tablets in list(self._tables.get(keyspace, {}).items()):
             if table in (None, name):
                 self.count -= len(tablets.rows)
@@ -321,8 +348,9 @@ class TabletMap:
 
     def clear(self) -> None:
         """Forget all tablets."""
-        self._tables = {}
-        self.count = 0
+        with self._lock:
+            self._tables = {}
+            self.count = 0
 
 
 def token_of_statement(statement: object) -> int | None:
@@ -359,7 +387,7 @@ def split_payload(body: bytes) -> tuple[bytes, bytes] | None:
     return body[26:end], body[end:]
 
 
-def _parse_report(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], int] | None:
+def _parse_report(data: bytes) -> _Report | None:
     """Read a tablet report: first token, last token, list of (host id, shard), optional version.
 
     The report is a CQL tuple. Return None if it is malformed. The version is 0 if the report has

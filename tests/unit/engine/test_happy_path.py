@@ -6,6 +6,7 @@ The tests cover streams, answers, attempts, and the encoding of requests.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from cassandra import ConsistencyLevel, _impl
 from cassandra.engine.call_options import CallOptions
 from cassandra.engine.happy_path import METADATA_IDS
 from cassandra.engine.request_bodies import ExecuteBody, QueryBody
+from cassandra.engine.targets import LONGEST_PLAN
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import ConstantSpeculativeExecutionPolicy, NoSpeculativeExecutionPolicy
 from cassandra.protocol.messages.results import VOID_BODY
@@ -505,6 +507,17 @@ def harness(implementation: Implementation) -> RequestHarness:
 
 
 class TestRequest:
+    def test_an_endless_plan_ends(self, harness: RequestHarness) -> None:
+        """If no host of a plan has a free stream, an endless plan counts as exhausted: the loop
+        could do nothing else meanwhile.
+        """
+        host = FakeHost("unknown")
+        request = harness.request()
+        request._plan = itertools.repeat(host)
+        request.start()
+        assert request.calls.pop() == ("exhausted",)
+        assert request.calls == [("no connection", host, None)] * LONGEST_PLAN
+
     def test_a_request_is_sent_and_answered(self, harness: RequestHarness) -> None:
         """A request starts its time-out, sends its body on stream 0, and ends exactly once, with
         the answer.

@@ -722,7 +722,7 @@ class StubRequest:
         self, log: list[str], name: str, expected: object = None, is_use: bool = False
     ) -> None:
         self.request_body = SimpleNamespace(is_use=is_use, expected=expected)
-        self.done = False
+        self.is_answered = False
         self.log = log
         self.name = name
 
@@ -733,7 +733,7 @@ class StubRequest:
         self.log.append(f"not {attempt} {self.name}")
 
     def fail(self, error: BaseException) -> None:
-        self.done = True
+        self.is_answered = True
         self.log.append(f"{self.name}: {error}")
 
 
@@ -801,8 +801,8 @@ async def test_a_refused_keyspace_fails_its_requests_only(gate: Gate) -> None:
 
 
 async def test_requests_that_are_over_are_not_sent(gate: Gate) -> None:
-    gate.hold("1", expected="ba").done = True
-    gate.hold("2", expected="a").done = True
+    gate.hold("1", expected="ba").is_answered = True
+    gate.hold("2", expected="a").is_answered = True
     await gate.until_closed()
     assert gate.log == gate.session.used == []
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import copy
 import gc
 import inspect
+import math
 import pickle
+from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -126,6 +128,14 @@ def test_values_of_wrong_types_are_refused_by_name(name: str, value: Any, messag
 @pytest.mark.parametrize("timeout", [None, 0, -1, 0.5, Fraction(1, 2)])
 def test_request_timeout_accepts_numbers_and_none(timeout: Any) -> None:
     assert ExecutionProfile(request_timeout=timeout).request_timeout == timeout
+
+
+def test_request_timeout_is_a_number() -> None:
+    """A request whose timeout is NaN would wait for ever."""
+    not_numbers: list[Any] = [math.nan, Decimal("nan")]
+    for timeout in not_numbers:
+        with pytest.raises(ValueError, match="request_timeout must be a number"):
+            ExecutionProfile(request_timeout=timeout)
 
 
 def test_class_attributes_and_parameters_have_the_same_defaults() -> None:

@@ -13,6 +13,7 @@ import pytest
 from cassandra import ConsistencyLevel, ReadTimeout, Unavailable, WriteTimeout
 from cassandra.cluster import ExecutionProfile
 from cassandra.engine.request import Request, _DelayedRetry
+from cassandra.engine.schema.agreement import LOCAL_VERSION_QUERY
 from cassandra.errors import (
     BindColumnsChanged,
     ConnectionException,
@@ -58,6 +59,7 @@ from cassandra.testing.fake import (
     message,
     paged,
     reset,
+    schema_change,
     sequence,
     silence,
     void,
@@ -76,6 +78,7 @@ from tests.unit.engine.faults import (
     node as node,
     only_connection,
 )
+from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
 
@@ -909,6 +912,57 @@ async def test_if_all_speculative_executions_fail_the_error_is_raised(nodes: Fak
         for held_answer in held_answers:
             held_answer.release(error(ErrorCode.OVERLOADED, "busy"))
         assert isinstance(await failure, OverloadedErrorMessage)
+
+
+DDL = "CREATE TABLE ks.t (k int PRIMARY KEY)"
+CREATED = schema_change("CREATED", "TABLE", "ks", "t")
+
+
+async def test_a_ddl_statement_that_was_executed_is_not_executed_again(
+    nodes: FakeCluster,
+) -> None:
+    """While the session waits for schema agreement, there is no speculative execution: its error
+    would be that of the whole request.
+    """
+    nodes[0].prime(DDL, CREATED)
+    for fake_node in nodes.nodes[1:]:
+        fake_node.prime(DDL, error(ErrorCode.ALREADY_EXISTS, keyspace="ks", table="t"))
+    nodes[1].schema_version = nodes[1].host_id  # the nodes never agree
+    statement = SimpleStatement(DDL, is_idempotent=True)
+    async with connected(nodes, SPECULATIVE, max_schema_agreement_wait=0.5) as (_, session):
+        await session.execute(statement)
+    assert len(nodes.queries(DDL)) == 1
+
+
+@pytest.mark.parametrize(
+    "late_answer",
+    [
+        error(ErrorCode.ALREADY_EXISTS, keyspace="ks", table="t"),
+        error(ErrorCode.OVERLOADED),
+        close(),
+    ],
+    ids=["already exists", "overloaded", "close"],
+)
+async def test_other_attempts_cannot_fail_a_ddl_statement_that_was_executed(
+    nodes: FakeCluster, late_answer: Answer
+) -> None:
+    """A speculative execution is in flight when another attempt succeeds, and fails while the
+    session waits for schema agreement.
+    """
+    first_answer, second_answer = hold(CREATED), hold(late_answer)
+    nodes[0].prime(DDL, first_answer)
+    nodes[1].prime(DDL, second_answer)
+    nodes[2].prime(DDL, silence())
+    nodes[1].schema_version = nodes[1].host_id  # the nodes never agree
+    statement = SimpleStatement(DDL, is_idempotent=True)
+    async with connected(nodes, SPECULATIVE, max_schema_agreement_wait=0.5) as (_, session):
+        execution = asyncio.ensure_future(session.execute(statement))
+        await call_in_thread(second_answer.wait)
+        first_answer.release()
+        await until_on_loop(lambda: bool(nodes[0].queries(LOCAL_VERSION_QUERY)))
+        second_answer.release()
+        assert not (await execution).is_schema_agreed
+        assert len(nodes[0].queries(DDL)) == 1
 
 
 CAS_UNKNOWN = error(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from cassandra.errors import ConnectionShutdown
+from cassandra.errors import ConnectionShutdown, InvalidRequest, NoHostAvailable
+from cassandra.policies.balancing import HostFilterPolicy, RoundRobinPolicy
 from cassandra.policies.retry import FallthroughRetryPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold
@@ -18,6 +20,7 @@ from tests.unit.engine.faults import (
     call_in_thread,
     connected,
     exception_of,
+    int_row,
     node as node,
 )
 from tests.waiting import until_on_loop
@@ -97,3 +100,46 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_not_used(nodes: Fake
         await session.set_keyspace("ks")
         for _ in range(5):
             assert (await session.execute(NON_IDEMPOTENT_READ)).one().k != 0
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+async def test_nodes_are_used_after_the_keyspace_of_the_session_was_dropped(version: int) -> None:
+    """After the keyspace was dropped, new connections cannot use it. Statements that name another
+    keyspace still work, and all others work again when the keyspace is back.
+    """
+    qualified = "SELECT k FROM other.t"
+    with FakeNode(max_version=version) as node:
+        node.prime(qualified, int_row(1))
+        node.prime(READ, int_row(2))
+        node.keyspaces = {"ks"}
+        async with connected(node) as (cluster, session):
+            await session.set_keyspace("ks")
+            node.keyspaces = set()
+            node.prime(READ, error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"))
+            await call_in_thread(node.drop_connections)
+            await until_on_loop(lambda: keyspaces_of_pool(node) == [None])
+            assert (await session.execute(qualified)).one().k == 1
+            assert all(host.is_up for host in cluster.metadata.all_hosts())
+            assert isinstance(await exception_of(session.execute(READ)), InvalidRequest)
+            node.keyspaces = {"ks"}
+            node.prime(READ, int_row(2))
+            assert (await session.execute(READ)).one().k == 2
+
+
+async def test_a_policy_may_change_its_mind_without_an_event(nodes: FakeCluster) -> None:
+    """The application's filter begins to allow other hosts, for example by a flag of a failover.
+    The first request finds no pool, and makes the session open the pools.
+    """
+    allowed = {nodes[0].address}
+    policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address in allowed)
+    async with connected(nodes, {"load_balancing_policy": policy}) as (_, session):
+        assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
+        # The policies are asked for the distances again after the events of the connect.
+        await asyncio.sleep(1)
+        allowed.clear()
+        allowed.add(nodes[2].address)
+        assert isinstance(await exception_of(session.execute(IDEMPOTENT_READ)), NoHostAvailable)
+        host = next(host for host in session.hosts if host.address == nodes[2].address)
+        await until_on_loop(lambda: host in session._engine.pools)
+        assert (await session.execute(IDEMPOTENT_READ)).one().k == 2
+        assert len(session._engine.pools) == 1

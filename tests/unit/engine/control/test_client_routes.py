@@ -7,6 +7,7 @@ The tests cover reading the routes and their changes, TLS, shards, and both APIs
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 import uuid
 from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ from cassandra.connection import (
 from cassandra.engine.control.client_routes import ClientRoutes
 from cassandra.errors import ConnectionException
 from cassandra.policies import AddressTranslator, ConstantReconnectionPolicy
-from cassandra.testing.fake import FakeCluster, FakeNode, Scylla
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Scylla, error
 from cassandra.testing.tls import TlsMaterial
 from tests.proxies import Proxies, Proxy, put_proxies_before
 from tests.unit.engine.pools.test_shards_on_nodes import all_connected, check_arrivals
@@ -291,6 +292,18 @@ def test_a_new_route_to_a_lost_node_is_tried_at_once(nodes: FakeCluster, proxies
             until(lambda: host.is_up and new_proxy.now == SHARDS)
         finally:
             new_proxy.close()
+
+
+def test_routes_are_read_again_after_a_failed_reading(nodes: FakeCluster, session: Session) -> None:
+    """The server does not repeat its event. Without another attempt, new connections would use the
+    old route for ever.
+    """
+    for node in nodes.nodes:
+        node.prime(re.compile("client_routes"), error(ErrorCode.SERVER_ERROR), times=1)
+    nodes.scylla.route("c1", nodes[1].host_id, "192.0.2.1", 1)
+    host = session.cluster.metadata.get_host(nodes[1].address)
+    assert host is not None
+    until(lambda: host.endpoint.resolve() == ("192.0.2.1", 1))
 
 
 def test_changes_for_other_connection_ids_cause_no_reading(

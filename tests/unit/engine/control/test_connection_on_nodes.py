@@ -340,3 +340,29 @@ async def test_a_node_added_during_a_move_is_read_afterwards() -> None:
             assert connection is not None
             await call_in_thread(nodes.node_at(connection.endpoint.address).drop_connections)
             await events.expect("add", added.address)
+
+
+class LateTranslator(AddressTranslator):
+    """A translator that does not know an address when it is asked for the first time."""
+
+    def __init__(self) -> None:
+        self.asked: set[str] = set()
+
+    def translate(self, addr: str) -> str:
+        is_new = bool(self.asked) and addr not in self.asked
+        self.asked.add(addr)
+        if is_new:
+            raise LookupError(addr)
+        return addr
+
+
+async def test_a_new_node_is_found_after_an_error_of_the_translator() -> None:
+    """A node joins before the application's translator knows it. There is no further event."""
+    translator = LateTranslator()
+    with FakeCluster(1) as nodes:
+        translator.asked.add(nodes[0].address)
+        async with connected(
+            nodes, address_translator=translator, topology_event_refresh_window=0
+        ) as (cluster, _):
+            node = await call_in_thread(nodes.add_node)
+            await until_on_loop(lambda: cluster.metadata.get_host(node.address) is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,9 +11,12 @@ import pytest
 from cassandra import InvalidRequest, aio
 from cassandra.cluster import Cluster, ControlConnectionQueryFallback, NoHostAvailable
 from cassandra.engine.control.query_fallback import fallback_of
+from cassandra.errors import ConnectionException
 from cassandra.policies import RoundRobinPolicy
-from cassandra.testing.fake import FakeNode, error, rows
+from cassandra.testing.fake import FakeCluster, FakeNode, error, rows, silence
 from cassandra.testing.fake.refusals import ErrorCode
+from tests.unit.engine.faults import call_in_thread, exception_of
+from tests.waiting import until_on_loop
 
 Mode = ControlConnectionQueryFallback
 
@@ -182,3 +186,86 @@ def test_on_the_fallback_an_error_is_not_retried(node: FakeNode) -> None:
         with pytest.raises(Exception, match=r"[Oo]verloaded"):
             session.execute("SELECT 2")
         assert len(node.queries("SELECT 2")) == 1
+
+
+LARGE_READ = f"SELECT '{'x' * 100_000}'"
+
+
+@pytest.mark.simulated
+async def test_requests_wait_for_a_free_stream_of_the_control_connection(node: FakeNode) -> None:
+    """More requests are sent at a time than the connection takes."""
+    node.prime(LARGE_READ, rows([("v", "int")], [[1]]))
+    cluster = aio.Cluster(
+        [node.address],
+        port=node.port,
+        allow_control_connection_query_fallback=Mode.SkipPoolCreation,
+    )
+    async with cluster:
+        session = await cluster.connect()
+        results = await asyncio.gather(*(session.execute(LARGE_READ) for _ in range(40)))
+        assert [result.one().v for result in results] == [1] * 40
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("is_shut_down", [False, True])
+async def test_requests_that_wait_for_the_control_connection_end_with_it(
+    node: FakeNode, is_shut_down: bool
+) -> None:
+    """They end without a time-out, if the connection is lost or the cluster is shut down."""
+    node.prime(LARGE_READ, silence())
+    cluster = aio.Cluster(
+        [node.address],
+        port=node.port,
+        allow_control_connection_query_fallback=Mode.SkipPoolCreation,
+    )
+    async with cluster:
+        session = await cluster.connect()
+        requests = [session.execute(LARGE_READ, timeout=None) for _ in range(40)]
+        await until_on_loop(lambda: len(node.queries(LARGE_READ)) > 0)
+        if is_shut_down:
+            await cluster.shutdown()
+        else:
+            await call_in_thread(node.drop_connections)
+        for request in requests:
+            failure = await exception_of(request)
+            assert isinstance(failure, (ConnectionException, NoHostAvailable))
+
+
+def test_the_driver_can_always_ask_on_the_control_connection(node: FakeNode) -> None:
+    """Requests of the application leave some streams to the driver's own requests."""
+    node.prime("SELECT 2", silence())
+    with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
+        session = cluster.connect()
+        connection = session._engine.core.control.connection
+        assert connection is not None
+        connection.set_stream_limit(8)
+        for _ in range(20):
+            session.execute_async("SELECT 2")
+        cluster.refresh_nodes()
+        assert len(node.queries("SELECT 2")) == 4
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("node_count", [1, 2])
+async def test_no_request_is_sent_to_a_host_that_will_stop_soon(node_count: int) -> None:
+    """Requests wait for the next control connection. If there is none, they fail."""
+    with FakeCluster(node_count, graceful_disconnect=True) as nodes:
+        nodes.prime("SELECT 1", rows([("v", "int")], [[1]]))
+        cluster = aio.Cluster(
+            [nodes[0].address],
+            port=nodes.port,
+            allow_control_connection_query_fallback=Mode.SkipPoolCreation,
+        )
+        async with cluster:
+            session = await cluster.connect()
+            nodes[0].refuse_connections()
+            nodes[0].send_event("GRACEFUL_DISCONNECT")
+            core: Any = cluster._core
+            connection = core.control.connection
+            await until_on_loop(lambda: connection.is_draining)
+            request = session.execute("SELECT 1", timeout=None)
+            if node_count == 1:
+                assert isinstance(await exception_of(request), NoHostAvailable)
+            else:
+                assert (await request).one().v == 1
+            assert not nodes[0].queries("SELECT 1")

@@ -127,6 +127,16 @@ async def test_a_login_that_was_not_checked_is_tried_again() -> None:
     assert await calls_at_end(watch) == ["try", failure, "try", "forgotten"]
 
 
+async def test_an_error_of_other_code_does_not_end_the_attempts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """For example, a load balancing policy of the application has failed once."""
+    watch = FakeWatch(LookupError("no such rack"), True)
+    reconnector_for(watch, delays=[0, 0])
+    assert await calls_at_end(watch) == ["try", "try", "forgotten"]
+    assert "LookupError: no such rack" in caplog.text
+
+
 async def test_hurry_ends_the_wait_for_the_next_attempt() -> None:
     """`hurry` makes an attempt at once, although the next one is due in an hour."""
     watch = FakeWatch(DOWN, True)

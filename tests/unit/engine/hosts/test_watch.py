@@ -18,6 +18,7 @@ from cassandra.metadata.host import Host
 from cassandra.policies.balancing import HostDistance
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
 from tests.unit.engine.partners import engine_settings, new_host, run_loop_turns
+from tests.waiting import until_on_loop
 
 LOST = ConnectionException("lost")
 
@@ -41,6 +42,7 @@ class WatchedHosts:
         self.listeners.user_listeners = [self]
         self.probed: list[str] = []
         self.probe_error: Exception | None = None
+        self.add_errors: list[Exception] = []  # what the next calls of `add_pool` raise
         self.pools: dict[Host, object] = {}
         self.distances: dict[Host, int] = {}
         self.sessions = Sessions()
@@ -64,6 +66,8 @@ class WatchedHosts:
         return self.distances.get(host, HostDistance.LOCAL)
 
     async def add_pool(self, host: Host) -> None:
+        if self.add_errors:
+            raise self.add_errors.pop()
         if self.probe_error is None and self.distance(host) != HostDistance.IGNORED:
             self.pools[host] = object()
             self.watch.on_answer(host)
@@ -337,6 +341,20 @@ async def test_a_new_node_list_adds_and_removes_hosts() -> None:
     assert added_host in watched.pools
     assert watched.events[-1] == ("up", "10.0.0.3")
     assert not watched.watch.knows(watched.second)
+
+
+async def test_a_new_host_is_tried_again_after_an_error_of_a_policy(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The policy of an application may fail when it is asked about a host that it does not know."""
+    watched = WatchedHosts()
+    watched.add_errors = [LookupError("no such rack"), LookupError("no such rack")]
+    added_host = new_host("10.0.0.3", is_up=None)
+    watched.watch.take_node_list(
+        node_list_of(watched.first, added_host, existing=watched.metadata.all_hosts())
+    )
+    await until_on_loop(lambda: added_host in watched.pools)
+    assert "LookupError: no such rack" in caplog.text
 
 
 async def test_the_placement_is_computed_again_only_on_changes_or_with_rebuild() -> None:

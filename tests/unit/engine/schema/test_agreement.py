@@ -82,7 +82,8 @@ async def test_nodes_that_disagree_are_asked_until_the_wait_ends() -> None:
 
 async def test_without_time_no_query_is_sent() -> None:
     versions = FakeVersions()
-    assert not await agreement_of(versions).wait(fake_connection(), max_wait=0)
+    for seconds in (0, -1):
+        assert await agreement_of(versions).wait(fake_connection(), max_wait=seconds)
     assert versions.queried_connections == []
 
 

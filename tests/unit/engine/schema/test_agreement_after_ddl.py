@@ -61,6 +61,16 @@ async def test_versions_are_queried_again_after_a_lost_answer(nodes: FakeCluster
         assert (await asyncio.wait_for(session.execute(DDL), WAIT)).is_schema_agreed
 
 
+@pytest.mark.parametrize("seconds", [0, -1])
+async def test_without_a_wait_the_schema_counts_as_agreed(
+    nodes: FakeCluster, seconds: float
+) -> None:
+    """As in cassandra-driver: an application that waits itself would never end its wait."""
+    nodes[1].schema_version = nodes[1].host_id  # the nodes disagree
+    async with connected(nodes, max_schema_agreement_wait=seconds) as (_, session):
+        assert (await session.execute(DDL)).is_schema_agreed
+
+
 @pytest.mark.simulated(False)
 async def test_a_ddl_statement_may_wait_longer_than_its_request_timeout(nodes: FakeCluster) -> None:
     """The request's time-out is for the statement, and not for the agreement of the nodes

@@ -6,6 +6,8 @@ In both implementations, tablets are added, cut, found and removed in the same w
 from __future__ import annotations
 
 import random
+import sys
+import threading
 import uuid
 from types import SimpleNamespace
 from typing import Any
@@ -84,6 +86,42 @@ def test_a_reported_tablet_is_found(implementation: Any) -> None:
     assert tablets.numbers("ks", "t", 50) is None
     assert tablets.find(None, "t", 5) is None
     assert tablets.find("ks", None, 5) is None
+
+
+def test_several_threads_may_report_tablets(implementation: Any) -> None:
+    """The loops of a cluster (the setting `loops`) learn tablets at the same time. Each replica
+    must be the host that the server has named.
+    """
+    interval_before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(60):
+            check_reports_of_threads(implementation.tablets.TabletMap())
+    finally:
+        sys.setswitchinterval(interval_before)
+
+
+def check_reports_of_threads(tablets: Any) -> None:
+    """Report tablets of many hosts in four threads, each for a table of its own."""
+    host_ids = [uuid.uuid4() for _ in range(40)]
+
+    def report(table_number: int) -> None:
+        for index in range(10):
+            replica = Replica(host_ids[10 * table_number + index], 0)
+            tablet = Tablet(index, index + 1, (replica,), 0)
+            (value,) = routing_payload(tablet, 1).values()
+            tablets.learn("ks", f"t{table_number}", value)
+
+    threads = [threading.Thread(target=report, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, host_id in enumerate(host_ids):
+        tablet = tablets.find("ks", f"t{number // 10}", number % 10 + 1)
+        assert tablet is not None
+        assert tablet[2] == ((host_id, 0),)
+    assert tablets.count == len(tablets.hosts) == 40
 
 
 def test_the_whole_ring(implementation: Any) -> None:
