@@ -362,6 +362,24 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
     return _advice_for_word(message)
 
 
+def advice_for_timeout(statement: str) -> str | None:
+    """Return advice for a statement that reads too much for the time that it has, or None.
+
+    :param statement: its CQL, without values.
+    """
+    bare_statement = without_strings(statement)
+    if _is_in(r"^\s*SELECT\s+COUNT\s*\((?!.*\bWHERE\b)", bare_statement):
+        return (
+            "count(*) reads the whole table in one request: session.count(table) reads it in parts"
+        )
+    if _is_in(r"^\s*SELECT\b.*\bALLOW\s+FILTERING\b", bare_statement):
+        return (
+            "ALLOW FILTERING reads rows to throw them away: add an index or a table for this "
+            "query, or read the whole table in parts by session.scan(table, where)"
+        )
+    return None
+
+
 def _advice_for_rejection(message: str, statement: str) -> str | None:
     """Return advice for a statement that the server could parse, or None."""
     for message_pattern, statement_pattern, advice in VECTOR_REJECTION_ADVICE:
@@ -371,9 +389,9 @@ def _advice_for_rejection(message: str, statement: str) -> str | None:
         return "CQL cannot look for nulls: read the rows and test for None"
     if re.search(r"Invalid (?:set|map) literal", message) and _is_in(r"\{\w*\}", statement):
         return "markers are %s and %(name)s in a text, ? and :name when prepared, and not {}"
-    advice = _first_match(PYTHON_VALUE_ADVICE[:1], without_strings(statement))
-    if advice is not None:
-        return advice
+    value_advice = _first_match(PYTHON_VALUE_ADVICE[:1], without_strings(statement))
+    if value_advice is not None:
+        return value_advice
     column = re.search(r"Undefined (?:column )?name \"?(\w+)", message)
     if column is not None and _is_in(rf"\bAS\s+\"?{column[1]}\b", statement):
         return (

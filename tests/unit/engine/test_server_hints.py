@@ -6,6 +6,7 @@ import pytest
 
 from cassandra.cluster import Cluster
 from cassandra.engine.server_hints import advice_for
+from cassandra.errors import OperationTimedOut, ReadTimeout
 from cassandra.protocol import SyntaxException
 from cassandra.query import BatchStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error
@@ -435,3 +436,31 @@ def test_a_paging_state_of_another_statement_gets_advice(code: ErrorCode) -> Non
                     session.execute("SELECT k FROM t", paging_state=paging_state)
                 notes = "\n".join(vars(raised.value)["__notes__"])
                 assert ("the same statement" in notes) is is_advised
+
+
+@pytest.mark.parametrize(
+    ("statement", "advice"),
+    [
+        ("SELECT COUNT(*) FROM t", "session.count(table)"),
+        ("SELECT * FROM t WHERE v = 1 ALLOW FILTERING", "session.scan(table, where)"),
+        ("SELECT count(*) FROM t WHERE k = 1", None),
+        ("SELECT * FROM t WHERE v = 'count(*) ALLOW FILTERING'", None),
+    ],
+)
+def test_reads_that_are_too_large_for_their_time_get_advice(
+    statement: str, advice: str | None
+) -> None:
+    """The time may be the server's or the client's."""
+    with FakeNode() as node:
+        node.prime(statement, error(ErrorCode.READ_TIMEOUT))
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect()
+            failures: list[Exception] = []
+            for timeout in (None, 0):
+                with pytest.raises((ReadTimeout, OperationTimedOut)) as raised:
+                    session.execute(statement, timeout=timeout)
+                failures.append(raised.value)
+    assert [type(failure) for failure in failures] == [ReadTimeout, OperationTimedOut]
+    for failure in failures:
+        notes = "\n".join(vars(failure).get("__notes__", []))
+        assert advice in notes if advice else "session." not in notes
