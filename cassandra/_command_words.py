@@ -13,7 +13,9 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
+
+from cassandra._misspelt import nearest
 
 # Parts of messages that speak of Python, and what they are on the command line.
 _PHRASES = (
@@ -43,11 +45,41 @@ _VERB = re.compile(r" (?:must|is|are|has|have|cannot|names|of|and)\b")
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The parser of a command. It refuses words such as ``-header`` and ``-hosts``.
+    """The parser of a command. Its errors suggest a similar command or option.
 
-    From Python 3.13 on, argparse takes them for ``-h``: it shows the help and exits with status 0,
-    so that a script would go on without the rows that it wanted to load.
+    It refuses words such as ``-header`` and ``-hosts``. From Python 3.13 on, argparse takes them
+    for ``-h``: it shows the help and exits with status 0, so that a script would go on without the
+    rows that it wanted to load.
     """
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error, and exit.
+
+        :param message: the error as argparse words it, or with advice behind a semicolon.
+        """
+        if re.search(r"; \w", message) is None:
+            message += self._suggestion(message)
+        super().error(message)
+
+    def _suggestion(self, message: str) -> str:
+        """Return the command or option that is probably meant; "" if there is none."""
+        match = re.search(r"invalid choice: '(\S+)' \(choose from (.*)\)", message)
+        if match is not None:
+            similar = nearest(match[1], re.findall(r"[\w-]+", match[2]))
+        else:
+            match = re.search(r"unrecognized arguments: .*?--([\w-]+)", message)
+            similar = None if match is None else nearest(match[1], self._all_options())
+            similar = similar and f"--{similar}"
+        return f"; did you mean {similar}?" if similar else ""
+
+    def _all_options(self) -> list[str]:
+        """Return the options of this parser and of its commands, without their hyphens."""
+        parsers = [self]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                parsers += action.choices.values()
+        options = {option for parser in parsers for option in parser._option_string_actions}
+        return sorted(option[2:] for option in options if option.startswith("--"))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the arguments of a command.

@@ -410,6 +410,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         named = [name for name in file_options if f"{name}=" in str(error)]
         origin = f" ({options.config} sets {', '.join(named)})" if named else ""
         print(f"error: {words.translate(str(error))}{origin}", file=sys.stderr)
+        for note in getattr(error, "__notes__", ()):
+            print(words.translate(note), file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
         # An interrupted load has put its report on the error.

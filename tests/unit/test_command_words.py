@@ -151,3 +151,26 @@ def test_words_that_begin_like_the_option_for_help_are_no_such_option(
         main([word, "10.0.0.1"])
     assert exit_.value.code == 2
     assert f"error: unrecognized arguments: {word}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("main", "arguments", "advice"),
+    [
+        (bulk.main, ["cuont", "shop.orders"], "; did you mean count?"),
+        (bulk.main, ["load", "t", "f.csv", "--delimeter", ";"], "; did you mean --delimiter?"),
+        (doctor.main, ["--usr", "ada"], "; did you mean --user?"),
+        (migrate.main, ["chek"], "; did you mean check?"),
+        (testing.main, ["start", "--verzion", "5"], "; did you mean --version?"),
+        (doctor.main, ["--xyz"], "unrecognized arguments: --xyz\n"),
+    ],
+)
+def test_misspelt_commands_and_options_are_recognized(
+    main: Callable[[list[str]], int],
+    arguments: list[str],
+    advice: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert advice in capsys.readouterr().err
