@@ -12,7 +12,7 @@ import ast
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, NoReturn
 
 from cassandra._misspelt import nearest
@@ -100,23 +100,29 @@ class CommandWords:
     """Translates messages that name Python parameters into the options of a command.
 
     :param options: the option that stands for each Python parameter, as it is typed.
+    :param repeated: the options that are given once for each value of a list.
     """
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    def __init__(self, options: Mapping[str, str], repeated: Container[str] = ()) -> None:
         self._options = dict(options)
+        self._repeated = repeated
 
     @classmethod
     def of(cls, parsers: Iterable[argparse.ArgumentParser]) -> CommandWords:
-        """Return the words for the options of parsers.
+        """Return the words for the options of parsers. An action with the attribute `is_repeated`
+        is for an option that is given once for each value.
 
         :param parsers: the parsers of a command; the first one that has an option decides.
         """
         options: dict[str, str] = {}
+        repeated: set[str] = set()
         for parser in parsers:
             for action in parser._actions:
                 if action.option_strings and action.dest != "help":
-                    options.setdefault(action.dest, action.option_strings[-1])
-        return cls(options)
+                    option = options.setdefault(action.dest, action.option_strings[-1])
+                    if getattr(action, "is_repeated", False):
+                        repeated.add(option)
+        return cls(options, repeated)
 
     def translate(self, message: str) -> str:
         """Return a message with the options as they are typed, for example ``--max-errors``.
@@ -138,6 +144,9 @@ class CommandWords:
         if match["sign"] is None:
             is_subject = match.start() == 0 and _VERB.match(match.string, match.end())
             return option if "_" in match["name"] or is_subject else match[0]
+        if option in self._repeated and (match["value"] or "").startswith("["):
+            values = ast.literal_eval(match["value"])
+            return " ".join(f"{option} {shlex.quote(str(value))}" for value in values)
         value = _value_of(match["value"] or "")
         return f"{option} {value}" if value else option
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -73,6 +74,16 @@ OPTIONS = {
 )
 def test_parameters_become_options(message: str, expected: str) -> None:
     assert CommandWords(OPTIONS).translate(message) == expected
+
+
+def test_options_for_each_value_are_repeated() -> None:
+    parser = argparse.ArgumentParser()
+    action: Any = parser.add_argument("--null", action="append")
+    action.is_repeated = True
+    words = CommandWords.of([parser])
+    assert words.translate("add it to null=, as null=['', 'N/A']") == (
+        "add it to --null, as --null '' --null N/A"
+    )
 
 
 def test_the_words_of_a_parser_are_its_long_options() -> None:
