@@ -102,6 +102,9 @@ VECTOR_REJECTION_ADVICE: tuple[tuple[str, str, str], ...] = (
     (r"requires a float vector argument", "",
      "its arguments are a column of the type vector<float, n>, and a list or a NumPy array as a "
      "parameter; a literal is [0.1, 0.2], without quotes"),
+    (r"Invalid vector literal .*expected \d+ elements", "",
+     "the type of the column has the number of dimensions: vectors of another model need a column "
+     "or table of their own"),
     (r"All arguments must have the same vector dimensions", "",
      "the vectors must have as many numbers as the type of the column says"),
     (r"Invalid STRING constant .* of type vector|Invalid tuple type literal .* of type vector", "",

@@ -233,6 +233,7 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
         ("unconfigured table t2", "lower case"),
         ("No keyspace has been specified.", "keyspace.table"),
         ("Keyspace 'shop' does not exist", "CREATE KEYSPACE"),
+        ("Keyspace 'shop' doesn't exist", "CREATE KEYSPACE"),
         ("Keyspace 'shop.t' does not exist", "without the table"),
         ("Keyspace '\"shop\"' does not exist", "pass the keyspace's name without quotes"),
         ("Invalid unset value for column c", "one value for each marker"),

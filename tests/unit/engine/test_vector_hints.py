@@ -100,6 +100,11 @@ def test_correct_statements_get_no_advice(statement: str) -> None:
             "",
             "only vector<float, n> can be searched",
         ),
+        (
+            "Invalid vector literal for v of type vector<float, 3>; expected 3 elements, but ...",
+            "",
+            "a column or table of their own",
+        ),
         ("CQL type float cannot have vector options", "", "the type vector<float, n>"),
         (
             "storage-attached index cannot be created over multiple columns: a, v",
