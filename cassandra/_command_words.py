@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import re
 import shlex
 import sys
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, NoReturn
 
 from cassandra._misspelt import nearest
@@ -94,6 +95,22 @@ class CommandParser(argparse.ArgumentParser):
             if word.startswith("-h"):
                 self.error(f"unrecognized arguments: {word}")
         return super().parse_known_args(args, namespace)
+
+
+def run_command(main: Callable[[], int]) -> int:
+    """Run a command and return its exit code, which is 1 if the reader of its output has ended, as
+    `head` does after some lines.
+
+    :param main: runs the command, and returns its exit code.
+    """
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Replace stdout: otherwise the interpreter would fail, too, when it flushes it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
 
 
 class CommandWords:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from cassandra._command_words import CommandWords
+from cassandra._command_words import CommandWords, run_command
 from cassandra.bulk import cli as bulk
 from cassandra.doctor import cli as doctor
 from cassandra.migrate import cli as migrate
 from cassandra.testing import cli as testing
+from tests.processes import run_python
 
 OPTIONS = {
     "max_errors": "--max-errors",
@@ -185,3 +186,22 @@ def test_misspelt_commands_and_options_are_recognized(
         main(arguments)
     assert ended.value.code == 2
     assert advice in capsys.readouterr().err
+
+
+def test_a_reader_that_ends_early_ends_the_command() -> None:
+    """The command prints no traceback to a terminal that shows only the first lines."""
+    program = (
+        "import os, sys\n"
+        "from cassandra._command_words import run_command\n"
+        "read_end, write_end = os.pipe()\n"
+        "os.dup2(write_end, sys.stdout.fileno())\n"
+        "os.close(read_end)\n"
+        "sys.exit(run_command(lambda: print('a line') or 0))\n"
+    )
+    process = run_python(program)
+    assert process.returncode == 1
+    assert process.stderr == ""
+
+
+def test_the_exit_code_of_a_command_is_its_own() -> None:
+    assert run_command(lambda: 7) == 7
