@@ -409,7 +409,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         if self._future is not None:
             self._warn_of_missing_pages()
         # Most results have a single page. A generator is the fastest for them.
-        if self._fetch_lock is None and not self.has_more_pages:
+        if self._fetch_lock is None and not self._has_more_pages():
             return self._rows_of_single_page()
         return _RowIterator(self)
 

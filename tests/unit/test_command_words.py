@@ -171,7 +171,7 @@ def test_words_that_begin_like_the_option_for_help_are_no_such_option(
         (bulk.main, ["cuont", "shop.orders"], "; did you mean count?"),
         (bulk.main, ["load", "t", "f.csv", "--delimeter", ";"], "; did you mean --delimiter?"),
         (doctor.main, ["--usr", "ada"], "; did you mean --user?"),
-        (migrate.main, ["chek"], "; did you mean check?"),
+        (migrate.main, ["chekk"], "; did you mean check?"),
         (testing.main, ["start", "--verzion", "5"], "; did you mean --version?"),
         (doctor.main, ["--xyz"], "unrecognized arguments: --xyz\n"),
     ],

@@ -55,7 +55,7 @@ def test_command_line_usage(capsys: pytest.CaptureFixture[str], arguments: list[
         (["start", "3"], "for 3 nodes, write python -m cassandra.testing start -n 3"),
         (["start", "1"], "for 1 node, write python -m cassandra.testing start -n 1"),
         (["kill", "1", "2"], "kill takes one node at a time"),
-        (["strat"], "did you mean start?"),
+        (["startt"], "did you mean start?"),
         (["start", "--nods", "3"], "did you mean --nodes?"),
         (["up"], "write python -m cassandra.testing start"),
         (["nodetool", "status"], "write python -m cassandra.testing nodetool 1 status"),
