@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import Any, NoReturn
+
+from cassandra._misspelt import nearest
 
 # Parts of messages that speak of Python, and what they are on the command line.
 _PHRASES = (
@@ -43,11 +46,41 @@ _VERB = re.compile(r" (?:must|is|are|has|have|cannot|names|of|and)\b")
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The parser of a command. It refuses words such as ``-header`` and ``-hosts``.
+    """The parser of a command. Its errors suggest a similar command or option.
 
-    From Python 3.13 on, argparse takes them for ``-h``: it shows the help and exits with status 0,
-    so that a script would go on without the rows that it wanted to load.
+    It refuses words such as ``-header`` and ``-hosts``. From Python 3.13 on, argparse takes them
+    for ``-h``: it shows the help and exits with status 0, so that a script would go on without the
+    rows that it wanted to load.
     """
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error, and exit.
+
+        :param message: the error as argparse words it, or with advice behind a semicolon.
+        """
+        if re.search(r"; \w", message) is None:
+            message += self._suggestion(message)
+        super().error(message)
+
+    def _suggestion(self, message: str) -> str:
+        """Return the command or option that is probably meant; "" if there is none."""
+        match = re.search(r"invalid choice: '(\S+)' \(choose from (.*)\)", message)
+        if match is not None:
+            similar = nearest(match[1], re.findall(r"[\w-]+", match[2]))
+        else:
+            match = re.search(r"unrecognized arguments: .*?--([\w-]+)", message)
+            similar = None if match is None else nearest(match[1], self._all_options())
+            similar = similar and f"--{similar}"
+        return f"; did you mean {similar}?" if similar else ""
+
+    def _all_options(self) -> list[str]:
+        """Return the options of this parser and of its commands, without their hyphens."""
+        parsers = [self]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                parsers += action.choices.values()
+        options = {option for parser in parsers for option in parser._option_string_actions}
+        return sorted(option[2:] for option in options if option.startswith("--"))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the arguments of a command.
@@ -64,27 +97,49 @@ class CommandParser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
 
+def run_command(main: Callable[[], int]) -> int:
+    """Run a command and return its exit code, which is 1 if the reader of its output has ended, as
+    `head` does after some lines.
+
+    :param main: runs the command, and returns its exit code.
+    """
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Replace stdout: otherwise the interpreter would fail, too, when it flushes it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
 class CommandWords:
     """Translates messages that name Python parameters into the options of a command.
 
     :param options: the option that stands for each Python parameter, as it is typed.
+    :param repeated: the options that are given once for each value of a list.
     """
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    def __init__(self, options: Mapping[str, str], repeated: Container[str] = ()) -> None:
         self._options = dict(options)
+        self._repeated = repeated
 
     @classmethod
     def of(cls, parsers: Iterable[argparse.ArgumentParser]) -> CommandWords:
-        """Return the words for the options of parsers.
+        """Return the words for the options of parsers. An action with the attribute `is_repeated`
+        is for an option that is given once for each value.
 
         :param parsers: the parsers of a command; the first one that has an option decides.
         """
         options: dict[str, str] = {}
+        repeated: set[str] = set()
         for parser in parsers:
             for action in parser._actions:
                 if action.option_strings and action.dest != "help":
-                    options.setdefault(action.dest, action.option_strings[-1])
-        return cls(options)
+                    option = options.setdefault(action.dest, action.option_strings[-1])
+                    if getattr(action, "is_repeated", False):
+                        repeated.add(option)
+        return cls(options, repeated)
 
     def translate(self, message: str) -> str:
         """Return a message with the options as they are typed, for example ``--max-errors``.
@@ -106,6 +161,9 @@ class CommandWords:
         if match["sign"] is None:
             is_subject = match.start() == 0 and _VERB.match(match.string, match.end())
             return option if "_" in match["name"] or is_subject else match[0]
+        if option in self._repeated and (match["value"] or "").startswith("["):
+            values = ast.literal_eval(match["value"])
+            return " ".join(f"{option} {shlex.quote(str(value))}" for value in values)
         value = _value_of(match["value"] or "")
         return f"{option} {value}" if value else option
 

@@ -48,15 +48,17 @@ def add_connection_options(
     add_option("password-env", metavar="NAME", help="environment variable that has the password")
     add_option("password-file", type=Path, metavar="FILE", help="file that has the password")
     add_option("ssl", action="store_true", help="connect by TLS")
-    add_option("cafile", type=Path, metavar="FILE", help="certificates of the CA; means TLS")
-    add_option("cert", type=Path, metavar="FILE", help="client certificate; means TLS")
+    add_option("cafile", type=Path, metavar="FILE", help="certificates of the CA; implies TLS")
+    add_option("cert", type=Path, metavar="FILE", help="client certificate; implies TLS")
     add_option("key", type=Path, metavar="FILE", help="key of the client certificate")
     add_option(
         "no-hostname-check",
         action="store_true",
-        help="accept a certificate of another name, from a known CA",
+        help="accept a certificate for another host name",
     )
-    add_option("cloud-bundle", type=Path, metavar="FILE", help="secure connect bundle, for hosts")
+    add_option(
+        "cloud-bundle", type=Path, metavar="FILE", help="secure connect bundle, in place of hosts"
+    )
 
 
 class _RefusedPassword(argparse.Action):

@@ -6,11 +6,28 @@ import sys
 
 from cassandra._misspelt import nearest
 
+# The names of errors in the DB-API and in drivers for other languages, by the driver's own name.
+_ERRORS = {
+    "DriverException": (
+        "Error DatabaseError OperationalError InterfaceError CassandraError CassandraException "
+        "DriverError"
+    ),
+    "InvalidRequest": (
+        "ProgrammingError InvalidQueryException InvalidQueryError InvalidRequestException"
+    ),
+    "OperationTimedOut": "OperationTimedOutException OperationTimeout",
+    "ReadTimeout": "ReadTimeoutException",
+    "WriteTimeout": "WriteTimeoutException",
+    "Unavailable": "UnavailableException",
+    "AlreadyExists": "AlreadyExistsException",
+    "Unauthorized": "UnauthorizedException",
+    "AuthenticationFailed": "AuthenticationException AuthenticationError",
+}
 # Classes and functions that users look for in other modules, by the module that has them.
 _HOMES = {
     "cassandra": (
         "ConsistencyLevel OperationTimedOut ReadTimeout WriteTimeout Unavailable InvalidRequest "
-        "AlreadyExists Unauthorized AuthenticationFailed"
+        f"AlreadyExists Unauthorized AuthenticationFailed {' '.join(_ERRORS.values())}"
     ),
     "cassandra.aio": ("AsyncCluster AioCluster AsyncioCluster AsyncSession"),
     "cassandra.auth": ("PlainTextAuthProvider AuthProvider BasicAuthProvider PasswordAuthProvider"),
@@ -18,7 +35,8 @@ _HOMES = {
     "cassandra.bulk.copy": "acopy copy_table",
     "cassandra.codecs": "Converter",
     "cassandra.cluster": (
-        "Cluster Session ExecutionProfile EXEC_PROFILE_DEFAULT NoHostAvailable ResultSet"
+        "Cluster Session ExecutionProfile EXEC_PROFILE_DEFAULT NoHostAvailable ResultSet "
+        "NoHostAvailableException"
     ),
     "cassandra.connection": "ConnectionShutdown ConnectionException DefaultEndPoint",
     "cassandra.concurrent": "execute_concurrent execute_concurrent_with_args",
@@ -39,7 +57,7 @@ _HOMES = {
         "SimpleStatement BatchStatement BatchType PreparedStatement BoundStatement dict_factory "
         "named_tuple_factory tuple_factory UNSET_VALUE"
     ),
-    "cassandra.protocol": "SyntaxException InvalidPagingState",
+    "cassandra.protocol": "SyntaxException InvalidPagingState SyntaxError CqlSyntaxError",
     "cassandra.testing": "LocalCluster FakeNode FakeCluster FakeSession MockSession MockCluster",
     "cassandra.testing.fake": "ErrorCode",
     "cassandra.tls": "ReloadingContext",
@@ -47,6 +65,9 @@ _HOMES = {
 }
 # Names that do not exist anywhere, and those that are meant.
 _MEANT = {
+    **{wrong: name for name, names in _ERRORS.items() for wrong in names.split()},
+    **dict.fromkeys(("SyntaxError", "CqlSyntaxError"), "SyntaxException"),
+    "NoHostAvailableException": "NoHostAvailable",
     **dict.fromkeys(("AsyncCluster", "AioCluster", "AsyncioCluster"), "Cluster"),
     "AsyncSession": "Session",
     **dict.fromkeys(("BasicAuthProvider", "PasswordAuthProvider"), "PlainTextAuthProvider"),

@@ -231,7 +231,7 @@ def _add_unload_options(parser: argparse.ArgumentParser) -> None:
     add_option("folder", metavar="FOLDER", help="where the files are written")
     _add_scan_options(parser)
     add_option(
-        "--limit", type=int, metavar="ROWS", help="read at most so many rows; it is undefined which"
+        "--limit", type=int, metavar="ROWS", help="read at most this many rows, in no defined order"
     )
     add_option("--columns", metavar="NAMES", help="columns to write: a,b,c")
     add_option("--format", choices=("csv", "jsonl", "parquet"), help="default: parquet")
@@ -261,7 +261,7 @@ def _add_copy_options(parser: argparse.ArgumentParser) -> None:
     add_connection_options(parser, "to-")
     _add_scan_options(parser)
     add_option(
-        "--limit", type=int, metavar="ROWS", help="read at most so many rows; it is undefined which"
+        "--limit", type=int, metavar="ROWS", help="read at most this many rows, in no defined order"
     )
     add_option("--columns", metavar="NAMES", help="columns to copy: a,b,c")
     add_option(
@@ -282,6 +282,8 @@ class _Repeated(argparse.Action):
     A single value stays a string; several become a list. Values of the command line replace the
     default, which comes from the TOML file.
     """
+
+    is_repeated = True
 
     def __call__(
         self,
@@ -385,6 +387,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file_options = _options_in_file(options)
             parsers[options.command].set_defaults(**file_options)
             options = parser.parse_args(arguments)
+        options.words = words
         # There is no list in a shell: `--hosts a,b` is meant as two hosts.
         options.hosts = [host for hosts in options.hosts or () for host in hosts.split(",") if host]
         # A bundle has the contact points itself.
@@ -410,6 +413,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         named = [name for name in file_options if f"{name}=" in str(error)]
         origin = f" ({options.config} sets {', '.join(named)})" if named else ""
         print(f"error: {words.translate(str(error))}{origin}", file=sys.stderr)
+        for note in getattr(error, "__notes__", ()):
+            print(words.translate(note), file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
         # An interrupted load has put its report on the error.
@@ -545,7 +550,10 @@ def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
 
 
 def _show(report: LoadReport | UnloadReport | CopyReport, options: argparse.Namespace) -> None:
-    print(json.dumps(report.as_dict(), indent=2) if options.json else report)
+    if options.json:
+        print(json.dumps(report.as_dict(), indent=2))
+    else:
+        print(options.words.translate(str(report)))
 
 
 def _load_options(options: argparse.Namespace) -> dict[str, Any]:

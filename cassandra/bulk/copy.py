@@ -447,7 +447,10 @@ def _check_columns(
             raise ValueError(f"the table {table.keyspace_name}.{table.name} has no column {name!r}")
         source_type, target_type = source.columns[name].cql_type, target.columns[name].cql_type
         if source_type != target_type:
-            raise ValueError(f"the column {name!r} is {source_type} here and {target_type} there")
+            raise ValueError(
+                f"the column {name!r} is {source_type} in the source and {target_type} in the "
+                "target"
+            )
         if source_type == "counter":
             raise ValueError(f"the column {name!r} is a counter, which cannot be copied")
     for column in target.primary_key:
@@ -488,8 +491,8 @@ def _check_fields(
             for field, cql_type in source_fields.items():
                 if target_fields.get(field) != cql_type:
                     raise ValueError(
-                        f"the field {field!r} of the type {name!r} is {cql_type} here and "
-                        f"{target_fields.get(field, 'missing')} there"
+                        f"the field {field!r} of the type {name!r} is {cql_type} in the source "
+                        f"and {target_fields.get(field, 'missing')} in the target"
                     )
             remaining += source_fields.values()
 

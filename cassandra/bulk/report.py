@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +11,7 @@ from cassandra._habits import LOAD_REPORT, add_habits
 from cassandra.errors import DriverException, NoHostAvailable
 
 MOST_FAILURES = 100  # failed rows that a report describes
+MOST_EXAMPLES = 10  # of these, those that its text shows
 
 
 @dataclass(frozen=True)
@@ -121,10 +124,9 @@ class LoadReport:
             lines.append(f"{counted(self.not_applied, 'row')} {were} condition was not met")
         if self.failed:
             lines.append(f"{counted(self.failed, 'row')} failed:")
-            # The report has more of them, but ten show what is wrong.
-            lines += [f"  {failure}" for failure in self.failures[:10]]
-            if self.failed > 10:
-                lines.append(f"  ... and {self.failed - 10:,} more")
+            lines += [f"  {failure}" for failure in _examples(self.failures)]
+            if self.failed > MOST_EXAMPLES:
+                lines.append(f"  ... and {self.failed - MOST_EXAMPLES:,} more")
         return "\n".join(lines)
 
     def _skipped_line(self) -> str:
@@ -137,6 +139,21 @@ class LoadReport:
             outcomes.append(f"{self.skipped_not_applied:,} not applied")
         verb = "row was" if self.skipped == 1 else "rows were"
         return f"{self.skipped:,} {verb} done by earlier runs: {', '.join(outcomes)}"
+
+
+def _examples(failures: Sequence[RowFailure]) -> list[RowFailure]:
+    """Return ten of the failures, in their order, and among them one of each kind.
+
+    Two failures are of the same kind if their reasons differ in numbers and quoted values only.
+    """
+    first_of_kind: dict[str, int] = {}
+    for index, failure in enumerate(failures):
+        # The name of the column belongs to the kind, although it is quoted.
+        column = re.match(r"column '[^']*'", failure.reason)
+        kind = re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "", failure.reason)
+        first_of_kind.setdefault(f"{column[0] if column else ''} {kind}", index)
+    indexes = dict.fromkeys([*first_of_kind.values(), *range(len(failures))])
+    return [failures[index] for index in sorted(list(indexes)[:MOST_EXAMPLES])]
 
 
 def counted(number: int, noun: str) -> str:

@@ -141,7 +141,7 @@ def table_of(
         raise ValueError(f"a table is named as table or keyspace.table, not {name!r}")
     if keyspace is None:
         raise ValueError(
-            f"table {name!r} is of no keyspace: write keyspace.table, or connect to a keyspace"
+            f"table {name!r} has no keyspace: write keyspace.table, or connect to a keyspace"
         )
     # Look it up; a wrong name is often misspelt, so suggest a similar one.
     keyspace_metadata = metadata.keyspaces.get(keyspace)

@@ -176,6 +176,7 @@ def resolved(endpoints: Sequence[EndPoint]) -> list[EndPoint]:
     :raises UnresolvableContactPoints: if there are end points, but none could be resolved.
     """
     resolved_endpoints: dict[EndPoint, None] = {}
+    reasons: dict[str, None] = {}
     for endpoint in endpoints:
         # Leave other end points as they are: addresses need no resolving, and end points of other
         # classes resolve their host names themselves.
@@ -186,10 +187,16 @@ def resolved(endpoints: Sequence[EndPoint]) -> list[EndPoint]:
             addresses = socket.getaddrinfo(
                 endpoint.address, endpoint.port, socket.AF_UNSPEC, socket.SOCK_STREAM
             )
-        except (OSError, ValueError):  # unknown or invalid name
+        except (OSError, ValueError) as error:  # unknown or invalid name
+            reasons[getattr(error, "strerror", None) or str(error)] = None
             continue
         for _, _, _, _, address in addresses:
             resolved_endpoints[DefaultEndPoint(str(address[0]), endpoint.port)] = None
     if endpoints and not resolved_endpoints:
-        raise UnresolvableContactPoints([endpoint.address for endpoint in endpoints])
+        names = [str(endpoint.address) for endpoint in endpoints]
+        raise UnresolvableContactPoints(
+            names,
+            f"no contact point could be resolved: {', '.join(names)}: {', '.join(reasons)} (this "
+            "machine must know the name; that of a container is known in its own network only)",
+        )
     return list(resolved_endpoints)

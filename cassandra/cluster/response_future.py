@@ -18,6 +18,7 @@ from cassandra._threads import GreenEvent, Lock, RLock, get_ident, in_own_greenl
 from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
 from cassandra.cluster.unread_errors import UnreadError
+from cassandra.cluster.unread_pages import KNOWN_PAGES, UnreadPages, unread_by_callbacks
 from cassandra.engine.failures import call_on_loop, failure_of, for_caller
 from cassandra.errors import DriverException, QueryExhausted
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
@@ -175,6 +176,9 @@ class ResponseFuture(Generic[R]):
     _replaced_message: Any = None
     # Logs the error if it is never retrieved. `_complete` sets it if the execution has failed.
     _unread_error: UnreadError | None = None
+    # Logs that callbacks got a page, but that the further pages were never asked for. `_call` sets
+    # it if there are further pages.
+    _unread_pages: UnreadPages | None = None
     # Tracing libraries read this attribute. It belongs to DataStax Enterprise's continuous paging,
     # which is not supported, so it is always None.
     _continuous_paging_session: None = None
@@ -336,6 +340,9 @@ class ResponseFuture(Generic[R]):
                     self._error = outcome
                 # The outcome is now an error: call the callbacks for errors.
                 due = due_errors
+            else:
+                if self._paging_state is not None and self._unread_pages is None:
+                    self._unread_pages = unread_by_callbacks(self.query, outcome)
         else:
             due = due_errors
             if due:
@@ -397,12 +404,22 @@ class ResponseFuture(Generic[R]):
         if error is not None:
             self._note_error_read()
             raise for_caller(error)
+        self._note_pages_known()
         return ResultSet(self, response)
 
     def _note_error_read(self) -> None:
         """Called when the application gets the error, so that it is not logged."""
         if self._unread_error is not None:
             self._unread_error.is_read = True
+
+    def _note_pages_known(self) -> None:
+        """Called when the application asks for further pages, or whether there are any, so that
+        they are not logged.
+        """
+        if self._unread_pages is not None:
+            self._unread_pages.is_read = True
+        elif self._paging_state is not None:
+            self._unread_pages = KNOWN_PAGES
 
     def _wait_for_write(self, seconds: float) -> None:
         """Wait for at most `seconds`, unless this execution is a SELECT.
@@ -544,6 +561,7 @@ class ResponseFuture(Generic[R]):
     @property
     def has_more_pages(self) -> bool:
         """True if there is a page after the current one."""
+        self._note_pages_known()
         return self._paging_state is not None
 
     @property
@@ -551,6 +569,7 @@ class ResponseFuture(Generic[R]):
         """The server's paging state, with which the next page can be requested; None on the last
         page.
         """
+        self._note_pages_known()
         return self._paging_state
 
     def start_fetching_next_page(self) -> None:
@@ -562,6 +581,7 @@ class ResponseFuture(Generic[R]):
         """
         if self._request is None:
             raise QueryExhausted("there are no more pages")
+        self._note_pages_known()
         with _requesting_page:
             state = self._paging_state
             # If the page was requested already (by another thread or a callback) and has not come

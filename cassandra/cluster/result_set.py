@@ -20,6 +20,7 @@ from cassandra.client.result_habits import (
     warn_of_missing_pages,
     warn_of_truth,
 )
+from cassandra.cluster.unread_pages import KNOWN_PAGES, UnreadPages, unread_by_attribute
 from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.row_factories import rows_of_page, tuple_factory
@@ -142,6 +143,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # True if an iteration has returned all rows. `_message` still has the last page, because
     # `was_applied` needs it.
     _is_over = False
+    # Logs that `_current_rows` was read, but no further page. `_current_rows` sets it if there are
+    # further pages.
+    _unread_pages: UnreadPages | None = None
     # The value of `response_future`; None before it is first needed.
     _future: Any = None
     # The tuple (session, request, row factory), from which `response_future` is made when it is
@@ -221,6 +225,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # Applications use these private names, which cassandra-driver has, to replace the current page.
     @property
     def _current_rows(self) -> Any:
+        if self._unread_pages is None and self._has_more_pages():
+            self._unread_pages = unread_by_attribute(getattr(self.response_future, "query", None))
         return self.current_rows
 
     @_current_rows.setter
@@ -282,6 +288,20 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     @property
     def has_more_pages(self) -> bool:
         """True if there is a page after the current one."""
+        has_more_pages = self._has_more_pages()
+        if has_more_pages:
+            self._note_pages_known()
+        return has_more_pages
+
+    def _note_pages_known(self) -> None:
+        """Called when the application learns of further pages, so that they are not logged."""
+        if self._unread_pages is None:
+            self._unread_pages = KNOWN_PAGES
+        else:
+            self._unread_pages.is_read = True
+
+    def _has_more_pages(self) -> bool:
+        """Return True if there is a page after the current one."""
         if self._is_fetching:
             return True
         future_arguments = self._future_arguments
@@ -301,6 +321,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         Pass it to `Session.execute`, later or in another process, to read the next page.
         """
         state: bytes | None = self.response_future.paging_state
+        if state is not None:
+            self._note_pages_known()
         return state
 
     def fetch_next_page(self) -> None:
@@ -387,7 +409,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         if self._future is not None:
             self._warn_of_missing_pages()
         # Most results have a single page. A generator is the fastest for them.
-        if self._fetch_lock is None and not self.has_more_pages:
+        if self._fetch_lock is None and not self._has_more_pages():
             return self._rows_of_single_page()
         return _RowIterator(self)
 

@@ -262,7 +262,9 @@ def ring(session: Session, timeout: float) -> Iterator[Finding]:
         )
     fewest, most = min(counts.values()), max(counts.values())
     per_host = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    yield finding(OK, "ring", f"{sum(counts.values())} tokens, {per_host} a host")
+    total = sum(counts.values())
+    noun = "token" if total == 1 else "tokens"
+    yield finding(OK, "ring", f"{total} {noun}, {per_host} for each host")
 
 
 def replication(session: Session, timeout: float) -> Iterator[Finding]:
@@ -338,7 +340,7 @@ def _warn_of_too_few_nodes(
             WARNING,
             subject,
             f"has {factor} replicas, but {where} has {node_count} node{'s' * (node_count != 1)}: "
-            f"QUORUM wants {factor // 2 + 1}, ALL can never be met",
+            f"QUORUM needs {factor // 2 + 1}, ALL can never be met",
             "add nodes, or lower the replication factor",
         )
 

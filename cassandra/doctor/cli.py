@@ -252,6 +252,7 @@ def _run_checks(
         tls = cluster.ssl_context  # a secure connect bundle has its own
         if isinstance(tls, ssl.SSLContext):
             yield from _check_discovered(session, tls, options.timeout, examined)
+        yield from _check_other_clusters(session, settings, examined)
         yield from _checks_of_session(session, options, examined)
     finally:
         cluster.shutdown()
@@ -275,6 +276,42 @@ def _check_discovered(
             address, port, server_name = key
             yield from reach(
                 address, port, timeout, context, server_name=server_name, examined=examined
+            )
+
+
+def _check_other_clusters(
+    session: Session, settings: dict[str, Any], examined: Examined
+) -> Iterator[Finding]:
+    """Report the contact points that belong to another cluster than the session.
+
+    A contact point may have another address than its node has in the cluster, behind a proxy for
+    example. So connect to it, and compare the ids of the hosts.
+
+    :param settings: the keyword arguments of the `Cluster`.
+    """
+    hosts = session.cluster.metadata.all_hosts()
+    known_keys = {_examined_key(host.endpoint) for host in hosts}
+    host_ids = {host.host_id for host in hosts}
+    # Policies belong to one cluster, so the other clusters get the default ones.
+    settings = {name: value for name, value in settings.items() if name != "execution_profiles"}
+    for key, has_problem in examined.items():
+        address, port, server_name = key
+        if has_problem or server_name is not None or key in known_keys:
+            continue
+        other_settings = {**settings, "contact_points": [address], "schema_metadata_enabled": False}
+        try:
+            with Cluster(**other_settings) as other_cluster:
+                other_cluster.connect()
+                other_hosts = other_cluster.metadata.all_hosts()
+        except (DriverException, OSError):
+            continue  # if it cannot be connected to, it is of no use, but does no harm
+        if host_ids.isdisjoint(host.host_id for host in other_hosts):
+            yield finding(
+                PROBLEM,
+                f"{address}:{port}",
+                "belongs to another cluster than the contact point that was connected to",
+                "leave it out of the contact points: a program that reaches it first uses the "
+                "other cluster",
             )
 
 

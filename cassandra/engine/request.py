@@ -64,7 +64,7 @@ from cassandra.engine.null_positions import null_positions
 from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.prepare.reprepare import Reprepare
 from cassandra.engine.serial_reads import in_order
-from cassandra.engine.server_hints import advice_for
+from cassandra.engine.server_hints import advice_for, advice_for_timeout
 from cassandra.engine.server_warnings import log_warnings
 from cassandra.engine.targets import LONGEST_PLAN, named_host, plan_to
 from cassandra.errors import (
@@ -75,6 +75,7 @@ from cassandra.errors import (
     OperationTimedOut,
     ProtocolError,
     ReadFailure,
+    ReadTimeout,
     RequestExecutionException,
     RequestValidationException,
     WriteType,
@@ -112,7 +113,7 @@ if TYPE_CHECKING:
     from cassandra.engine.happy_path import Attempt, RequestBase
     from cassandra.engine.interfaces import RequestPool
     from cassandra.engine.request_bodies import AnyBody
-    from cassandra.errors import ReadTimeout, Unavailable, WriteTimeout
+    from cassandra.errors import Unavailable, WriteTimeout
     from cassandra.policies.retry import Decision
 else:
     from cassandra._impl import happy_path
@@ -211,6 +212,9 @@ class Request(RequestBase):
             in_flight=connection.in_flight if connection is not None else None,
             statement=self.request_body.describe(),
         )
+        advice = _timeout_advice(error, self.request_body)
+        if advice is not None:
+            _add_note(error, f"({advice})")
         # The last attempt ends here; its `error` and `latency` are public
         # (ResponseFuture.attempts).
         if last_attempt is not None and last_attempt.error is None:
@@ -561,9 +565,11 @@ class Request(RequestBase):
                 if value is not None:
                     setattr(error, name, value)
         _add_note(error, f"(from {attempt.host}, executing {self.request_body.describe()})")
-        advice = _advice_for(error, self.request_body) or _paging_advice(error, self.request_body)
-        if advice is not None:
-            _add_note(error, f"({advice})")
+        for find_advice in (_advice_for, _paging_advice, _timeout_advice):
+            advice = find_advice(error, self.request_body)
+            if advice is not None:
+                _add_note(error, f"({advice})")
+                break
         for find_fault in (null_positions, faulty_vectors):
             note = find_fault(error, self.request_body)
             if note is not None:
@@ -897,6 +903,14 @@ def _paging_advice(error: Exception, request_body: AnyBody) -> str | None:
         "the request continues at a paging_state: pass the paging_state of a result of the same "
         "statement and values, unchanged"
     )
+
+
+def _timeout_advice(error: Exception, request_body: AnyBody) -> str | None:
+    """Return a hint if a statement probably reads too much for its time, or None."""
+    if not isinstance(error, (OperationTimedOut, ReadTimeout)):
+        return None
+    cql = getattr(request_body, "query", None) or request_body.statement_text()
+    return None if cql is None else advice_for_timeout(getattr(cql, "template", cql))
 
 
 def _add_note(error: Exception, note: str) -> None:

@@ -10,14 +10,25 @@ from __future__ import annotations
 import re
 
 from cassandra._misspelt import nearest
-from cassandra.engine.vector_hints import VECTOR_REJECTION_ADVICE, VECTOR_SYNTAX_ADVICE
+from cassandra.engine.literal_hints import PYTHON_VALUE_ADVICE, QUOTE_ADVICE, without_strings
+from cassandra.engine.vector_hints import (
+    OLD_SERVER_ADVICE,
+    VECTOR_REJECTION_ADVICE,
+    VECTOR_SYNTAX_ADVICE,
+)
 
 # Longer texts get no advice: programs write them, and not people. Some patterns take a time that
 # grows with the square of the length, and the loop waits for the advice.
 _MOST_SEARCHED = 4_000  # characters
 
 # For syntax errors: pairs of a pattern to look for in the statement, and the advice. The first
-# pattern that matches decides.
+# pattern that matches decides. These patterns look into strings, too.
+_STRING_ADVICE: tuple[tuple[str, str], ...] = (
+    (r"'(%s|%\(\w+\)s|\?)'", "write markers without quotes: %s instead of '%s'"),
+    (r"(?<=\w)(?<!\bb)'\w",
+     "a quote inside a string is doubled ('it''s'); better, pass the value as a parameter"),
+)  # fmt: skip
+# The same for statements without the contents of their strings.
 _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     # Each comment can be matched in one way only: otherwise, the search would take a time that is
     # exponential in the length of a line of hyphens.
@@ -25,7 +36,6 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"^\s*[\w./\\~-]+\.(?:cql|sql|ddl)\s*$",
      "this is the name of a file: read it, and execute its statements one at a time"),
     (r";\s*\S", "execute one statement at a time; a BatchStatement takes several writes"),
-    (r"'(%s|%\(\w+\)s|\?)'", "write markers without quotes: %s instead of '%s'"),
     (r"=\s*@\w+|[=(,]\s*\$\d+", "markers are %s and %(name)s in a text, ? and :name when prepared"),
     (r"\b(FROM|INTO|UPDATE|TABLE|BY)\s+(%s|\?)", "markers are in place of values: write the names "
                                             "of tables and columns into the text"),
@@ -69,8 +79,6 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"\|\|", "CQL has no ||: join texts in your program; in place of OR, use IN, or several "
               "statements"),
     (r",\s*(WHERE|FROM)\b", "there is a comma too many before WHERE or FROM"),
-    (r"\w'\w", "a quote inside a string is doubled ('it''s'); better, pass the value as a "
-               "parameter"),
     (r"\b(WHERE|AND|SET|VALUES|BY|FROM|INTO|UPDATE|LIMIT)\s*;?\s*$",
      "nothing follows \\1: the statement is not complete"),
     (r"\bCURRENT_(?:TIMESTAMP|DATE)\b(?!\s*\()|\bGETDATE\b|\bSYSDATE\b",
@@ -79,13 +87,10 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
                                      "shortest statement that tests a connection"),
     (r"\bSELECT\s+TOP\b", "write LIMIT n at the end"),
     (r"^\s*(UPSERT|REPLACE|MERGE)\b", "INSERT replaces the row if it exists: write INSERT INTO"),
-    (r"^\s*CREATE\s+(KEYSPACE|DATABASE|SCHEMA)\b(?!.*\bWITH\b)",
+    (r"^\s*CREATE\s+(?:KEYSPACE|DATABASE|SCHEMA)\b(?!.*\breplication\s*=)",
      "write CREATE KEYSPACE k WITH replication = {'class': 'NetworkTopologyStrategy', "
      "'replication_factor': 3}"),
     (r"\bJOIN\b", "CQL has no joins: read both tables, or keep a table for this query"),
-    (r"=\s*(?!true\b|false\b|null\b|nan\b|infinity\b)[a-z_]\w*\s+ALLOW\s+FILTERING\b|"
-     r"\bVALUES\s*\((?:(?:[^()']|'[^']*')*,)?\s*(?!true\b|false\b|null\b|nan\b|infinity\b)[a-z_]\w*\s*[,)]",
-     "strings have single quotes in CQL; better, pass values as parameters"),
     (r"\bOFFSET\b", "CQL has no OFFSET: pass result.paging_state of the page before"),
     (r"\bOR\b", "CQL has no OR: use IN, or several statements (execute_concurrent)"),
     (r"\bIS\s+NULL\b", "CQL cannot look for nulls: read the rows and test for None"),
@@ -124,13 +129,26 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"^\s*DELETE\b(?!.*\bWHERE\b)",
      "add WHERE with the whole partition key; TRUNCATE empties a table"),
     (r"^\s*DELETE\s+\*", "write DELETE FROM, without the asterisk"),
-    (r"\"[^\"]*\"\s*$|=\s*\"", "text has single quotes in CQL; double quotes are for names"),
     (r"\b(LIMIT)\s+\d+\s*,", "CQL has LIMIT n only; pages follow by result.paging_state"),
     (r"\bLIKE\b", "LIKE needs a SASI index, which servers do not allow by default; SAI serves = "
                   "and ranges"),
     (r"\bCOUNT\s*\(\s*DISTINCT\b", "CQL has no COUNT(DISTINCT ...): count in your program"),
     (r"\bFROM\s+[\w.\"]+\s+(AS\s+\w+|(?!WHERE|ORDER|GROUP|LIMIT|ALLOW|PER|USING)\w+)",
      "CQL has no names for tables within a statement: leave the alias out"),
+    (r"\b(?:WHERE|AND|BY)\s+(\w+)\.\w|^\s*SELECT\s+(\w+)\.\*",
+     "columns have no table in front of them: leave \\1. out"),
+    (r"^\s*ALTER\s+TABLE\s+\S+\s+(?:MODIFY|CHANGE|ALTER\s+COLUMN)\b",
+     "the type of a column cannot change: add a column of the new type, and copy the values"),
+    (r"^\s*CREATE\b.*\bINDEX\b.*\bON\s+[\w.\"]+\s+(?!USING\b)\w",
+     "write CREATE INDEX ON table (column)"),
+    (r"\bSET\s+(\w+)\s*\+\+", "write SET \\1 = \\1 + 1"),
+    (r"\b(?:WHERE|AND)\s+(?!TOKEN\b|(?:WHERE|AND)\b)(\w+)\s*\(",
+     "conditions take columns, and token() of the partition key, but no \\1(): leave out such rows "
+     "in your program; an SAI index WITH OPTIONS = {'case_sensitive': false} finds text in any "
+     "case"),
+    (r"^\s*SELECT\s+(?!DISTINCT\b|JSON\b)[\w\"]+(?:\s*,\s*[\w\"]+)*\s+(?!FROM\b|AS\b)[\w\"]+\s*"
+     r"(?:,|FROM\b)",
+     "a comma is missing between two columns"),
 )  # fmt: skip
 # The patterns are strings, and are compiled when a statement is first rejected: compiling them at
 # each import would take time.
@@ -159,10 +177,17 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
      "true and false have no single quotes; as a parameter, pass True or False instead of a str"),
     (r"Invalid STRING constant .* of type (float|double|decimal)\b",
      "a number has no single quotes; as a parameter, pass a float or a Decimal instead of a str"),
+    (r"Invalid FLOAT constant \(NaN\) .* of type",
+     "only float and double have NaN: for a missing value, pass None as a parameter"),
+    (r"Invalid FLOAT constant .* of type (tiny|small|big|var)?int\b",
+     "write a number without a fraction; as a parameter, pass int(value)"),
+    (r"Invalid \w+ constant .* of type blob\b",
+     "a blob is written 0x0a1b, without quotes; as a parameter, pass bytes: bytes.fromhex(text), "
+     "or text.encode()"),
     (r"Invalid \w+ constant .* of type (frozen<)?(list|set|vector)<",
      "a list and a vector are written [value], and a set {value}; as a parameter, pass a list or "
      "a set"),
-    (r"Invalid \w+ constant .* of type (frozen<)?map<",
+    (r"Invalid (?:\w+ constant|tuple type literal) .* of type (frozen<)?map<",
      "a map is written {key: value}; as a parameter, pass a dict"),
     (r"Invalid [A-RT-Z]\w+ constant .* of type (text|varchar|ascii|inet)\b",
      "text and addresses have single quotes; as a parameter, pass a str"),
@@ -174,6 +199,14 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
     (r"Invalid map literal for \S+ of type",
      "in a text, a dict is written as a map: prepare the statement, or register a class by "
      "cluster.register_user_type"),
+    (r"Invalid user type literal for \S+ of type (?:frozen<)?map<",
+     "the text in a map has single quotes: {'key': 'value'}; better, pass a dict as a parameter"),
+    (r"Unable to make \w+ from '-?\d+'",
+     "the number is too large for the type of the column: bigint has 64 bits, and varint any "
+     "number"),
+    (r"Collection column .* cannot be restricted by a '(?:=|IN)' relation",
+     "CONTAINS finds one value: write column CONTAINS ? ALLOW FILTERING, or add an index of the "
+     "column; execute one statement for each value"),
     (r"Unexpected receiver type",
      "in a text, a list or tuple is written in brackets. For IN, write IN %s and pass ((1, 2),); "
      "for a user-defined type, prepare the statement, or register a class by "
@@ -211,7 +244,11 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
                                        "those of another column"),
     (r"Unable to parse a date/time",
      "write ISO 8601, as '2026-11-23 12:30:00+0000'; better, pass a datetime as a parameter"),
+    (r"Cannot provide custom (?:TTL|timestamp) for counter",
+     "counters have neither a TTL nor a timestamp: leave USING out"),
     (r"\bTTL\b", "a TTL is a number of seconds from 1 to 630,720,000 (20 years); 0 is for none"),
+    (r"Cannot rename non PRIMARY KEY", "only columns of the key can be renamed: add a column, and "
+                                      "copy the values"),
     (r"for deletion", "columns of the key go with the row: write DELETE FROM t WHERE ..."),
     (r"Unmatched column names/values", "write as many values as there are columns"),
     (r"Column with name .* already exists", "write ALTER TABLE t ADD IF NOT EXISTS name type"),
@@ -234,22 +271,33 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
     (r"Unsupported \"?!=", "CQL has no != in WHERE: leave such rows out in your program"),
     (r"LIKE restriction", "LIKE needs a SASI index, which servers do not allow by default; SAI "
                           "serves = and ranges"),
+    (r"(?:unconfigured table|table) (?:schema_\w+|columnfamilies|schemas)\b|"
+     r"keyspace information_schema",
+     "the schema is in system_schema.keyspaces, .tables, .columns and .types (since Cassandra "
+     "3.0), and in cluster.metadata"),
     (r"table \S+ (?:does not|doesn't) exist|unconfigured table",
      "names are lower case unless they have double quotes; is the keyspace the right one "
      "(session.keyspace)?"),
+    (r"have to be logged in and not anonymous",
+     "the session has not logged in: pass auth_provider=PlainTextAuthProvider(name, password); if "
+     "the servers have never asked for a login, set authenticator in cassandra.yaml"),
+    (r"doesn't support PASSWORD", "the servers ask for no login: set authenticator to "
+                                  "PasswordAuthenticator in cassandra.yaml"),
+    (r"has no (\w+) permission on", "a superuser may permit it: GRANT \\1 ON ... TO ..."),
     (r"No keyspace has been specified", "write keyspace.table, or cluster.connect('keyspace')"),
-    (r"Keyspace '\w+\.\w+' does not exist",
+    (r"Keyspace '\w+\.\w+' (?:does not|doesn't) exist",
      "a keyspace's name has no dot: connect to the keyspace alone, without the table"),
     (r"Invalid unset value for column",
      "a column of the key got no value: bind one value for each marker"),
     (r"Keyspace '?\"\w+\"'? does not exist",
      "pass the keyspace's name without quotes: the driver writes them where CQL needs them"),
-    (r"Keyspace '?\S+'? does not exist",
+    (r"Keyspace '?\S+'? (?:does not|doesn't) exist",
      "CREATE KEYSPACE makes one; names are lower case unless they have double quotes"),
     (r"Undefined (?:column )?name \"?(?:current_timestamp|current_date|sysdate|getdate)\b",
      "write toTimestamp(now()), or pass a datetime as a parameter"),
-    (r"Undefined (?:column )?name", "cluster.metadata.keyspaces[...].tables[...].columns has the "
-                                    "names; string literals have single quotes"),
+    (r"Undefined (?:column )?name|Column \S+ was not found in table",
+     "cluster.metadata.keyspaces[...].tables[...].columns has the names; string literals have "
+     "single quotes"),
     (r"Some partition key parts are missing|Missing mandatory PRIMARY KEY part|"
      r"Some clustering keys are missing", "WHERE and INSERT need all columns of the key"),
     (r"PRIMARY KEY part \S+ found in SET part",
@@ -292,8 +340,17 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
             f"a parameter of the class {parameter[1]} has no literal: register the class by "
             f"cluster.register_user_type, or pass its fields"
         )
-    for table in (VECTOR_SYNTAX_ADVICE, _SYNTAX_ADVICE):
-        advice = _first_match(table, statement)
+    if re.search(r"\bvector\[<\]|input 'ANN' expecting EOF", message, re.IGNORECASE):
+        return OLD_SERVER_ADVICE
+    bare_statement = without_strings(statement)
+    for table, text in (
+        (VECTOR_SYNTAX_ADVICE, statement),
+        (_STRING_ADVICE, statement),
+        (PYTHON_VALUE_ADVICE, bare_statement),
+        (_SYNTAX_ADVICE, bare_statement),
+        (QUOTE_ADVICE, bare_statement),
+    ):
+        advice = _first_match(table, text)
         if advice is not None:
             return advice
     # If the statement was executed with parameters, the server has got no markers of this form.
@@ -305,6 +362,24 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
     return _advice_for_word(message)
 
 
+def advice_for_timeout(statement: str) -> str | None:
+    """Return advice for a statement that reads too much for the time that it has, or None.
+
+    :param statement: its CQL, without values.
+    """
+    bare_statement = without_strings(statement)
+    if _is_in(r"^\s*SELECT\s+COUNT\s*\((?!.*\bWHERE\b)", bare_statement):
+        return (
+            "count(*) reads the whole table in one request: session.count(table) reads it in parts"
+        )
+    if _is_in(r"^\s*SELECT\b.*\bALLOW\s+FILTERING\b", bare_statement):
+        return (
+            "ALLOW FILTERING reads rows to throw them away: add an index or a table for this "
+            "query, or read the whole table in parts by session.scan(table, where)"
+        )
+    return None
+
+
 def _advice_for_rejection(message: str, statement: str) -> str | None:
     """Return advice for a statement that the server could parse, or None."""
     for message_pattern, statement_pattern, advice in VECTOR_REJECTION_ADVICE:
@@ -314,6 +389,9 @@ def _advice_for_rejection(message: str, statement: str) -> str | None:
         return "CQL cannot look for nulls: read the rows and test for None"
     if re.search(r"Invalid (?:set|map) literal", message) and _is_in(r"\{\w*\}", statement):
         return "markers are %s and %(name)s in a text, ? and :name when prepared, and not {}"
+    value_advice = _first_match(PYTHON_VALUE_ADVICE[:1], without_strings(statement))
+    if value_advice is not None:
+        return value_advice
     column = re.search(r"Undefined (?:column )?name \"?(\w+)", message)
     if column is not None and _is_in(rf"\bAS\s+\"?{column[1]}\b", statement):
         return (
@@ -321,11 +399,16 @@ def _advice_for_rejection(message: str, statement: str) -> str | None:
             "AS gives: leave out or sort the rows in your program; the nearest vectors come by "
             "ORDER BY column ANN OF ? LIMIT n"
         )
+    if column is not None and _is_in(rf"\b{column[1]}\.[\w\"]", without_strings(statement)):
+        return f"columns have no table in front of them: leave {column[1]}. out"
     return _first_match(_REJECTION_ADVICE, message)
 
 
 def _advice_for_word(message: str) -> str | None:
     """Return advice for the word at which the server's parser has stopped, or None."""
+    match = re.search(r"[a-z_]\w*\[-\]", message, re.IGNORECASE)
+    if match is not None:
+        return "a name with a hyphen has double quotes; better, write it with an underscore"
     match = re.search(_AT_WORD, message)
     if match is None:
         return None

@@ -10,6 +10,10 @@ _WRITE_INDEX = (
     "write CREATE INDEX ON table (column) USING 'sai' WITH OPTIONS = {'similarity_function': "
     "'cosine'}; there are also 'dot_product' and 'euclidean'"
 )
+# For servers that do not know the syntax at all.
+OLD_SERVER_ADVICE = (
+    "this server has no vectors: Cassandra has them since 5.0, and ScyllaDB in newer versions"
+)
 _ONE_EACH = "execute one statement for each value (execute_concurrent_with_args)"
 
 # For syntax errors: pairs of a pattern to look for in the statement, and the advice. In the advice,
@@ -57,6 +61,11 @@ VECTOR_REJECTION_ADVICE: tuple[tuple[str, str, str], ...] = (
     (r"ANN ordering .* requires all restricted", "",
      "each column in WHERE needs an index of its own, CREATE INDEX ON table (column) USING 'sai'; "
      "or leave out such rows in your program"),
+    (r"Unable to find custom indexer class '(?:sai|[\w.]*StorageAttachedIndex)'|"
+     r"Cannot specify index class for a non-CUSTOM index", "",
+     "this server has no SAI indexes: Cassandra has them since 5.0"),
+    (r"Unknown function '?(?:\w+\.)?similarity_(?:cosine|dot_product|euclidean)\b", "",
+     OLD_SERVER_ADVICE),
     (r"Unable to find custom indexer class", "", _WRITE_INDEX),
     (r"Cannot specify options for a non-CUSTOM index", "", "write USING 'sai' before WITH OPTIONS"),
     (r"imilarity function .* was not recognized", "",
@@ -93,6 +102,9 @@ VECTOR_REJECTION_ADVICE: tuple[tuple[str, str, str], ...] = (
     (r"requires a float vector argument", "",
      "its arguments are a column of the type vector<float, n>, and a list or a NumPy array as a "
      "parameter; a literal is [0.1, 0.2], without quotes"),
+    (r"Invalid vector literal .*expected \d+ elements", "",
+     "the type of the column has the number of dimensions: vectors of another model need a column "
+     "or table of their own"),
     (r"All arguments must have the same vector dimensions", "",
      "the vectors must have as many numbers as the type of the column says"),
     (r"Invalid STRING constant .* of type vector|Invalid tuple type literal .* of type vector", "",

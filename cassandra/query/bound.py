@@ -324,6 +324,12 @@ def _advice_for(message: str, query: str) -> str:
         return "; write int(value.total_seconds()) for seconds"
     if _MATRIX_ERRORS.search(message):
         return "; its rows are vectors themselves: write array[0] for the first one"
+    sizes = re.search(r" has (\d+) elements, vector<(\w+), \d+> takes \d+", message)
+    if sizes is not None and int(sizes[1]) > 1 and not is_inside:
+        return (
+            "; vectors of another model need a column or table of their own, "
+            f"vector<{sizes[2]}, {sizes[1]}>"
+        )
     if re.match(r"Too many values .* given, 1 wanted ", message):
         return "; the list for a single marker is written (value,)"
     if "(dict) is not text" in message:

@@ -21,6 +21,13 @@ _EXPRESSIONS = (
     (r"\((?:datetime|date|time|Timestamp)\) is not text ", "value.isoformat()"),
     (r"\((?:float|bool|Decimal|UUID|(?:u?int|float)\d*)\) is not text ", "str(value)"),
     (r"'[+-]?\d+' \(str_?\) is not an integer", "int(value)"),
+    (
+        r"\b\d+\.0?\)? \(float\d*\) is not an integer",
+        "int(value); integers of a pandas frame become floats if some are missing, and "
+        "session.load(table, frame) writes them as integers",
+    ),
+    (r"\(float\d*\) is not an integer", "round(value), or use a column of the type double"),
+    (r"\bDecimal\('s?NaN'\)", "None for a missing value"),
     (r"'[+-]?[\d.]+(?:[eE][+-]?\d+)?' \(str_?\) is not a number", "float(value)"),
     (
         r"'(?:true|false|True|False|TRUE|FALSE)' \(str_?\) is not a boolean",
@@ -69,7 +76,7 @@ def advice_on_conversion(message: str) -> str:
             "session.load(table, frame), or frame.itertuples(index=False)"
         )
     # In Python, a NaN is a number; in the rows of a frame, it stands for a value that is missing.
-    if re.search(r"\bnan\)? \(float\d*\) is not (?!a number|a real number)", message):
+    if re.search(r"\bnan\)? \(float\d*\) is not (?!a number(?! of)|a real number)", message):
         return (
             "; the rows of a pandas frame have NaN for values that are missing: write "
             "session.load(table, frame), or None in place of NaN"

@@ -45,6 +45,9 @@ _COMMANDS_OF_OTHERS = {
 }
 
 
+_COMMANDS_FOR_ONE_NODE = ("kill", "pause", "resume", "decommission", "logs")
+
+
 class _Parser(CommandParser):
     """A parser whose errors for missing and unknown arguments say what to write instead."""
 
@@ -63,11 +66,16 @@ class _Parser(CommandParser):
             word = message.partition("invalid choice: ")[2].split()[0].strip("'")
             if word in _COMMANDS_OF_OTHERS:
                 message += f"; write {self.prog} {_COMMANDS_OF_OTHERS[word]}"
+        elif message.startswith("argument NODE: ") and self.prog.endswith(" nodetool"):
+            message += f"; write {self.prog} 1 status"
         elif message.startswith("unrecognized arguments: "):
             word = message.removeprefix("unrecognized arguments: ").split()[0]
             command = self.typed[0]
             if command == "start" and word.isdigit():
-                message += f"; for {word} nodes, write {self.prog} start -n {word}"
+                noun = "node" if word == "1" else "nodes"
+                message += f"; for {word} {noun}, write {self.prog} start -n {word}"
+            elif command in _COMMANDS_FOR_ONE_NODE and word.isdigit():
+                message += f"; {command} takes one node at a time"
             elif not word.startswith("-"):
                 message += (
                     f"; for a cluster of this name, write {self.prog} {command} --name {word}"
@@ -109,6 +117,8 @@ def _datacenters(values: list[str]) -> dict[str, int]:
         name, separator, count = value.partition("=")
         if not name or ":" in name or (separator and not count.isdigit()):
             raise LocalClusterError(f"--dc {value}: expected NAME=NODES, as in --dc east=2")
+        if name in counts:
+            raise LocalClusterError(f"--dc {value}: {name} is given twice")
         counts[name] = int(count) if separator else 1
     return counts
 
@@ -284,7 +294,13 @@ def _add(arguments: argparse.Namespace) -> None:
 
 
 def _nodetool(namespace: argparse.Namespace) -> None:
-    sys.stdout.write(Entry(namespace.name).ask("nodetool", namespace.node, *namespace.arguments))
+    """Run nodetool with all arguments that follow the number of the node, and print its output."""
+    entry = Entry(namespace.name)
+    if "--name" in namespace.arguments and not entry.running:
+        raise LocalClusterError(
+            f"what follows NODE goes to nodetool: write --name before {namespace.node}"
+        )
+    sys.stdout.write(entry.ask("nodetool", namespace.node, *namespace.arguments))
 
 
 def _logs(arguments: argparse.Namespace) -> None:
@@ -302,6 +318,12 @@ def _heap(text: str) -> str:
 def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a number from 1 up, got {text!r}")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) < 65_536:
+        raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, got {text!r}")
     return int(text)
 
 
@@ -324,7 +346,7 @@ def _start_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--version",
         default=DEFAULT_VERSION,
-        help="of Cassandra: 6.0, 5.0.9, 4.1, ... (default: %(default)s)",
+        help="the version of Cassandra: 6.0, 5.0.9, 4.1, ... (default: %(default)s)",
     )
     parser.add_argument(
         "--dc",
@@ -334,24 +356,24 @@ def _start_arguments(parser: argparse.ArgumentParser) -> None:
         help="a data centre with N nodes; once for each",
     )
     parser.add_argument(
-        "--racks", metavar="N|A,B", help="racks in each data centre: how many, or their names"
+        "--racks", metavar="N|A,B", help="racks in each data centre: their number or their names"
     )
     parser.add_argument(
-        "--auth", action="store_true", help="log-ins by password (cassandra / cassandra)"
+        "--auth", action="store_true", help="require a login by password (cassandra / cassandra)"
     )
     parser.add_argument(
         "--tls",
         nargs="?",
         const="required",
         choices=["required", "optional", "mutual"],
-        help="default: required",
+        help="whether clients must use TLS, or even a certificate (default: required)",
     )
     parser.add_argument(
         "--config",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a key of cassandra.yaml; VALUE in JSON or as it is",
+        help="a setting of cassandra.yaml; VALUE is JSON or a string",
     )
     _surroundings_arguments(parser)
 
@@ -362,12 +384,19 @@ def _surroundings_arguments(parser: argparse.ArgumentParser) -> None:
         "--heap",
         type=_heap,
         default="512M",
-        help="the most heap of each node (default: %(default)s)",
+        help="the maximum heap of each node (default: %(default)s)",
     )
-    parser.add_argument("--directory", help="where the nodes live (default: a temporary directory)")
-    parser.add_argument("--keep", action="store_true", help="leave data and logs when it stops")
     parser.add_argument(
-        "--port", type=_positive, default=9042, help="the native transport's (default: %(default)s)"
+        "--directory", help="for the files of the nodes (default: a temporary directory)"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="keep data and logs after the cluster stops"
+    )
+    parser.add_argument(
+        "--port",
+        type=_port,
+        default=9042,
+        help="the port of the native protocol (default: %(default)s)",
     )
     parser.add_argument(
         "--java",
@@ -380,7 +409,7 @@ def _surroundings_arguments(parser: argparse.ArgumentParser) -> None:
         default=180.0,
         help="seconds until the nodes must be ready (default: %(default)s)",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     parser.add_argument("--json", action="store_true", help="print the state as JSON")
 
 
@@ -419,13 +448,13 @@ def _parser() -> _Parser:
         return command
 
     _start_arguments(add_command("start", _start, "start a cluster, and return when it is ready"))
-    stop = add_command("stop", _stop, "stop a cluster, and wait until all is gone")
+    stop = add_command("stop", _stop, "stop a cluster, and wait until it has ended")
     stop.add_argument("--all", action="store_true", help="all clusters of this user")
-    status = add_command("status", _status, "show the clusters that run, and their nodes")
+    status = add_command("status", _status, "show the running clusters and their nodes")
     status.add_argument("--json", action="store_true", help="as JSON")
     add_command("kill", _on_node, "end a node by SIGKILL", takes_node=True)
     add_command("pause", _on_node, "stop a node by SIGSTOP: its sockets stay open", takes_node=True)
-    add_command("resume", _on_node, "let a paused node go on", takes_node=True)
+    add_command("resume", _on_node, "let a paused node continue", takes_node=True)
     restart = add_command("restart", _restart, "restart nodes, or start killed ones again")
     restart.add_argument(
         "nodes", type=_positive, nargs="+", metavar="NODE", help="their numbers, from 1"

@@ -143,6 +143,8 @@ class LocalCluster:
         )
         self._keep = keep
         self._port = int(self._config.get("native_transport_port") or port)
+        if not 0 < self._port < 65_536:
+            raise ValueError(f"port must be from 1 to 65535, but is {self._port}")
         self._java_argument = java
         self._class_archive = class_archive
         self._timeout = timeout

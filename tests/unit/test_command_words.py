@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from cassandra._command_words import CommandWords
+from cassandra._command_words import CommandWords, run_command
 from cassandra.bulk import cli as bulk
 from cassandra.doctor import cli as doctor
 from cassandra.migrate import cli as migrate
 from cassandra.testing import cli as testing
+from tests.processes import run_python
 
 OPTIONS = {
     "max_errors": "--max-errors",
@@ -73,6 +75,16 @@ OPTIONS = {
 )
 def test_parameters_become_options(message: str, expected: str) -> None:
     assert CommandWords(OPTIONS).translate(message) == expected
+
+
+def test_options_for_each_value_are_repeated() -> None:
+    parser = argparse.ArgumentParser()
+    action: Any = parser.add_argument("--null", action="append")
+    action.is_repeated = True
+    words = CommandWords.of([parser])
+    assert words.translate("add it to null=, as null=['', 'N/A']") == (
+        "add it to --null, as --null '' --null N/A"
+    )
 
 
 def test_the_words_of_a_parser_are_its_long_options() -> None:
@@ -151,3 +163,45 @@ def test_words_that_begin_like_the_option_for_help_are_no_such_option(
         main([word, "10.0.0.1"])
     assert exit_.value.code == 2
     assert f"error: unrecognized arguments: {word}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("main", "arguments", "advice"),
+    [
+        (bulk.main, ["cuont", "shop.orders"], "; did you mean count?"),
+        (bulk.main, ["load", "t", "f.csv", "--delimeter", ";"], "; did you mean --delimiter?"),
+        (doctor.main, ["--usr", "ada"], "; did you mean --user?"),
+        (migrate.main, ["chekk"], "; did you mean check?"),
+        (testing.main, ["start", "--verzion", "5"], "; did you mean --version?"),
+        (doctor.main, ["--xyz"], "unrecognized arguments: --xyz\n"),
+    ],
+)
+def test_misspelt_commands_and_options_are_recognized(
+    main: Callable[[list[str]], int],
+    arguments: list[str],
+    advice: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert advice in capsys.readouterr().err
+
+
+def test_a_reader_that_ends_early_ends_the_command() -> None:
+    """The command prints no traceback to a terminal that shows only the first lines."""
+    program = (
+        "import os, sys\n"
+        "from cassandra._command_words import run_command\n"
+        "read_end, write_end = os.pipe()\n"
+        "os.dup2(write_end, sys.stdout.fileno())\n"
+        "os.close(read_end)\n"
+        "sys.exit(run_command(lambda: print('a line') or 0))\n"
+    )
+    process = run_python(program)
+    assert process.returncode == 1
+    assert process.stderr == ""
+
+
+def test_the_exit_code_of_a_command_is_its_own() -> None:
+    assert run_command(lambda: 7) == 7

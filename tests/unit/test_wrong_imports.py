@@ -22,6 +22,10 @@ from cassandra import _wrong_imports, aio
         ("from cassandra.cluster import UNSET_VALUE", "write from cassandra.query import UNSET_"),
         ("from cassandra.query import InvalidRequest", "write from cassandra import InvalidReq"),
         ("from cassandra.testing import MockCluster", "write from cassandra.testing import Fake"),
+        ("from cassandra.cluster import Error", "write from cassandra import DriverException"),
+        ("from cassandra import InvalidQueryException", "write from cassandra import InvalidReq"),
+        ("from cassandra.query import SyntaxError", "write from cassandra.protocol import Syntax"),
+        ("from cassandra import NoHostAvailableException", "cassandra.cluster import NoHostAvail"),
         ("from cassandra.testing import LocalClustr", "did you mean 'LocalCluster'?"),
         ("from cassandra.bulk import copy_table", "write from cassandra.bulk.copy import copy"),
         (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra._habits import FILTER_COLUMN, add_habits
 from cassandra.cqlengine.clauses import AnnClause, WhereClause
-from cassandra.cqlengine.errors import CQLEngineException, UnicodeMixin
+from cassandra.cqlengine.errors import CQLEngineException, UnicodeMixin, ValidationError
 from cassandra.cqlengine.functions import QueryValue
 from cassandra.cqlengine.operators import (
     BaseWhereOperator,
@@ -43,7 +43,14 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
     if isinstance(operator, InOperator):
         if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
             raise CQLEngineException(f"{column.label} IN takes a list of values, not {value!r}")
-        return [column.to_filter(item) for item in value]
+        items = list(value)
+        if column.sub_types and any(isinstance(item, (str, bytes)) for item in items):
+            raise ValidationError(
+                f"{column.label} is a {column.db_type}, and IN compares whole collections: write "
+                f"{column.column_name}__contains=value for the rows that have an element, in one "
+                "query for each value"
+            )
+        return [column.to_filter(item) for item in items]
     if isinstance(operator, ContainsOperator):
         elements = column.sub_types
         # For a map, CONTAINS compares the values, whose column is the last one.

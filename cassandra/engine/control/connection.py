@@ -63,6 +63,13 @@ NEXT_REFRESH = 10.0  # seconds
 REMINDER_INTERVAL = 60.0
 MOST_REASONS = 10
 
+# A note on the error of a connect call, if all end points have refused the connection.
+_NOBODY_LISTENS = (
+    "(no server listens there. Has Cassandra started, and are these its rpc_address and "
+    "native_transport_port? In a container, 127.0.0.1 is the container itself: write the name of "
+    "the other container or service)"
+)
+
 
 class NodeLists(Protocol):
     """Reads the node list; see `cassandra.engine.hosts.node_list.NodeListReader`."""
@@ -217,9 +224,14 @@ class ControlConnection:
                     "the control connection to %s failed: %r", endpoint, error, exc_info=True
                 )
         problem = "Unable to connect to any servers" if endpoints else "There are no contact points"
+        failure = error_class(problem, errors)
+        if errors and all(
+            isinstance(error.__cause__, ConnectionRefusedError) for error in errors.values()
+        ):
+            vars(failure).setdefault("__notes__", []).append(_NOBODY_LISTENS)
         # Set only a programming error as the cause. The message lists all other errors, whose
         # tracebacks would only show frames of the engine.
-        raise error_class(problem, errors) from fault_among(errors.values())
+        raise failure from fault_among(errors.values())
 
     async def _connect_to(self, endpoint: EndPoint) -> None:
         """Open a connection to `endpoint`, register for events, read the node list, and make it the

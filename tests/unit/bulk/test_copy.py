@@ -75,12 +75,15 @@ def test_fields_missing_in_the_target_s_user_type_are_refused() -> None:
     # The target may have the columns in another order, and more of them.
     _check_fields(source_types, {**source_types, "A b": reordered}, column_types)
     for target_types, message in (
-        ({}, "field 'x' of the type 'A b' is int here and missing there"),
+        ({}, "field 'x' of the type 'A b' is int in the source and missing in the target"),
         (
             {**source_types, "inner": UserType("b", "inner", ["z"], ["int"])},
-            "'z' .* is text here and int",
+            "'z' .* is text in the source and int",
         ),
-        ({"A b": reordered}, "field 'z' of the type 'inner' is text here and missing there"),
+        (
+            {"A b": reordered},
+            "field 'z' of the type 'inner' is text in the source and missing in the target",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             _check_fields(source_types, target_types, column_types)

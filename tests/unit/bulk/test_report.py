@@ -50,6 +50,21 @@ def test_failures_are_counted_and_the_first_are_kept() -> None:
     assert report.as_dict()["failures"][0] == "row 0: wrong"
 
 
+def test_a_report_shows_each_kind_of_failure() -> None:
+    """A rare mistake is shown, although other rows have failed before it."""
+    report = LoadReport("shop.orders")
+    for line in range(1, 41):
+        reason = {20: "column 'tags': 'x' is not JSON", 30: "3 fields, but the header has 8"}.get(
+            line, f"column 'total': 'N/A {line}' is not a number"
+        )
+        report.note_failure(RowFailure(f"orders.csv, line {line}", ValueError(reason)))
+    lines = str(report).splitlines()[2:]
+    assert [line.split(":")[0] for line in lines] == [
+        *(f"  orders.csv, line {line}" for line in (1, 2, 3, 4, 5, 6, 7, 8, 20, 30)),
+        "  ... and 30 more",
+    ]
+
+
 def test_rows_of_earlier_runs_have_their_outcomes() -> None:
     """The second line of a resumed load's report says what became of the rows of earlier runs."""
     report = LoadReport("ks.t", skipped=20_000, skipped_failed=801)

@@ -583,7 +583,7 @@ def test_wrong_options_are_refused_before_the_scan_starts(
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         with pytest.raises((TypeError, ValueError), match=message):
             session.scan("a.t0", **options)
-        with pytest.raises(ValueError, match=r"table 't0' is of no keyspace"):
+        with pytest.raises(ValueError, match=r"table 't0' has no keyspace"):
             list(session.scan("t0"))
 
 

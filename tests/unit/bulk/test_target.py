@@ -103,7 +103,7 @@ def test_tables_are_found_by_their_names() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             table_of(metadata, name, "ks")
-    with pytest.raises(ValueError, match="is of no keyspace"):
+    with pytest.raises(ValueError, match="has no keyspace"):
         table_of(metadata, "orders", keyspace=None)
 
 

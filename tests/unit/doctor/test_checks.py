@@ -244,7 +244,7 @@ NODES = Counter({"east": 3, "west": 1})
         (
             "ks",
             NetworkTopologyStrategy({"west": 3}),
-            [(WARNING, "west has 1 node: QUORUM wants 2")],
+            [(WARNING, "west has 1 node: QUORUM needs 2")],
         ),
         ("ks", NetworkTopologyStrategy({"east": 1}), [(WARNING, "its data is lost with a node")]),
         ("ks", SimpleStrategy({"replication_factor": 2}), [(WARNING, "east, west")]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,20 @@ def test_a_host_may_be_named_by_an_option(
     for option in ("--host", "--hosts"):
         code, out = run(capsys, option, node.address, "--port", node.port)
         assert code == 0, out
+
+
+def test_a_contact_point_of_another_cluster_is_a_problem(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A node under another address, as behind a proxy, is no other cluster."""
+    own_id, other_id = uuid.UUID(int=1), uuid.UUID(int=2)
+    with FakeNode("127.0.0.1", host_id=own_id) as node:
+        for host_id, is_other in ((own_id, False), (other_id, True)):
+            with FakeNode("127.0.0.2", node.port, host_id=host_id) as second:
+                code, out = run(capsys, node.address, second.address, "--port", node.port)
+            # The driver connects to either of the two contact points first.
+            assert ("belongs to another cluster" in out) is is_other, out
+            assert code == int(is_other)
 
 
 def test_findings_as_json(node: FakeNode, capsys: pytest.CaptureFixture[str]) -> None:

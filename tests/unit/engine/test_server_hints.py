@@ -6,6 +6,7 @@ import pytest
 
 from cassandra.cluster import Cluster
 from cassandra.engine.server_hints import advice_for
+from cassandra.errors import OperationTimedOut, ReadTimeout
 from cassandra.protocol import SyntaxException
 from cassandra.query import BatchStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error
@@ -78,6 +79,16 @@ def advice_for_refusal(message: str, statement: str) -> str | None:
         ("SELECT 1", "FROM system.local"),
         ("SELECT TOP 5 * FROM t", "LIMIT n"),
         ("UPSERT INTO t (k) VALUES (1)", "INSERT replaces"),
+        ("SELECT * FROM t WHERE t.k = 1", "leave t. out"),
+        ("SELECT * FROM t WHERE k = 1 ORDER BY t.c", "leave t. out"),
+        ("SELECT t.* FROM t", "leave t. out"),
+        ("ALTER TABLE t MODIFY v bigint", "cannot change"),
+        ("ALTER TABLE t ALTER COLUMN v bigint", "cannot change"),
+        ("CREATE INDEX i ON ks.t v", "ON table (column)"),
+        ("UPDATE t SET n++ WHERE k = 1", "SET n = n + 1"),
+        ("SELECT * FROM t WHERE lower(v) = 'a'", "no lower()"),
+        ("SELECT k v FROM t", "a comma is missing"),
+        ("CREATE KEYSPACE k WITH replication_factor = 1", "WITH replication = {"),
         ("CREATE KEYSPACE shop", "WITH replication"),
         ("SELECT o.k FROM orders o", "leave the alias out"),
         ("INSERT INTO t (k, v) VALUES (1, 'a'), (2, 'b')", "writes one row"),
@@ -222,6 +233,7 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
         ("unconfigured table t2", "lower case"),
         ("No keyspace has been specified.", "keyspace.table"),
         ("Keyspace 'shop' does not exist", "CREATE KEYSPACE"),
+        ("Keyspace 'shop' doesn't exist", "CREATE KEYSPACE"),
         ("Keyspace 'shop.t' does not exist", "without the table"),
         ("Keyspace '\"shop\"' does not exist", "pass the keyspace's name without quotes"),
         ("Invalid unset value for column c", "one value for each marker"),
@@ -281,6 +293,23 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
         ("LIMIT must be strictly positive", "1 or more"),
         ("Unknown function 'lower'", "in your program"),
         ("Undefined column name current_timestamp in table ks.t", "toTimestamp(now())"),
+        ("Cannot provide custom TTL for counter updates", "neither a TTL nor a timestamp"),
+        ("Cannot provide custom timestamp for counter updates", "neither a TTL nor a timestamp"),
+        ("table schema_columns does not exist", "system_schema.keyspaces"),
+        ("unconfigured table schema_keyspaces", "system_schema.keyspaces"),
+        ("keyspace information_schema does not exist", "system_schema.keyspaces"),
+        ("You have to be logged in and not anonymous to perform this request", "auth_provider="),
+        ("o.a.c.auth.CassandraRoleManager doesn't support PASSWORD", "Authenticator"),
+        ("User ada has no SELECT permission on <table shop.t> or any of its parents", "SELECT ON"),
+        ('Invalid STRING constant (89ab) for "b" of type blob', "bytes.fromhex"),
+        ('Invalid FLOAT constant (NaN) for "k" of type int', "pass None"),
+        ('Invalid FLOAT constant (1.5) for "k" of type bigint', "int(value)"),
+        ("Unable to make int from '99999999999'", "bigint has 64 bits"),
+        ("Invalid user type literal for m of type map<text, text>", "single quotes"),
+        ("Invalid tuple type literal for m of type map<text, text>", "pass a dict"),
+        ("Collection column 's' (set<text>) cannot be restricted by a 'IN' relation", "CONTAINS ?"),
+        ("Column nothing was not found in table 'ks.t'", "cluster.metadata"),
+        ("Cannot rename non PRIMARY KEY column v", "add a column"),
     ],
 )
 def test_errors_for_statements_that_could_be_parsed_get_advice(message: str, advice: str) -> None:
@@ -288,6 +317,20 @@ def test_errors_for_statements_that_could_be_parsed_get_advice(message: str, adv
     is.
     """
     assert advice in str(advice_for_refusal(message, "SELECT"))
+
+
+def test_names_with_a_table_in_front_get_advice() -> None:
+    """Servers take the table for a column with a user-defined type."""
+    message = "Undefined column name t in table ks.t"
+    assert "leave t. out" in str(advice_for_refusal(message, "SELECT t.k FROM t"))
+    assert "leave t. out" not in str(advice_for_refusal(message, "SELECT t FROM t"))
+
+
+def test_names_with_a_hyphen_get_advice() -> None:
+    """Servers read a hyphen as a minus sign."""
+    message = "line 1:18 mismatched input '-' expecting K_WITH (CREATE KEYSPACE my[-]...)"
+    statement = "CREATE KEYSPACE my-ks WITH replication = {'class': 'SimpleStrategy'}"
+    assert "a name with a hyphen" in str(advice_for_syntax_error(message, statement))
 
 
 def test_markers_without_values_get_advice() -> None:
@@ -394,3 +437,31 @@ def test_a_paging_state_of_another_statement_gets_advice(code: ErrorCode) -> Non
                     session.execute("SELECT k FROM t", paging_state=paging_state)
                 notes = "\n".join(vars(raised.value)["__notes__"])
                 assert ("the same statement" in notes) is is_advised
+
+
+@pytest.mark.parametrize(
+    ("statement", "advice"),
+    [
+        ("SELECT COUNT(*) FROM t", "session.count(table)"),
+        ("SELECT * FROM t WHERE v = 1 ALLOW FILTERING", "session.scan(table, where)"),
+        ("SELECT count(*) FROM t WHERE k = 1", None),
+        ("SELECT * FROM t WHERE v = 'count(*) ALLOW FILTERING'", None),
+    ],
+)
+def test_reads_that_are_too_large_for_their_time_get_advice(
+    statement: str, advice: str | None
+) -> None:
+    """The time may be the server's or the client's."""
+    with FakeNode() as node:
+        node.prime(statement, error(ErrorCode.READ_TIMEOUT))
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect()
+            failures: list[Exception] = []
+            for timeout in (None, 0):
+                with pytest.raises((ReadTimeout, OperationTimedOut)) as raised:
+                    session.execute(statement, timeout=timeout)
+                failures.append(raised.value)
+    assert [type(failure) for failure in failures] == [ReadTimeout, OperationTimedOut]
+    for failure in failures:
+        notes = "\n".join(vars(failure).get("__notes__", []))
+        assert advice in notes if advice else "session." not in notes

@@ -100,6 +100,11 @@ def test_correct_statements_get_no_advice(statement: str) -> None:
             "",
             "only vector<float, n> can be searched",
         ),
+        (
+            "Invalid vector literal for v of type vector<float, 3>; expected 3 elements, but ...",
+            "",
+            "a column or table of their own",
+        ),
         ("CQL type float cannot have vector options", "", "the type vector<float, n>"),
         (
             "storage-attached index cannot be created over multiple columns: a, v",
@@ -143,3 +148,19 @@ def test_refused_searches_and_indexes_get_advice(message: str, statement: str, a
     message and the statement.
     """
     assert advice in str(advice_for(message, statement, is_syntax=False))
+
+
+@pytest.mark.parametrize(
+    ("message", "is_syntax"),
+    [
+        ("line 1:43 mismatched input '<' expecting ')' (...PRIMARY KEY, v VECTOR[<]...)", True),
+        ("line 1:27 mismatched input 'ANN' expecting EOF (...FROM t ORDER BY v [ANN]...)", True),
+        ("Unknown function 'similarity_cosine'", False),
+        ("Unable to find custom indexer class 'sai'", False),
+        ("Cannot specify index class for a non-CUSTOM index", False),
+    ],
+)
+def test_servers_without_vectors_are_named_as_the_reason(message: str, is_syntax: bool) -> None:
+    """A server before Cassandra 5.0 rejects correct statements about vectors."""
+    advice = advice_for(message, "v vector<float, 3>", is_syntax)
+    assert "Cassandra has them since 5.0" in str(advice)

@@ -387,3 +387,10 @@ def test_the_value_of_a_single_marker_alone(value: object, advice: str) -> None:
 def test_values_in_the_place_of_a_retry_policy(values: Any) -> None:
     with pytest.raises(ValueError, match=r"must implement RetryPolicy.*prepared\.bind\(values\)"):
         BoundStatement(prepared(), values)
+
+
+def test_vectors_of_another_model_get_advice() -> None:
+    """A table whose vectors have another number of dimensions was made for another model."""
+    prepared = statement_of(embedding=VectorType.apply_parameters([FloatType, 3]))
+    with pytest.raises(ValueError, match=r"a column or table of their own, vector<float, 4>$"):
+        BoundStatement(prepared).bind(([0.1, 0.2, 0.3, 0.4],))

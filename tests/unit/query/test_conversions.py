@@ -36,6 +36,10 @@ def test_values_of_a_wrong_class_get_the_expression_that_converts_them() -> None
     ints, counts = ListType.apply_parameters([Int32Type]), MapType.apply_parameters([UTF8Type] * 2)
     moment = numpy.datetime64("2026-01-02T03:04:05")
     an_hour = datetime.timedelta(hours=1)
+    whole = (
+        "int(value); integers of a pandas frame become floats if some are missing, and "
+        "session.load(table, frame) writes them as integers"
+    )
     for cql_type, value, expression in (
         (UTF8Type, 5, "str(value)"),
         (UTF8Type, numpy.int64(5), "str(value)"),
@@ -44,6 +48,10 @@ def test_values_of_a_wrong_class_get_the_expression_that_converts_them() -> None
         (UTF8Type, datetime.date(2026, 1, 2), "value.isoformat()"),
         (ListType.apply_parameters([UTF8Type]), [5], "str(value)"),
         (Int32Type, "-5", "int(value)"),
+        (Int32Type, 5.0, whole),
+        (Int32Type, numpy.float64(5), whole),
+        (Int32Type, 5.5, "round(value), or use a column of the type double"),
+        (DecimalType, decimal.Decimal("NaN"), "None for a missing value"),
         (DoubleType, "1.5e3", "float(value)"),
         (BooleanType, "True", "value.lower() == 'true'"),
         (BooleanType, 1.0, "bool(value)"),

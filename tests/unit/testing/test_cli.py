@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
     [
         (["start", "-n", "2", "--dc", "a=1"], "exclude each other"),
         (["start", "--dc", "a=x"], "expected NAME=NODES"),
+        (["start", "--dc", "a=1", "--dc", "a=2"], "a is given twice"),
         (["start", "--dc", "east:2"], "expected NAME=NODES"),
         (["start", "--config", "num_tokens"], "expected KEY=VALUE"),
         (["start", "--name", "../up"], "not a name for a cluster"),
@@ -52,6 +53,13 @@ def test_command_line_usage(capsys: pytest.CaptureFixture[str], arguments: list[
     [
         ([], "for example: python -m cassandra.testing start"),
         (["start", "3"], "for 3 nodes, write python -m cassandra.testing start -n 3"),
+        (["start", "1"], "for 1 node, write python -m cassandra.testing start -n 1"),
+        (["kill", "1", "2"], "kill takes one node at a time"),
+        (["startt"], "did you mean start?"),
+        (["start", "--nods", "3"], "did you mean --nodes?"),
+        (["up"], "write python -m cassandra.testing start"),
+        (["nodetool", "status"], "write python -m cassandra.testing nodetool 1 status"),
+        (["start", "--port", "99999"], "expected a port from 1 to 65535, got '99999'"),
         (["start", "two"], "write python -m cassandra.testing start --name two"),
         (["stop", "two"], "write python -m cassandra.testing stop --name two"),
         (["logs"], "write the number that `status` shows: python -m cassandra.testing logs 1"),
@@ -63,6 +71,14 @@ def test_usage_errors_say_what_to_write(
     with pytest.raises(SystemExit):
         main(arguments)
     assert advice in capsys.readouterr().err
+
+
+def test_the_name_of_a_cluster_behind_the_node_gets_advice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The program nodetool gets all arguments that follow the number of the node."""
+    assert main(["nodetool", "1", "status", "--name", "two"]) == 1
+    assert "write --name before 1" in capsys.readouterr().err
 
 
 def test_status_with_nothing_and_after_an_unexpected_end(

@@ -19,6 +19,8 @@ pytestmark = pytest.mark.usefixtures("own_cache")
         ({"nodes": 0}, ValueError, "0 nodes"),
         ({"version": "3.11"}, ValueError, "cannot be run"),
         ({"tls": "maybe"}, ValueError, "tls='maybe'"),
+        ({"port": 99_999}, ValueError, "port must be from 1 to 65535, but is 99999"),
+        ({"config": {"native_transport_port": -1}}, ValueError, "port must be from 1 to 65535"),
         ({"heap": "5"}, ValueError, "heap must be a number with a unit, as '512M'"),
         ({"heap": 512}, ValueError, "heap must be a number with a unit, as '512M'"),
         ({"heap": "5M"}, ValueError, "heap must be at least '48M', but is '5M'"),

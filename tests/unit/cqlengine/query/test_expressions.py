@@ -86,6 +86,10 @@ def test_values_are_converted_for_their_operator() -> None:
         converted_value("id", EqualsOperator(), argument=None)
     with pytest.raises(ValidationError):
         converted_value("id", EqualsOperator(), "x")
+    # IN compares a collection as a whole.
+    assert len(converted_value("tags", InOperator(), [{1}, {2}])) == 2
+    with pytest.raises(ValidationError, match=r"Row.tags is a set<int>, .* tags__contains=value"):
+        converted_value("tags", InOperator(), ["1", "2"])
 
 
 def test_filters_that_python_drops_are_warned_of() -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from cassandra import aio
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.errors import ConnectionException
+from cassandra.errors import ConnectionException, NoHostAvailable
 from cassandra.policies import (
     AddressTranslator,
     ConstantReconnectionPolicy,
@@ -366,3 +367,26 @@ async def test_a_new_node_is_found_after_an_error_of_the_translator() -> None:
         ) as (cluster, _):
             node = await call_in_thread(nodes.add_node)
             await until_on_loop(lambda: cluster.metadata.get_host(node.address) is not None)
+
+
+@pytest.mark.parametrize("listens", [False, True])
+async def test_a_port_on_which_nobody_listens_gets_advice(
+    nodes: FakeCluster, listens: bool
+) -> None:
+    """A note names the usual reasons, unless another contact point has failed differently."""
+    first, second = nodes.nodes[:2]
+    await call_in_thread(first.stop)
+    if listens:
+        second.prime("SELECT * FROM system.peers_v2", silence())
+    else:
+        await call_in_thread(second.stop)
+    cluster = aio.Cluster(
+        [first.address, second.address], port=nodes.port, control_connection_timeout=0.1
+    )
+    with pytest.raises(NoHostAvailable) as failure:
+        await cluster.connect()
+    await cluster.shutdown()
+    notes = getattr(failure.value, "__notes__", [])
+    assert [("rpc_address" in note, "In a container" in note) for note in notes] == (
+        [] if listens else [(True, True)]
+    )

@@ -1,0 +1,99 @@
+"""Logs that a program has read only the first page of a result.
+
+A callback gets the rows of one page, and `ResultSet._current_rows`, which programs read to get the
+data frame of a row factory, has those of one page. If the program does not ask for the next page,
+it would otherwise never know that there were more rows.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+from cassandra._imports import Deferred
+
+if TYPE_CHECKING:
+    from cassandra.observability import texts
+    from cassandra.util import intervals
+else:
+    texts = Deferred("cassandra.observability.texts")
+    intervals = Deferred("cassandra.util.intervals")
+
+log = logging.getLogger("cassandra.cluster")
+
+# A statement is named only once in this time: a program usually executes it again and again.
+INTERVAL = 60.0  # seconds
+
+
+@functools.cache
+def _lines() -> intervals.OncePerKey:
+    """Return the limit of the log lines for each statement."""
+    return intervals.OncePerKey(INTERVAL, 50, 50 * 1000)
+
+
+class UnreadPages:
+    """Logs that further pages were never asked for when it is deleted, unless `is_read` was set
+    before.
+
+    Only a future or result whose page is not the last has such an object.
+
+    :param query: the statement or CQL string of the execution.
+    :param advice: what was read, and how to read the further pages.
+    """
+
+    __slots__ = ("_advice", "_query", "is_read")
+
+    def __init__(self, query: Any, advice: str) -> None:
+        self._query = query
+        self._advice = advice
+        self.is_read = False
+
+    def __del__(self) -> None:
+        # When the interpreter ends, it deletes all objects, and modules may be gone.
+        if not self.is_read and not sys.is_finalizing():
+            _log(self._query, self._advice)
+
+
+# What a future or result has whose further pages were asked for before the current page was read.
+KNOWN_PAGES = UnreadPages(None, "")
+KNOWN_PAGES.is_read = True
+
+
+def unread_by_callbacks(query: Any, rows: Any) -> UnreadPages:
+    """Return the object for a future whose callbacks get the rows of a page.
+
+    :param query: the statement or CQL string.
+    :param rows: the rows, a list or the row factory's result.
+    """
+    rows_of_page = f"{len(rows)} rows" if isinstance(rows, list) else "the rows of one page"
+    return UnreadPages(
+        query,
+        f"callbacks got {rows_of_page}, and nobody has asked for the further pages: call "
+        "start_fetching_next_page() of the future in the callback while has_more_pages is true",
+    )
+
+
+def unread_by_attribute(query: Any) -> UnreadPages:
+    """Return the object for a result whose `_current_rows` was read.
+
+    :param query: the statement or CQL string.
+    """
+    return UnreadPages(
+        query,
+        "_current_rows of a result has the rows of one page, and nobody has asked for the further "
+        "pages: write result.to_pandas(), or fetch_next_page() while has_more_pages is true, or "
+        "set session.default_fetch_size = None",
+    )
+
+
+def _log(query: Any, advice: str) -> None:
+    """Log that pages were not read, unless the statement was named within INTERVAL seconds."""
+    query_string = getattr(query, "query_string", query)
+    name = texts.without_values(query_string) if isinstance(query_string, str) else query_string
+    missed = _lines().missed(str(name))
+    if missed is None:
+        return
+    repeats = f" ({missed} more since the last of these lines)" if missed else ""
+    log.warning("%s. The statement was %s%s", advice, name, repeats)
