@@ -297,7 +297,9 @@ class Session(SessionBase):
             further page.
         :raises QueryExhausted: if `paging_state` is None.
         """
-        return NextPage(request, paging_state, Request.start)
+        next_page = NextPage(request, paging_state, Request.start)
+        next_page.start()
+        return next_page
 
     @returns_call
     async def prepare(

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class NextPage:
-    """The request for the next page, which is sent at once. The loop completes it, and a consumer
-    in any thread may wait for it, before or after that.
+    """The request for the next page, which `start` sends. The loop completes it, and a consumer in
+    any thread may wait for it, before or after that.
 
     :param request: the request of the current page.
     :param paging_state: the paging state in the answer to `request`; None if there is no further
         page.
-    :param start_request: called with a request; starts it.
+    :param start_request: called with the request by `start`; starts it.
     :raises QueryExhausted: if `paging_state` is None.
     """
 
-    __slots__ = ("_callbacks", "_lock", "readers", "request")
+    __slots__ = ("_callbacks", "_lock", "_start_request", "readers", "request")
 
     def __init__(
         self,
@@ -45,7 +45,13 @@ class NextPage:
         # one.
         self.readers = 0
         self.request = request.for_page(paging_state, self._complete)
-        start_request(self.request)
+        self._start_request = start_request
+
+    def start(self) -> None:
+        """Send the request. Hold no lock: if the engine is closed, the request fails at once, and
+        observers of the application are told.
+        """
+        self._start_request(self.request)
 
     def _complete(self, request: Request) -> None:
         with self._lock:

@@ -60,10 +60,10 @@ log = logging.getLogger("cassandra.cluster")
 # A thread holds this lock while it adds a callback or an event to a future. All futures share it.
 _registering = Lock()
 
-# A thread holds this lock while it requests a page, so that two threads never request the same
-# page. If both locks are needed, it is taken before `_registering`. All futures share it. The lock
-# is reentrant. If the engine is closed, the request fails at once, and an observer that is notified
-# of the failure may request another page in the same thread.
+# A thread holds this lock while it decides to request a page, so that two threads never request the
+# same page. If both locks are needed, it is taken before `_registering`. All futures share it, so
+# the request is started without it: that may wake a loop, and call observers of the application.
+# The lock is reentrant, because a signal handler may request a page, too.
 _requesting_page = RLock()
 
 
@@ -590,6 +590,7 @@ class ResponseFuture(Generic[R]):
                 return
             # Use the request that `_ask_for_page_ahead` has sent, if any.
             next_page, self._next = self._next, None
+            is_new = next_page is None
             if next_page is None:  # this raises QueryExhausted if `state` is None
                 next_page = self.session._next_page(self._request, state)
             with _registering:
@@ -610,6 +611,8 @@ class ResponseFuture(Generic[R]):
             waiter.set()
         # `_complete` is called when the page comes, or at once if it has come already.
         next_page.add_callback(self._complete)
+        if is_new:
+            next_page.start()
 
     def _ask_for_page_ahead(self) -> None:
         """Request the next page while the application still reads the current page.
@@ -625,8 +628,10 @@ class ResponseFuture(Generic[R]):
             state = self._paging_state
             if state is None or self._next is not None or not self._done:
                 return
-            if self._callbacks is None and self._errbacks is None:
-                self._next = self.session._next_page(self._request, state)
+            if self._callbacks is not None or self._errbacks is not None:
+                return
+            next_page = self._next = self.session._next_page(self._request, state)
+        next_page.start()
 
     # -- details of the execution ------------------------------------------------------------------
 

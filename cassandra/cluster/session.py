@@ -471,7 +471,8 @@ class Session(SessionBase, CompatSession):
         return request
 
     def _next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
-        """Request the page that follows the page of `request`.
+        """Return the request for the page that follows the page of `request`. The caller must start
+        it.
 
         :param request: the request of the previous page.
         :param paging_state: the paging state in the answer to `request`; None if there is no

@@ -201,7 +201,8 @@ def test_a_next_page_is_requested_once_and_kept() -> None:
     responses: list[Any] = []
     request = fake_request()
     page = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
-    assert request.state == b"state"
+    assert (request.state, request.started) == (b"state", 0)
+    page.start()
     assert request.started == 1
     assert page.request == request
     request.complete(request)
