@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -377,6 +378,9 @@ class FailingTranslator(AddressTranslator):
         self.answers = answers
         self.failures = 0
 
+    def has_failed(self, times: int) -> bool:
+        return self.failures >= times
+
     def translate(self, addr: str) -> str:
         self.answers -= 1
         if self.answers < 0:
@@ -398,8 +402,7 @@ async def test_events_during_errors_of_the_translator_add_no_attempts() -> None:
             for event in range(1, 6):
                 change = ("NEW_NODE", f"10.0.0.{event}", nodes.port)
                 await call_in_thread(nodes[0].send_event, "TOPOLOGY_CHANGE", *change)
-                failures = translator.failures
-                await until_on_loop(lambda failures=failures: translator.failures > failures)
+                await until_on_loop(partial(translator.has_failed, event))
             failures = translator.failures
             await asyncio.sleep(3.5 * NEXT_REFRESH)
             assert translator.failures - failures == 3
