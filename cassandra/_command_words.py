@@ -38,7 +38,8 @@ _PHRASES = (
 # A literal in quotes, or a name with an optional value, such as columns={'a': 'b'}.
 _WORD = re.compile(
     r"""(?P<quoted>'(?:[^'\\]|\\.)*'|"[^"]*")"""
-    r"""|(?<![\w.-])(?P<name>[a-z][a-z_]*[a-z])\b"""
+    # A part of a path, such as failed_rows.jsonl, is no name of a parameter.
+    r"""|(?<![\w./\\-])(?P<name>[a-z][a-z_]*[a-z])\b(?![./\\-]\w)"""
     r"""(?:(?P<sign>=)(?P<value>\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|'[^']*'|"[^"]*"|\.\.\.|[\w.+-]*\w)?)?"""
 )
 # A word that follows the parameter at the beginning of a message.
@@ -161,11 +162,23 @@ class CommandWords:
         if match["sign"] is None:
             is_subject = match.start() == 0 and _VERB.match(match.string, match.end())
             return option if "_" in match["name"] or is_subject else match[0]
-        if option in self._repeated and (match["value"] or "").startswith("["):
-            values = ast.literal_eval(match["value"])
+        text = match["value"] or ""
+        values = _literal_of(text) if option in self._repeated else None
+        if isinstance(values, list) and values:
             return " ".join(f"{option} {shlex.quote(str(value))}" for value in values)
-        value = _value_of(match["value"] or "")
+        value = _value_of(text)
         return f"{option} {value}" if value else option
+
+
+def _literal_of(text: str) -> Any:
+    """Return the value of a literal of Python; None if `text`, which may be data of the user, is no
+    literal.
+    """
+    # Besides syntax errors, there are TypeError for {[]: 1}, and others for very deep nesting.
+    try:
+        return ast.literal_eval(text)
+    except Exception:
+        return None
 
 
 def _value_of(text: str) -> str:
@@ -174,9 +187,8 @@ def _value_of(text: str) -> str:
     """
     if text in ("True", "False", "None", ""):
         return ""
-    try:
-        value = ast.literal_eval(text)
-    except (SyntaxError, ValueError):
+    value = _literal_of(text)
+    if value is None:
         return text
     if isinstance(value, dict):
         value = ",".join(f"{field}={column}" for field, column in value.items())

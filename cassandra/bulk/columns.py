@@ -370,10 +370,13 @@ def _keys_of(
     clustering_positions = []
     if table is not None:
         clustering_names = [column.name for column in table.clustering_key]
+        known_names = clustering_names
+        if not partition_positions:
+            # A part of the partition key has no marker, as in VALUES (?, 'x', ?). The other parts
+            # still tell rows apart.
+            known_names = [column.name for column in table.partition_key] + clustering_names
         # If a column has two bind markers (WHERE c > ? AND c < ?), neither is its value in a key.
-        clustering_positions = [
-            names.index(name) for name in clustering_names if names.count(name) == 1
-        ]
+        clustering_positions = [names.index(name) for name in known_names if names.count(name) == 1]
         # Clustering columns must have values even if we do not know their positions.
         key_names.update(clustering_names)
     return Keys(partition_positions, clustering_positions), key_names

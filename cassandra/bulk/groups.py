@@ -18,7 +18,8 @@ class Keys(NamedTuple):
     """The positions of the primary key among the values of a row.
 
     :param partition: the positions of the partition key; empty if they are unknown.
-    :param clustering: the positions of those clustering columns whose positions are known.
+    :param clustering: the positions of those clustering columns whose positions are known; if
+        `partition` is empty, also those of the known columns of the partition key.
     """
 
     partition: Sequence[int]

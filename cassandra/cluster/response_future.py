@@ -117,6 +117,22 @@ def _not_callable_message(name: str, value: object) -> str:
     )
 
 
+class _OfColumns:
+    """A descriptor for an attribute of the message that a future has got.
+
+    Tracing libraries and tests may set the attribute on a future. As there is no `__set__`, the
+    value is then in the future's `__dict__`, and replaces this one.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, future: ResponseFuture | None, owner: type) -> Any:
+        if future is None:
+            return None
+        return getattr(future._replaced_message or future._response, self._name, None)
+
+
 class ResponseFuture(Generic[R]):
     """The future of an execution, made by `Session.execute_async`. You may use it in any thread.
 
@@ -342,7 +358,7 @@ class ResponseFuture(Generic[R]):
                 due = due_errors
             else:
                 if self._paging_state is not None and self._unread_pages is None:
-                    self._unread_pages = unread_by_callbacks(self.query, outcome)
+                    self._watch_pages(unread_by_callbacks(self.query, outcome))
         else:
             due = due_errors
             if due:
@@ -368,16 +384,10 @@ class ResponseFuture(Generic[R]):
         return response if isinstance(response, list) else None
 
     # Applications read these private names, which cassandra-driver has, to make a `ResultSet` from
-    # the rows that a callback gets.
-    @property
-    def _col_names(self) -> list[str] | None:
-        """The names of the page's columns; None if there are none, or no page yet."""
-        return getattr(self._replaced_message or self._response, "column_names", None)
-
-    @property
-    def _col_types(self) -> list[Any] | None:
-        """The `cassandra.cqltypes` classes of the page's columns; None as for `_col_names`."""
-        return getattr(self._replaced_message or self._response, "column_types", None)
+    # the rows that a callback gets: the names of the page's columns, and their `cassandra.cqltypes`
+    # classes. They are None if there are no columns, or no page yet.
+    _col_names = _OfColumns("column_names")
+    _col_types = _OfColumns("column_types")
 
     # -- waiting -----------------------------------------------------------------------------------
 
@@ -419,7 +429,16 @@ class ResponseFuture(Generic[R]):
         if self._unread_pages is not None:
             self._unread_pages.is_read = True
         elif self._paging_state is not None:
-            self._unread_pages = KNOWN_PAGES
+            # Callbacks may have got the page in another thread meanwhile.
+            self._watch_pages(KNOWN_PAGES).is_read = True
+
+    def _watch_pages(self, unread_pages: UnreadPages) -> UnreadPages:
+        """Set `_unread_pages`, unless another thread has set it meanwhile; return what is set."""
+        # `setdefault` is atomic, so two threads get the same object.
+        current: UnreadPages = vars(self).setdefault("_unread_pages", unread_pages)
+        if current is not unread_pages:
+            unread_pages.is_read = True
+        return current
 
     def _wait_for_write(self, seconds: float) -> None:
         """Wait for at most `seconds`, unless this execution is a SELECT.

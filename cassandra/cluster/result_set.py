@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, TypeVar, overload
 
@@ -226,7 +227,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     @property
     def _current_rows(self) -> Any:
         if self._unread_pages is None and self._has_more_pages():
-            self._unread_pages = unread_by_attribute(getattr(self.response_future, "query", None))
+            future = self.response_future
+            self._unread_pages = unread_by_attribute(getattr(future, "query", None))
+            # Iterations and data frames ask the future for pages, and the application may do so,
+            # too. Futures of the application's own class may refuse further attributes.
+            with suppress(AttributeError):
+                future._unread_pages = self._unread_pages
         return self.current_rows
 
     @_current_rows.setter

@@ -342,7 +342,7 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
         )
     if re.search(r"\bvector\[<\]|input 'ANN' expecting EOF", message, re.IGNORECASE):
         return OLD_SERVER_ADVICE
-    bare_statement = without_strings(statement)
+    bare_statement = _searched(statement)
     for table, text in (
         (VECTOR_SYNTAX_ADVICE, statement),
         (_STRING_ADVICE, statement),
@@ -367,7 +367,7 @@ def advice_for_timeout(statement: str) -> str | None:
 
     :param statement: its CQL, without values.
     """
-    bare_statement = without_strings(statement)
+    bare_statement = _searched(statement)
     if _is_in(r"^\s*SELECT\s+COUNT\s*\((?!.*\bWHERE\b)", bare_statement):
         return (
             "count(*) reads the whole table in one request: session.count(table) reads it in parts"
@@ -389,7 +389,7 @@ def _advice_for_rejection(message: str, statement: str) -> str | None:
         return "CQL cannot look for nulls: read the rows and test for None"
     if re.search(r"Invalid (?:set|map) literal", message) and _is_in(r"\{\w*\}", statement):
         return "markers are %s and %(name)s in a text, ? and :name when prepared, and not {}"
-    value_advice = _first_match(PYTHON_VALUE_ADVICE[:1], without_strings(statement))
+    value_advice = _first_match(PYTHON_VALUE_ADVICE[:1], _searched(statement))
     if value_advice is not None:
         return value_advice
     column = re.search(r"Undefined (?:column )?name \"?(\w+)", message)
@@ -399,7 +399,10 @@ def _advice_for_rejection(message: str, statement: str) -> str | None:
             "AS gives: leave out or sort the rows in your program; the nearest vectors come by "
             "ORDER BY column ANN OF ? LIMIT n"
         )
-    if column is not None and _is_in(rf"\b{column[1]}\.[\w\"]", without_strings(statement)):
+    # The name may also be that of the keyspace, before the table's name.
+    if column is not None and _is_in(
+        rf"(?:\b(?:SELECT|WHERE|AND|BY|SET)\s+|[,(]\s*){column[1]}\.[\w\"]", _searched(statement)
+    ):
         return f"columns have no table in front of them: leave {column[1]}. out"
     return _first_match(_REJECTION_ADVICE, message)
 
@@ -422,6 +425,13 @@ def _advice_for_word(message: str) -> str | None:
             f"; did you mean {similar_verb}?" if similar_verb else ""
         )
     return None
+
+
+def _searched(statement: str) -> str:
+    """Return a statement without the contents of its strings. One that is too long for a search
+    stays as it is: it may have megabytes, and the loop waits.
+    """
+    return statement if len(statement) > _MOST_SEARCHED else without_strings(statement)
 
 
 def _first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:

@@ -454,6 +454,12 @@ class WorkerSession(EngineSession):
         self.resize_pools()
         self.is_ready = self._has_all(wanted)
 
+    def on_missing_pool(self, host: Host) -> None:
+        """Do nothing: the leader decides to which hosts there are pools, and `follow` opens them.
+
+        The load balancing policies of a worker's requests report each change of their distances.
+        """
+
     def _on_pool_task_done(self, host: Host, task: asyncio.Task[None]) -> None:
         super()._on_pool_task_done(host, task)
         self._check_pools()

@@ -66,6 +66,9 @@ OPTIONS = {
         ('the table has no column "ttl_column"', 'the table has no column "ttl_column"'),
         ("the timeout of a query", "the timeout of a query"),
         ("f.max_errors.csv cannot be read", "f.max_errors.csv cannot be read"),
+        ("max_errors.csv, line 2: bad", "max_errors.csv, line 2: bad"),
+        ("old/max_errors: line 2: bad", "old/max_errors: line 2: bad"),
+        ("columns={[1]: 2} is bad", "--columns {[1]: 2} is bad"),
         ("unknown_option must be left out", "unknown_option must be left out"),
         (
             "n1:9042 asks for authentication (X), and no auth_provider is configured",
@@ -85,6 +88,9 @@ def test_options_for_each_value_are_repeated() -> None:
     assert words.translate("add it to null=, as null=['', 'N/A']") == (
         "add it to --null, as --null '' --null N/A"
     )
+    # A report shows values of the user's data, which need not be literals of Python.
+    assert words.translate("line 2: no number: null=[a b]") == "line 2: no number: --null [a b]"
+    assert words.translate("null=[] is empty") == "--null '' is empty"
 
 
 def test_the_words_of_a_parser_are_its_long_options() -> None:

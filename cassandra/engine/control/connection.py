@@ -158,9 +158,11 @@ class ControlConnection:
         self._connected_at = 0.0  # the loop's time when the last connection was opened
         self._short_lives = 0  # how many connections in a row were lost within SHORT_LIFE
         self._delays: Iterator[float] = iter(())  # the next delays between attempts to reconnect
-        # The tasks that connect to another host, and that read the node list; they may be done.
+        # The tasks that connect to another host, that read the node list, and that wait before they
+        # read it again; they may be done.
         self._reconnecting: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
+        self._refreshing_later: asyncio.Task[None] | None = None
         # The previous connection, to a host that will stop soon. It is closed when it is idle.
         self._draining_connection: Connection | None = None
         # True if the node list should have been read when there was no connection.
@@ -368,7 +370,9 @@ class ControlConnection:
             # For example, an error of the application's address translator. Another host would not
             # help, and no event will come that causes another reading.
             log.exception("the node list could not be used, next try in %.0f s", NEXT_REFRESH)
-            self._spawn(self._refresh_later())
+            # Several events may fail before the next attempt, which is for all of them.
+            if self._refreshing_later is None or self._refreshing_later.done():
+                self._refreshing_later = self._spawn(self._refresh_later())
 
     async def _refresh_later(self) -> None:
         """Read the node list again after NEXT_REFRESH."""
@@ -478,7 +482,7 @@ class ControlConnection:
         # Set this first: `_on_closed` of the connection below would start to reconnect.
         self._closed = True
         self._debouncer.cancel()
-        for task in (self._reconnecting, self._refreshing):
+        for task in (self._reconnecting, self._refreshing, self._refreshing_later):
             if task is not None:
                 task.cancel()
         for connection in (self.connection, self._draining_connection):

@@ -95,12 +95,12 @@ class QueryFallback:
         if _has_room(connection):
             self._begin(session, request, connection)
             return True
+        # Drop requests that have timed out. Usually, these are the first ones: to look through the
+        # whole queue for each request would take too long.
+        while self._waiting and self._waiting[0][1].done:
+            self._waiting.popleft()
         if len(self._waiting) >= self._most_waiting:
-            # Requests whose callers have given up stay in the queue until there is no room for
-            # others.
-            self._waiting = deque(item for item in self._waiting if not item[1].done)
-            if len(self._waiting) >= self._most_waiting:
-                return False
+            return False
         request._waits += 1
         self._waiting.append((session, request))
         return True
@@ -177,7 +177,10 @@ class QueryFallback:
         assert session.keyspace is not None
         # Switch at the keyspace gate, after the requests that already wait there.
         await switch(session, connection, session.keyspace)
-        self._send(request, connection)
+        # Many requests may have waited for the switch, so that it takes not all of them now. If
+        # `take` refuses, the connection was lost: send the request nevertheless, so that it fails.
+        if _has_room(connection) or not self.take(session, request):
+            self._send(request, connection)
 
     def _send(self, request: RequestBase, connection: Connection) -> None:
         request.send_to(self._host_of(connection), connection)

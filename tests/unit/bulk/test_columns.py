@@ -239,6 +239,11 @@ def test_the_clustering_columns_are_unknown_for_some_statements(
     assert columns_of_table(*markers, table=table).keys == Keys((0,), clustering)
 
 
+def test_a_part_of_the_partition_key_tells_rows_apart() -> None:
+    """Another part has a constant in place of a marker, so the server names no routing key."""
+    assert columns_of_table("r", "c", "p", key=()).keys == Keys((), [2, 1])
+
+
 @pytest.mark.parametrize(
     ("markers", "options", "static"),
     [

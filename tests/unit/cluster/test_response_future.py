@@ -76,6 +76,16 @@ def test_a_callback_can_make_a_result_with_names(node: FakeNode, session: Sessio
     assert list(results[0]) == list(expected)
 
 
+def test_the_names_of_the_columns_can_be_replaced(node: FakeNode, session: Session) -> None:
+    """They are plain attributes of cassandra-driver's futures, which tracing libraries may set."""
+    node.prime(READ, rows(COLUMNS, [(1,)]))
+    future = session.execute_async(READ)
+    future.result()
+    assert future._col_names == ["v"]
+    future._col_names = ["renamed"]
+    assert ResultSet(future, [(1,)]).column_names == ["renamed"]
+
+
 @pytest.mark.parametrize(
     "code", [ErrorCode.INVALID, ErrorCode.SYNTAX_ERROR, ErrorCode.SERVER_ERROR]
 )

@@ -166,6 +166,22 @@ def iterate_afterwards(result: ResultSet[object]) -> None:
     assert list(result) == [0, 1, 2, 3, 4]
 
 
+def stop_iterating_afterwards(result: ResultSet[object]) -> None:
+    assert result._current_rows
+    assert next(iter(result)) == 0
+
+
+def ask_the_future(result: ResultSet[object]) -> None:
+    assert result._current_rows
+    assert result.response_future.has_more_pages
+
+
+def read_columns_afterwards(result: ResultSet[object]) -> None:
+    pytest.importorskip("numpy")
+    assert result._current_rows
+    assert result.to_numpy()["k"].tolist() == [0, 1, 2, 3, 4]
+
+
 @pytest.mark.parametrize(
     "use",
     [
@@ -173,6 +189,9 @@ def iterate_afterwards(result: ResultSet[object]) -> None:
         ask_before_reading,
         keep_the_state_of_the_result,
         iterate_afterwards,
+        stop_iterating_afterwards,
+        ask_the_future,
+        read_columns_afterwards,
     ],
 )
 def test_frames_of_a_program_that_knows_of_the_pages_log_nothing(
@@ -181,6 +200,19 @@ def test_frames_of_a_program_that_knows_of_the_pages_log_nothing(
     session.row_factory = Frame
     use(session.execute(SELECT))
     assert lines_of(caplog) == []
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_two_threads_set_a_single_object(session: Session, is_first: bool) -> None:
+    """One thread asks for the pages while another one calls the callbacks."""
+    future = session.execute_async(SELECT)
+    until(lambda: future.is_over)
+    unread = unread_pages.unread_by_callbacks(SELECT, [])
+    objects = [unread, unread_pages.KNOWN_PAGES]
+    for pages in objects if is_first else reversed(objects):
+        future._watch_pages(pages)
+    assert future.has_more_pages
+    assert unread.is_read
 
 
 def test_the_frame_of_all_rows_logs_nothing(

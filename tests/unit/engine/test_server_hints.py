@@ -423,6 +423,14 @@ def test_batches_get_the_advice_of_their_strings() -> None:
     assert "empty" in notes_of_refused_batch("line 0:-1 no viable alternative", correct, "")
 
 
+def test_a_column_with_the_name_of_the_keyspace_gets_no_advice_for_tables() -> None:
+    message = "Undefined column name shop in table shop.orders"
+    wrong_column = "SELECT id, shop FROM shop.orders WHERE id = 1"
+    assert "in front" not in str(advice_for_refusal(message, wrong_column))
+    for statement in ("SELECT id, shop.name FROM s", "SELECT id FROM s WHERE shop.id = 1"):
+        assert "in front" in str(advice_for_refusal(message, statement))
+
+
 @pytest.mark.parametrize("code", [ErrorCode.READ_FAILURE, ErrorCode.SERVER_ERROR])
 def test_a_paging_state_of_another_statement_gets_advice(code: ErrorCode) -> None:
     """Servers fail with an error of their own if they get a paging state of another query, so there

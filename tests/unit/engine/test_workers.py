@@ -185,6 +185,22 @@ def test_workers_follow_hosts_that_go_and_come() -> None:
         until(lambda: len(worker.pools) == 2 and worker.is_ready)
 
 
+def test_workers_leave_it_to_the_leader_to_follow_the_policies(node: FakeNode) -> None:
+    """A query plan may have a host to which the worker is about to open its pool."""
+    with connected(node) as session:
+        (worker,) = workers_of(session)
+        (host,) = session.hosts
+        is_called = threading.Event()
+
+        def call() -> None:
+            worker.on_missing_pool(host)
+            is_called.set()
+
+        worker.loop.call_soon_threadsafe(call)
+        assert is_called.wait(WAIT)
+        assert worker.core.sessions._following is None
+
+
 def test_a_host_that_stops_soon_gets_no_requests_of_workers() -> None:
     """When a node announces that it will stop (GRACEFUL_DISCONNECT), workers send it no more
     requests.

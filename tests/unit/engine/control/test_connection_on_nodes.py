@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
 
 from cassandra import aio
+from cassandra.engine.control.connection import NEXT_REFRESH
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.errors import ConnectionException, NoHostAvailable
 from cassandra.policies import (
@@ -367,6 +369,43 @@ async def test_a_new_node_is_found_after_an_error_of_the_translator() -> None:
         ) as (cluster, _):
             node = await call_in_thread(nodes.add_node)
             await until_on_loop(lambda: cluster.metadata.get_host(node.address) is not None)
+
+
+class FailingTranslator(AddressTranslator):
+    """A translator that fails after it was called a number of times."""
+
+    def __init__(self, answers: int) -> None:
+        self.answers = answers
+        self.failures = 0
+
+    def has_failed(self, times: int) -> bool:
+        return self.failures >= times
+
+    def translate(self, addr: str) -> str:
+        self.answers -= 1
+        if self.answers < 0:
+            self.failures += 1
+            raise LookupError(addr)
+        return addr
+
+
+async def test_events_during_errors_of_the_translator_add_no_attempts() -> None:
+    """However many events have come, there is a single next attempt to read the node list."""
+    with FakeCluster(1) as nodes:
+        translator = FailingTranslator(answers=1000)
+        async with connected(
+            nodes, address_translator=translator, topology_event_refresh_window=0
+        ) as (_, _session):
+            await call_in_thread(nodes.add_node)
+            await asyncio.sleep(5)
+            translator.answers = 0
+            for event in range(1, 6):
+                change = ("NEW_NODE", f"10.0.0.{event}", nodes.port)
+                await call_in_thread(nodes[0].send_event, "TOPOLOGY_CHANGE", *change)
+                await until_on_loop(partial(translator.has_failed, event))
+            failures = translator.failures
+            await asyncio.sleep(3.5 * NEXT_REFRESH)
+            assert translator.failures - failures == 3
 
 
 @pytest.mark.parametrize("listens", [False, True])

@@ -207,6 +207,26 @@ async def test_requests_wait_for_a_free_stream_of_the_control_connection(node: F
 
 
 @pytest.mark.simulated
+async def test_requests_that_waited_for_the_keyspace_wait_for_a_free_stream() -> None:
+    """The first requests of a session all wait until the connection is in its keyspace. Then there
+    are more than it takes.
+    """
+    with FakeNode(max_version=4) as node:
+        node.keyspaces = {"ks"}
+        node.prime("SELECT 1", rows([("v", "int")], [[1]]))
+        cluster: Any = aio.Cluster(
+            [node.address],
+            port=node.port,
+            allow_control_connection_query_fallback=Mode.SkipPoolCreation,
+        )
+        async with cluster:
+            session = await cluster.connect("ks")
+            cluster._core.control.connection.set_stream_limit(8)
+            results = await asyncio.gather(*(session.execute("SELECT 1") for _ in range(40)))
+            assert [result.one().v for result in results] == [1] * 40
+
+
+@pytest.mark.simulated
 @pytest.mark.parametrize("is_shut_down", [False, True])
 async def test_requests_that_wait_for_the_control_connection_end_with_it(
     node: FakeNode, is_shut_down: bool
