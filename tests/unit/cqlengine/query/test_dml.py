@@ -108,6 +108,31 @@ def test_a_condition_that_the_statement_cannot_have_warns(
     assert " IF " not in text
 
 
+class _OwnQuery(DMLQuery):
+    """An application's class that writes instances."""
+
+
+class _OwnWrites(Model):
+    __keyspace__ = "ks"
+    __dmlquery__ = _OwnQuery
+    id = columns.Integer(primary_key=True)
+    age = columns.Integer()
+
+
+@pytest.mark.parametrize("model", [Person, _OwnWrites])
+def test_a_condition_that_an_earlier_write_has_used_does_not_warn(
+    model: Any, session: FakeSession
+) -> None:
+    """`if_not_exists` stays on an instance, and its updates have no use for it."""
+    session.return_row(**{"[applied]": True})
+    person = model.if_not_exists().create(id=1)
+    assert " IF NOT EXISTS" in str(session.last_statement[0])
+    person.update(age=4)
+    person.age = 5
+    person.save()
+    person.delete()
+
+
 class Visit(Model):
     """A model with addresses as key and as value."""
 
