@@ -61,11 +61,10 @@ class Values(list[Any]):
     * `exposed`: the application has the value as an object that it may change in place.
     * `unknown`: the value in the database is not known, although `stored` has a value. This happens
       after an UPDATE of an instance that was never read: it does not write the instance's defaults.
+      It also happens after a write that has failed.
     """
 
-    __slots__ = (
-        "explicit", "exposed", "last_commit", "options", "stored", "unknown", "write_count",
-    )  # fmt: skip
+    __slots__ = ("explicit", "exposed", "options", "stored", "unknown", "write_count")
 
     def __init__(self, values: Sequence[Any], stored: Sequence[Any] | None = None) -> None:
         super().__init__(values)
@@ -74,10 +73,7 @@ class Values(list[Any]):
         self.exposed = 0
         self.unknown = 0
         self.options: Options = DEFAULTS
-        # The number of writes that were begun, and of the last one that has succeeded: see
-        # `finish_write`.
-        self.write_count = 0
-        self.last_commit = 0
+        self.write_count = 0  # the number of writes that were begun: see `finish_write`
 
 
 class SavedState:
@@ -203,7 +199,8 @@ def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Sen
     else:
         unknown = ~touched_bits if is_new else values.unknown & ~touched_bits
     exposed = 0
-    sent = stored = values[:]
+    in_doubt = touched_bits
+    sent = stored = values.copy()
     # Copy the values that the application may change in place, so that the stored values do not
     # change with them. These are values that it has read or set.
     for position in mapping.mutable:
@@ -212,8 +209,9 @@ def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Sen
         if sent[position] is None and (is_insert or explicit >> position & 1):
             unknown |= 1 << position
         if touched_bits >> position & 1:
+            in_doubt &= ~(1 << position)
             if stored is sent:
-                stored = sent[:]
+                stored = sent.copy()
             stored[position] = mapping.isolators[position](sent[position])
     for position, copier in mapping.copiers:
         # In a new instance, also copy default values: these may change in place too, but are
@@ -221,10 +219,14 @@ def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Sen
         is_exposed = is_new or touched_bits >> position & 1
         if is_exposed and type(sent[position]) not in IMMUTABLE_CLASSES:
             if stored is sent:
-                stored = sent[:]
+                stored = sent.copy()
             stored[position] = copier(sent[position])
             # The application may change its object again after this write.
             exposed |= 1 << position
+    # Until the response arrives, and after an error, the database may have the old or the new
+    # values. If the application sets the old one again, it must be written. (Of collections, the
+    # difference is written: to assign the whole could overwrite elements of other clients.)
+    values.unknown |= in_doubt
     return number, explicit, sent, stored, unknown, exposed
 
 
@@ -235,10 +237,9 @@ def finish_write(values: Values, write: Sent) -> None:
     :param write: the result of `begin_write`.
     """
     number, written_bits, sent, stored, unknown, exposed = write
-    # A write that began later has succeeded already, and has written these changes again.
-    if number < values.last_commit:
+    # A write that began later sends these changes again, with others: only its result counts.
+    if number != values.write_count:
         return
-    values.last_commit = number
     values.stored = stored
     values.unknown = unknown
     values.exposed |= exposed

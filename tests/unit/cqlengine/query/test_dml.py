@@ -299,6 +299,40 @@ def test_changes_during_a_write_remain_changes(session: FakeSession, is_new: boo
     assert person.get_changed_columns() == []
 
 
+@pytest.mark.parametrize("has_failed", [True, False])
+def test_the_old_value_is_written_after_a_write_without_a_response(
+    session: FakeSession, has_failed: bool
+) -> None:
+    """The server may have executed a write that has failed, or that is not finished yet."""
+    person = person_read(session)
+    person.name = "y"
+    first_save = dml.save(person)
+    next(first_save)
+    if has_failed:
+        with pytest.raises(OSError, match="lost"):
+            first_save.throw(OSError("lost"))
+    person.name = "x"
+    assert person.get_changed_columns() == ["name"]
+    person.save()
+    assert session.last_statement[1] == ["x", 1]
+    assert person.get_changed_columns() == []
+
+
+def test_a_value_that_is_set_again_during_two_writes(session: FakeSession) -> None:
+    person = person_read(session)
+    person.name = "y"
+    first_save = dml.save(person)
+    next(first_save)
+    person.name = "z"
+    second_save = dml.save(person)
+    next(second_save)
+    person.name = "y"
+    for operation in (first_save, second_save):
+        with pytest.raises(StopIteration):
+            operation.send(None)
+    assert person.get_changed_columns() == ["name"]
+
+
 def test_responses_of_two_writes_in_reverse_order(session: FakeSession) -> None:
     """The write that began later has written the changes of the first one, too."""
     person = person_read(session)
