@@ -57,17 +57,19 @@ def warn_of_dropped_conditions(options: Options, verb: str) -> None:
     """Warn if `options` has a condition that CQL does not have for this statement, so that it is
     executed without the condition.
 
+    There is no warning if an earlier write of the instance has used it, or was warned of.
+
     :param verb: "INSERT", "UPDATE" or "DELETE".
     """
-    if options.is_reused:
-        return  # an earlier write of the instance has used the condition, or was warned of
+    reused = options.reused
     if verb == "INSERT":
-        dropped = ["if_exists()"] if options.if_exists else []
-        if options.conditionals:
+        dropped = ["if_exists()"] if options.if_exists and "if_exists" not in reused else []
+        if options.conditionals and "conditionals" not in reused:
             dropped.append("iff()")
         advice = "to change a row that exists, use update()"
     else:
-        dropped = ["if_not_exists()"] if options.if_not_exists else []
+        is_dropped = options.if_not_exists and "if_not_exists" not in reused
+        dropped = ["if_not_exists()"] if is_dropped else []
         advice = "to write a row that does not exist, use create()"
     if dropped:
         warnings.warn(
@@ -611,7 +613,7 @@ class DMLQuery:
             keyspace=previous_options.keyspace,
             connection=previous_options.connection,
             idempotent=previous_options.idempotent,
-            is_reused=previous_options.is_reused,
+            reused=previous_options.reused,
         )
         try:
             run(operation(self.instance))

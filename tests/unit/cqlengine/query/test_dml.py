@@ -130,6 +130,8 @@ def test_a_condition_that_an_earlier_write_has_used_does_not_warn(
     person.update(age=4)
     person.age = 5
     person.save()
+    person.iff(age=5).update(age=6)
+    assert session.last_statement[1] == [6, 1, 5]
     person.delete()
 
 
