@@ -250,8 +250,13 @@ class Connection:
                 self.session.default_consistency_level = self.consistency
         except ValueError:
             # A session with execution profiles refuses these settings. The mapper's own statements
-            # do not need them: they set their level and row factory themselves.
+            # do not need them: they set their level and row factory themselves. Those of the
+            # application have the default profile, which cassandra-driver changes, too.
             log.debug(format_log_context("the session has execution profiles", self.name))
+            profiles: Any = getattr(self.cluster, "profile_manager", None)
+            profile: Any = getattr(profiles, "default", None)
+            if not self.is_async and getattr(profile, "row_factory", None) is named_tuple_factory:
+                profile.row_factory = dict_factory
 
     def setup_session(self) -> None:
         """Register the classes of user-defined types that the application has declared so far."""

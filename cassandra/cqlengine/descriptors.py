@@ -246,7 +246,8 @@ class _OptionDescriptor:
             changes = self.changes(instance, *args, **kwargs)
             values = values_of(instance)
             # The options apply to the writes of this instance only.
-            values.options = values.options.with_changes(**changes)
+            reused = values.options.reused - changes.keys()
+            values.options = values.options.with_changes(reused=reused, **changes)
             return instance
 
         # Give the function the name and the docstring of the option, for error messages and `help`.
@@ -287,7 +288,7 @@ class IfNotExistsDescriptor(_OptionDescriptor):
             raise IfNotExistsWithCounterColumn(
                 "if_not_exists cannot be used with tables containing counter columns"
             )
-        return {"if_not_exists": value, "is_reused": False}
+        return {"if_not_exists": value}
 
 
 class IfExistsDescriptor(_OptionDescriptor):
@@ -300,7 +301,7 @@ class IfExistsDescriptor(_OptionDescriptor):
             raise IfExistsWithCounterColumn(
                 "if_exists cannot be used with tables containing counter columns"
             )
-        return {"if_exists": value, "is_reused": False}
+        return {"if_exists": value}
 
 
 class ConditionalDescriptor(_OptionDescriptor):
@@ -310,8 +311,7 @@ class ConditionalDescriptor(_OptionDescriptor):
 
     def changes(self, instance: BaseModel, *args: Any, **kwargs: Any) -> dict[str, Any]:
         model = type(instance)
-        conditions = model.__queryset__(model).conditions(*args, **kwargs)
-        return {"conditionals": conditions, "is_reused": False}
+        return {"conditionals": model.__queryset__(model).conditions(*args, **kwargs)}
 
 
 class ConsistencyDescriptor(_OptionDescriptor):

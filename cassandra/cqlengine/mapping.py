@@ -108,13 +108,7 @@ class Mapping:
         self.clustering_keys = {n: c for n, c in self.primary_keys.items() if not c.partition_key}
         self.key_positions = tuple(self.index[name] for name in self.primary_keys)
         self.partition_positions = tuple(self.index[name] for name in self.partition_keys)
-        has_static = any(column.static for column in self.order)
-        # The positions of the clustering key, if the model has static columns.
-        self._clustering_positions = tuple(
-            position
-            for position in self.key_positions
-            if has_static and position not in self.partition_positions
-        )
+        self.has_static = any(column.static for column in self.order)
         # The columns that belong to a row, not to its partition: bit N is set for position N.
         self.row_positions = sum(
             1 << position
@@ -201,8 +195,9 @@ class Mapping:
 
         :param values: the values of an instance.
         """
-        positions = self._clustering_positions
-        return bool(positions) and all(values[position] is None for position in positions)
+        return bool(self.clustering_keys) and all(
+            values[self.index[name]] is None for name in self.clustering_keys
+        )
 
     # -- values of new instances ----------------------------------------------------------------
 

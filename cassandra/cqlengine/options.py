@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULTS", "NOT_SET", "Options"]
 
 
+_CONDITIONS = ("if_exists", "if_not_exists", "conditionals")
+
+
 class Options:
     """The options of a read or write. An object is never changed: `with_changes` returns a copy."""
 
     __slots__ = (
         "batch", "conditionals", "connection", "consistency", "idempotent", "if_exists",
-        "if_not_exists", "is_reused", "keyspace", "timeout", "timestamp", "ttl",
+        "if_not_exists", "keyspace", "reused", "timeout", "timestamp", "ttl",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -37,8 +40,9 @@ class Options:
         self.conditionals: tuple[Any, ...] = ()
         self.keyspace: str | None = None
         self.connection: str | None = None
-        # True if an instance was written with these options, and they stay for its later writes.
-        self.is_reused = False
+        # The names of the conditions with which an instance was written, and which stay for its
+        # later writes.
+        self.reused: frozenset[str] = frozenset()
 
     def with_changes(self, **changes: Any) -> Options:
         """Return a copy with some options changed."""
@@ -72,13 +76,12 @@ class Options:
         must not become unconditional. The batch stays too, because a write outside of it would be
         executed before the writes in it.
         """
-        if self.timestamp is None and (self.is_reused or not self._has_conditions):
+        conditions = self.reused
+        if self.if_exists or self.if_not_exists or self.conditionals:
+            conditions = frozenset(name for name in _CONDITIONS if getattr(self, name))
+        if self.timestamp is None and conditions == self.reused:
             return self
-        return self.with_changes(timestamp=None, is_reused=True)
-
-    @property
-    def _has_conditions(self) -> bool:
-        return self.if_exists or self.if_not_exists or bool(self.conditionals)
+        return self.with_changes(timestamp=None, reused=conditions)
 
     def is_conditional(self, is_insert: bool) -> bool:
         """Return True if a write is a lightweight transaction, for which the mapper checks if it

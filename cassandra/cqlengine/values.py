@@ -7,6 +7,7 @@ application sets a value, or when it reads a collection, which it may then chang
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.cqlengine.copies import IMMUTABLE_CLASSES, are_different
@@ -14,6 +15,10 @@ from cassandra.cqlengine.options import DEFAULTS, Options
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
+
+# What a write sends: its number, the positions that were explicit, the values, the values to store,
+# and the positions whose values will be unknown and exposed.
+Sent = tuple[int, int, list[Any], list[Any], int, int]
 
 
 class Instance(Protocol):
@@ -56,11 +61,10 @@ class Values(list[Any]):
     * `exposed`: the application has the value as an object that it may change in place.
     * `unknown`: the value in the database is not known, although `stored` has a value. This happens
       after an UPDATE of an instance that was never read: it does not write the instance's defaults.
+      It also happens after a write that has failed.
     """
 
-    __slots__ = (
-        "explicit", "exposed", "last_commit", "options", "stored", "unknown", "write_count",
-    )  # fmt: skip
+    __slots__ = ("explicit", "exposed", "options", "stored", "unknown", "write_count")
 
     def __init__(self, values: Sequence[Any], stored: Sequence[Any] | None = None) -> None:
         super().__init__(values)
@@ -69,10 +73,7 @@ class Values(list[Any]):
         self.exposed = 0
         self.unknown = 0
         self.options: Options = DEFAULTS
-        # The number of writes that were begun, and of the last one that has succeeded: see
-        # `Commit`.
-        self.write_count = 0
-        self.last_commit = 0
+        self.write_count = 0  # the number of writes that were begun: see `finish_write`
 
 
 class SavedState:
@@ -144,9 +145,11 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
     # Validation may have converted other values, if the column class is the application's.
     touched_bits = values.explicit | values.exposed
     for position, value in enumerate(values):
+        if not touched_bits >> position & 1:
+            continue
         old_value = stored[position]
         is_explicit = values.explicit >> position & 1
-        if not touched_bits >> position & 1 or (value is old_value and not is_explicit):
+        if value is old_value and not is_explicit:
             continue
         column = mapping.order[position]
         is_unknown = is_explicit and (column.is_null(value) or values.unknown >> position & 1)
@@ -175,70 +178,77 @@ def _differs(column: Column[Any], value: object, old_value: object) -> bool:
     return are_different(column.to_python(value), column.to_python(old_value))
 
 
-class Commit:
-    """Makes the values of an instance, as they are now, its stored values after they were written.
+def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Sent:
+    """Return the values of an instance that a write sends, for `finish_write`.
 
-    Create it before the request is sent: until the response arrives, other tasks and threads may
-    change the instance. Their changes are not in the request, and so remain changes.
+    Call this before the request is sent: until the response arrives, other tasks and threads may
+    change the instance. Their changes are not in the request, and so remain changes. (This is no
+    class, because creating an object would take as long as the rest.)
 
     :param values: the values of the instance.
     :param mapping: the mapping of its model.
     :param is_insert: True if all values are written, False if only the changed values are.
     """
+    values.write_count = number = values.write_count + 1
+    explicit = values.explicit
+    touched_bits = explicit | values.exposed
+    is_new = is_insert or values.stored is None
+    # The database will have the written values, so they are known.
+    if is_insert:
+        unknown = 0
+    else:
+        unknown = ~touched_bits if is_new else values.unknown & ~touched_bits
+    exposed = 0
+    in_doubt = touched_bits
+    sent = stored = values.copy()
+    # Copy the values that the application may change in place, so that the stored values do not
+    # change with them. These are values that it has read or set.
+    for position in mapping.mutable:
+        # A null collection counts as unknown. If the application sets it next, it is then written
+        # as a whole, and not added to elements that other clients may have written.
+        if sent[position] is None and (is_insert or explicit >> position & 1):
+            unknown |= 1 << position
+        if touched_bits >> position & 1:
+            in_doubt &= ~(1 << position)
+            if stored is sent:
+                stored = sent.copy()
+            stored[position] = mapping.isolators[position](sent[position])
+    for position, copier in mapping.copiers:
+        # In a new instance, also copy default values: these may change in place too, but are
+        # neither exposed nor explicit.
+        is_exposed = is_new or touched_bits >> position & 1
+        if is_exposed and type(sent[position]) not in IMMUTABLE_CLASSES:
+            if stored is sent:
+                stored = sent.copy()
+            stored[position] = copier(sent[position])
+            # The application may change its object again after this write.
+            exposed |= 1 << position
+    # Until the response arrives, and after an error, the database may have the old or the new
+    # values. If the application sets the old one again, it must be written. (Of collections, the
+    # difference is written: to assign the whole could overwrite elements of other clients.)
+    values.unknown |= in_doubt
+    return number, explicit, sent, stored, unknown, exposed
 
-    __slots__ = ("_explicit", "_exposed", "_number", "_sent", "_stored", "_unknown", "_values")
 
-    def __init__(self, values: Values, mapping: ColumnsOfModel, *, is_insert: bool) -> None:
-        self._values = values
-        values.write_count += 1
-        self._number = values.write_count
-        self._explicit = values.explicit
-        self._exposed = 0
-        # The database will have the written values, so they are known.
-        touched_bits = values.explicit | values.exposed
-        if is_insert:
-            self._unknown = 0
-        elif values.stored is None:
-            self._unknown = ~touched_bits
-        else:
-            self._unknown = values.unknown & ~touched_bits
-        # Copy the values that the application may change in place, so that the stored values do not
-        # change with them. These are values that it has read or set.
-        self._sent = list(values)
-        stored = self._stored = list(values)
-        is_new = is_insert or values.stored is None
-        for position in mapping.mutable:
-            # A null collection counts as unknown. If the application sets it next, it is then
-            # written as a whole, and not added to elements that other clients may have written.
-            if values[position] is None and (is_insert or values.explicit >> position & 1):
-                self._unknown |= 1 << position
-            if touched_bits >> position & 1:
-                stored[position] = mapping.isolators[position](values[position])
-        for position, copier in mapping.copiers:
-            # In a new instance, also copy default values: these may change in place too, but are
-            # neither exposed nor explicit.
-            is_exposed = is_new or touched_bits >> position & 1
-            if is_exposed and type(values[position]) not in IMMUTABLE_CLASSES:
-                stored[position] = copier(values[position])
-                # The application may change its object again after this write.
-                self._exposed |= 1 << position
+def finish_write(values: Values, write: Sent) -> None:
+    """Make the values that a write has sent the stored values. Call this after it has succeeded.
 
-    def apply(self) -> None:
-        """Call this after the values were written."""
-        values = self._values
-        # A write that began later has succeeded already, and has written these changes again.
-        if self._number < values.last_commit:
-            return
-        values.last_commit = self._number
-        values.stored = self._stored
-        values.unknown = self._unknown
-        values.exposed |= self._exposed
-        # The values that the application has set in the meantime were not written.
-        set_meanwhile = ~self._explicit
-        for position, value in enumerate(self._sent):
+    :param values: the values of the instance.
+    :param write: the result of `begin_write`.
+    """
+    number, written_bits, sent, stored, unknown, exposed = write
+    # A write that began later sends these changes again, with others: only its result counts.
+    if number != values.write_count:
+        return
+    values.stored = stored
+    values.unknown = unknown
+    values.exposed |= exposed
+    # The values that the application has set in the meantime were not written.
+    if not all(map(is_, values, sent)):
+        for position, value in enumerate(sent):
             if values[position] is not value:
-                set_meanwhile |= 1 << position
-        values.explicit &= set_meanwhile
+                written_bits &= ~(1 << position)
+    values.explicit &= ~written_bits
 
 
 def commit(values: Values, mapping: ColumnsOfModel, *, is_insert: bool) -> None:
@@ -248,4 +258,4 @@ def commit(values: Values, mapping: ColumnsOfModel, *, is_insert: bool) -> None:
     :param mapping: the mapping of its model.
     :param is_insert: True if all values were written, False if only the changed values were.
     """
-    Commit(values, mapping, is_insert=is_insert).apply()
+    finish_write(values, begin_write(values, mapping, is_insert))

@@ -381,13 +381,14 @@ def type_of_marker(
         return type_of(name, cql_type)
     is_list, inner_name = match.groups()
     if not is_list:
-        return _type_of_tuple(inner_name, cql_type, type_of, with_subtypes) or type_of(
-            name, cql_type
-        )
+        # ``(a) = ?`` has a tuple of one value.
+        tuple_type = _type_of_tuple(inner_name, cql_type, type_of, with_subtypes, least=1)
+        return type_of(name, cql_type) if tuple_type is None else tuple_type
     if not issubclass(cql_type, ListType) or not cql_type.subtypes:
         return type_of(name, cql_type)
     element_type = cql_type.subtypes[0]
-    new_type = _type_of_tuple(inner_name, element_type, type_of, with_subtypes)
+    # The marker of ``a IN ?`` has the same name as that of ``(a) IN ?``, so one tuple is a value.
+    new_type = _type_of_tuple(inner_name, element_type, type_of, with_subtypes, least=2)
     if new_type is None:
         new_type = type_of(inner_name, element_type)
     return cql_type if new_type is element_type else with_subtypes(cql_type, (new_type,))
@@ -398,14 +399,17 @@ def _type_of_tuple(
     cql_type: CqlType,
     type_of: Callable[[str, CqlType], CqlType],
     with_subtypes: Callable[[CqlType, tuple[CqlType, ...]], CqlType],
+    least: int,
 ) -> CqlType | None:
     """Return the type of a tuple of values of the columns in `name`, such as "a,b".
 
     None if the values are not such tuples. See `type_of_marker`.
+
+    :param least: the smallest number of columns.
     """
     names = name.split(",")
     is_tuple = issubclass(cql_type, TupleType) and not issubclass(cql_type, UserType)
-    if not is_tuple or len(names) < 2 or len(names) != len(cql_type.subtypes):
+    if not is_tuple or len(names) < least or len(names) != len(cql_type.subtypes):
         return None
     subtypes = tuple(map(type_of, names, cql_type.subtypes))
     if all(new is old for new, old in zip(subtypes, cql_type.subtypes, strict=True)):

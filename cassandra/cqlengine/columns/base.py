@@ -6,6 +6,7 @@ import copy
 import itertools
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
 from cassandra._habits import stack_level
@@ -294,7 +295,7 @@ class Column(Mapped[T]):
         :param value: a value of the column, or None.
         :raises ValidationError: if the column cannot have `value`.
         """
-        if not self._converts_as_stock():
+        if not self._converts_as_stock:
             return self.to_database(value)
         value = self.validate(value)
         to_bound = self.wire
@@ -337,13 +338,15 @@ class Column(Mapped[T]):
 
     # -- copies ---------------------------------------------------------------------------------
 
+    # Cached, since each filter reads it.
+    @cached_property
     def _converts_as_stock(self) -> bool:
-        """Return True if `validate` and `to_database` are methods of this package."""
+        """True if `validate` and `to_database` are methods of this package, for elements, too."""
         cls = type(self)
         return all(
             method.__module__.startswith("cassandra.cqlengine.columns")
             for method in (cls.validate, cls.to_database)
-        )
+        ) and all(column._converts_as_stock for column in self.sub_types)
 
     def _is_stock(self) -> bool:
         """Return True if `validate` and `to_python` are methods of this package.

@@ -92,7 +92,7 @@ class Text(Column[str]):
             raise ValidationError(f"{self.label} {value!r} is not UTF-8") from None
 
     def to_filter(self, value: object) -> object:
-        if not self._converts_as_stock():
+        if not self._converts_as_stock:
             # This is a column class of the application (for enums or JSON, for example). Its own
             # methods convert the value.
             return super().to_filter(value)

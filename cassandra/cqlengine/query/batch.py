@@ -16,7 +16,7 @@ from cassandra.cqlengine.connection import DEFAULT_CONNECTION, format_log_contex
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.options import NOT_SET
 from cassandra.cqlengine.query.errors import check_applied
-from cassandra.cqlengine.query.unexecuted import Block, ExecutionCheck
+from cassandra.cqlengine.query.unexecuted import ExecutionCheck, begin_block, warn_if_bypassed
 from cassandra.cqlengine.running import Operation, Request, arun, run
 from cassandra.cqlengine.statements import (
     BaseCQLStatement,
@@ -186,7 +186,8 @@ class BatchQuery:
         self._idempotent = True  # as long as there is no statement that is not
         # None in a copy of a batch.
         self._execution_check: ExecutionCheck | None = ExecutionCheck()
-        self._block: Block | None = None  # the `with` block that was begun last
+        self._maker = self._execution_check.maker
+        self._previous_writes = 0  # before the `with` block that was begun last
 
     # -- adding statements ----------------------------------------------------------------------
 
@@ -352,12 +353,13 @@ class BatchQuery:
 
     def __enter__(self) -> BatchQuery:
         self._finish_execution_check()
-        self._block = Block()
+        self._previous_writes = begin_block()
         return self
 
     def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
-        self._end_block(has_failed=exc_type is not None)
         if exc_type is None or self._execute_on_exception:
+            if exc_type is None and not self._entries and not self._executed:
+                warn_if_bypassed(self, self._maker, self._previous_writes)
             self.execute()
         # After a failed `execute` inside the block, the instances are restored already. A second
         # swap would undo that.
@@ -367,23 +369,17 @@ class BatchQuery:
 
     async def __aenter__(self) -> BatchQuery:
         self._finish_execution_check()
-        self._block = Block()
+        self._previous_writes = begin_block()
         return self
 
     async def __aexit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
-        self._end_block(has_failed=exc_type is not None)
         if exc_type is None or self._execute_on_exception:
+            if exc_type is None and not self._entries and not self._executed:
+                warn_if_bypassed(self, self._maker, self._previous_writes)
             await self.aexecute()
         elif not self._failed:
             self._failed = True
             self._restore_instances()
-
-    def _end_block(self, has_failed: bool) -> None:
-        block, self._block = self._block, None
-        if block is not None:
-            block.end()
-            if not (has_failed or self._entries or self._executed):
-                block.warn_if_bypassed()
 
     def _finish_execution_check(self) -> None:
         """Drop the check for batches that are never executed."""

@@ -11,7 +11,7 @@ from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
 from cassandra.cqlengine.query import dml
 from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.running import ManyRequests, Operation
-from cassandra.cqlengine.values import Commit, values_of
+from cassandra.cqlengine.values import begin_write, finish_write, values_of
 from cassandra.errors import DriverException
 
 if TYPE_CHECKING:
@@ -131,12 +131,12 @@ def _insert_rows(
 ) -> Operation[list[tuple[int, BaseException]]]:
     """Insert the rows with these numbers; return (number, error) for each row that failed."""
     failed: list[tuple[int, BaseException]] = []
-    commits = [
-        Commit(values_of(instances[number]), instances[number].__mapping__, is_insert=True)
+    sent = [
+        begin_write(values_of(instances[number]), instances[number].__mapping__, is_insert=True)
         for number in numbers
     ]
     outcomes = yield request
-    for number, commit, (succeeded, outcome) in zip(numbers, commits, outcomes, strict=True):
+    for number, write, (succeeded, outcome) in zip(numbers, sent, outcomes, strict=True):
         values = values_of(instances[number])
         error = None if succeeded else outcome
         # A conditional write may succeed, and not be applied.
@@ -146,7 +146,7 @@ def _insert_rows(
             except (CQLEngineException, DriverException) as refusal:
                 error = refusal
         if error is None:
-            commit.apply()
+            finish_write(values, write)
             values.options = values.options.for_later()
         else:
             failed.append((number, error))

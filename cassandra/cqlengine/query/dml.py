@@ -14,7 +14,7 @@ from cassandra.cqlengine.clauses import AssignmentClause, ConditionalClause, Whe
 from cassandra.cqlengine.errors import ValidationError
 from cassandra.cqlengine.mapping import Mapping, StatementPlan
 from cassandra.cqlengine.operators import EqualsOperator
-from cassandra.cqlengine.options import NOT_SET, Options
+from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
 from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.query.unexecuted import note_direct_write
 from cassandra.cqlengine.running import Operation, Request, run
@@ -25,7 +25,14 @@ from cassandra.cqlengine.statements import (
     UpdateStatement,
     microseconds_of,
 )
-from cassandra.cqlengine.values import Commit, SavedState, Values, changed_positions, values_of
+from cassandra.cqlengine.values import (
+    SavedState,
+    Values,
+    begin_write,
+    changed_positions,
+    finish_write,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel
@@ -50,17 +57,19 @@ def warn_of_dropped_conditions(options: Options, verb: str) -> None:
     """Warn if `options` has a condition that CQL does not have for this statement, so that it is
     executed without the condition.
 
+    There is no warning if an earlier write of the instance has used it, or was warned of.
+
     :param verb: "INSERT", "UPDATE" or "DELETE".
     """
-    if options.is_reused:
-        return  # an earlier write of the instance has used the condition, or was warned of
+    reused = options.reused
     if verb == "INSERT":
-        dropped = ["if_exists()"] if options.if_exists else []
-        if options.conditionals:
+        dropped = ["if_exists()"] if options.if_exists and "if_exists" not in reused else []
+        if options.conditionals and "conditionals" not in reused:
             dropped.append("iff()")
         advice = "to change a row that exists, use update()"
     else:
-        dropped = ["if_not_exists()"] if options.if_not_exists else []
+        is_dropped = options.if_not_exists and "if_not_exists" not in reused
+        dropped = ["if_not_exists()"] if is_dropped else []
         advice = "to write a row that does not exist, use create()"
     if dropped:
         warnings.warn(
@@ -116,7 +125,7 @@ def execute_write(
     # The class of the instance may have another `__connection__` than `model`.
     connection = options.connection or (model if instance is None else instance).__connection__
     # A conditional write that is sent again may be refused because of its own first attempt.
-    is_conditional = options.is_conditional(is_insert)
+    is_conditional = options is not DEFAULTS and options.is_conditional(is_insert)
     idempotent = is_repeatable and not is_conditional and is_idempotent(model, options)
     if options.batch is not None:
         options.batch.add_bound(text, values, is_conditional, connection, saved_state, idempotent)
@@ -166,7 +175,7 @@ def execute_and_commit(
     options = values.options
     # If the write is added to a batch, the batch restores this state when it fails.
     saved_state = None if options.batch is None else SavedState(values)
-    commit = Commit(values, instance.__mapping__, is_insert=is_insert)
+    sent = begin_write(values, instance.__mapping__, is_insert)
     yield from execute_write(
         type(instance),
         options,
@@ -177,7 +186,7 @@ def execute_and_commit(
         write.is_repeatable,
         is_insert,
     )
-    commit.apply()
+    finish_write(values, sent)
 
 
 def insertion(mapping: Mapping, values: Values) -> Write:
@@ -194,7 +203,9 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     explicit_bits = values.explicit if values.stored is None else 0
     # Without a clustering key, only static columns can be written: then leave out the defaults of
     # others. `_check_keys` refuses values that the application has set.
-    is_static = values.stored is None and mapping.lacks_clustering_key(values)
+    is_static = (
+        mapping.has_static and values.stored is None and mapping.lacks_clustering_key(values)
+    )
     written_bits = 0  # the positions of the written columns, as bits
     bound: list[Any] = []
     for position, value in enumerate(values):
@@ -293,7 +304,8 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
         changed = [position for position, column in enumerate(mapping.order) if column.is_counter]
     if not changed:
         return None
-    warn_of_dropped_conditions(options, "UPDATE")
+    if options.if_not_exists:
+        warn_of_dropped_conditions(options, "UPDATE")
     _check_keys(mapping, values, sum(1 << position for position in changed))
     # CQL refuses a clustering key in an UPDATE of nothing but static columns.
     only_static = all(mapping.order[position].static for position in changed)
@@ -596,12 +608,12 @@ class DMLQuery:
             raise ValidationError(f"there is no instance of {self.model.__name__} to write")
         values = values_of(self.instance)
         previous_options = values.options
-        # Use the options of this object, except the keyspace and the connection, which are those of
-        # the instance.
+        # Use the options of this object, except those of the instance that it has no argument for.
         values.options = self._options.with_changes(
             keyspace=previous_options.keyspace,
             connection=previous_options.connection,
             idempotent=previous_options.idempotent,
+            reused=previous_options.reused,
         )
         try:
             run(operation(self.instance))

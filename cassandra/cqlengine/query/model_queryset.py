@@ -103,7 +103,7 @@ def _value_converter(column: Any, operator: BaseWhereOperator) -> Callable[[Any]
     if column is _PK_TOKEN or isinstance(operator, (InOperator, ContainsOperator)):
         return None
     if type(column).to_filter is Column.to_filter:
-        if not column._converts_as_stock():
+        if not column._converts_as_stock:
             return column.to_database  # type: ignore[no-any-return]
         if column.wire is None:
             return column.validate  # type: ignore[no-any-return]

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import atexit
 import dis
+import inspect
 import warnings
 from contextvars import ContextVar
-from types import FrameType
+from functools import lru_cache
+from types import CodeType, FrameType
 from weakref import WeakSet
 
 from cassandra._habits import frame_of_user_code, stack_level
@@ -31,7 +33,7 @@ class ExecutionCheck(UseCheck):
     The batch holds the only reference to it.
     """
 
-    __slots__ = ("__weakref__", "_frame", "_is_finished", "_maker")
+    __slots__ = ("__weakref__", "_frame", "_is_finished", "maker")
 
     # The frame that has made the batch, once it has added a statement. Before that we must not
     # refer to it: the frame refers to the batch, and in such a cycle its local variables would live
@@ -45,7 +47,7 @@ class ExecutionCheck(UseCheck):
         )
         self._frame = None
         self._is_finished = False
-        self._maker = identity_of(frame_of_user_code())  # identifies the frame that made the batch
+        self.maker = identity_of(frame_of_user_code())  # identifies the frame that made the batch
         # Nothing has to be executed before there is a statement.
         self.is_used = True
 
@@ -55,7 +57,7 @@ class ExecutionCheck(UseCheck):
             return
         frame = frame_of_user_code()
         # If other code adds statements, it may also execute them.
-        if identity_of(frame) != self._maker:
+        if identity_of(frame) != self.maker:
             return
         if not _METHODS.isdisjoint(frame.f_code.co_names):
             self.finish()
@@ -96,42 +98,77 @@ def _check_modules() -> None:
         check.finish()
 
 
-class Block:
-    """The `with` block of a batch. While it runs, writes are counted that are not in a batch.
-
-    If the block ends without a statement, they were probably meant to be in it.
+def begin_block() -> int:
+    """Call this when the `with` block of a batch begins; returns the argument for
+    `warn_if_bypassed`.
     """
-
-    __slots__ = ("_outer", "direct_writes")
-
-    def __init__(self) -> None:
-        self.direct_writes = 0
-        self._outer = _innermost_block.get()
-        _innermost_block.set(self)
-
-    def end(self) -> None:
-        # Set the variable, since `reset` would raise if the block ends in another task.
-        _innermost_block.set(self._outer)
-
-    def warn_if_bypassed(self) -> None:
-        """Call this if the block has ended without an error and without a statement."""
-        if self.direct_writes:
-            warnings.warn(
-                "the block of a BatchQuery has ended without a statement, and "
-                f"writes in it ({self.direct_writes}) were executed at once: write "
-                "`with BatchQuery() as batch:`, then Model.batch(batch).create(...) or "
-                "instance.batch(batch).save()",
-                RuntimeWarning,
-                stacklevel=stack_level(),
-            )
+    count = _direct_writes.get()
+    if count is None:
+        _direct_writes.set(0)
+    return count or 0
 
 
-# The block that the current task or thread is in.
-_innermost_block: ContextVar[Block | None] = ContextVar("innermost_block", default=None)
+def warn_if_bypassed(batch: object, maker: tuple[int, int], previous_writes: int) -> None:
+    """Warn if writes were executed in the block of a batch, and nothing in it uses the batch.
+
+    Call this if the block has ended without an error and without a statement. A block that adds
+    statements under a condition may have other writes beside them, and is no mistake.
+
+    :param batch: the batch. The caller is its `__exit__` or `__aexit__`.
+    :param maker: `ExecutionCheck.maker` of the batch.
+    :param previous_writes: the result of `begin_block`.
+    """
+    # The block may end in another context than it has begun in.
+    count = (_direct_writes.get() or 0) - previous_writes
+    if count <= 0:
+        return
+    frame = frame_of_user_code()
+    # A function that has made the batch may have added statements under a condition, too. Neither
+    # is it certain what an `ExitStack` is for.
+    if maker != identity_of(frame):
+        return
+    names = [name for name, value in frame.f_locals.items() if value is batch]
+    if any(_is_read(frame.f_code, name) for name in names):
+        return
+    warnings.warn(
+        "the block of a BatchQuery has ended without a statement, and "
+        f"writes in it ({count}) were executed at once: write "
+        "`with BatchQuery() as batch:`, then Model.batch(batch).create(...) or "
+        "instance.batch(batch).save()",
+        RuntimeWarning,
+        stacklevel=stack_level(),
+    )
+
+
+# The number of writes of the current task or thread that were in no batch. None if no block has
+# begun in it. It is a number, because a task must not count the writes of another one.
+_direct_writes: ContextVar[int | None] = ContextVar("direct_writes", default=None)
 
 
 def note_direct_write() -> None:
     """Call this for each write that is executed at once, in no batch."""
-    block = _innermost_block.get()
-    if block is not None:
-        block.direct_writes += 1
+    count = _direct_writes.get()
+    if count is not None:
+        _direct_writes.set(count + 1)
+
+
+# A block that adds statements under a condition may often be empty, and long functions have
+# thousands of instructions.
+@lru_cache(maxsize=256)
+def _is_read(code: CodeType, name: str) -> bool:
+    """Return True if the code of a function may read its variable `name`, False if it certainly
+    does not.
+    """
+    if not code.co_flags & inspect.CO_OPTIMIZED or name not in code.co_varnames:
+        return True  # a variable of a module or of several functions
+    if name in code.co_cellvars or {"locals", "vars", "eval", "exec"} & {*code.co_names}:
+        return True
+    for instruction in dis.get_instructions(code):
+        names = instruction.argval
+        # Some instructions are about two variables. The first one of those may be written.
+        if instruction.opname == "STORE_FAST" or (
+            name not in (names if isinstance(names, tuple) else (names,))
+        ):
+            continue
+        return True
+    return False

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel
+from cassandra.cluster import ExecutionProfile
 from cassandra.cqlengine import CQLEngineException, columns, connection
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery, ContextQuery
@@ -227,6 +228,27 @@ def test_statements_of_an_adopted_session_return_dicts(row_factory: Any, expecte
         session.row_factory = row_factory
         register(session)
         assert session.row_factory is expected
+
+
+@pytest.mark.parametrize(
+    ("row_factory", "expected"),
+    [(named_tuple_factory, dict_factory), (tuple_factory, tuple_factory)],
+)
+def test_statements_of_an_adopted_session_with_profiles(
+    row_factory: Any, expected: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with cassandra-driver, the default profile gets the row factory."""
+
+    def refuse(session: Any, value: Any) -> None:
+        raise ValueError("the session has execution profiles")
+
+    profile = ExecutionProfile(row_factory=row_factory)
+    own_row_factory = property(lambda session: profile.row_factory, refuse)
+    monkeypatch.setattr(FakeSession, "row_factory", own_row_factory, raising=False)
+    session: Any = FakeSession()
+    session.cluster = SimpleNamespace(profile_manager=SimpleNamespace(default=profile))
+    connection.set_session(session)
+    assert profile.row_factory is expected
 
 
 def test_setting_up_again_shuts_the_old_cluster_down(clusters: list[FakeCluster]) -> None:

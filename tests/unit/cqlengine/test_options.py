@@ -36,7 +36,8 @@ def test_for_later_drops_the_timestamp() -> None:
     }  # fmt: skip
     options = DEFAULTS.with_changes(timestamp=5, **for_all_writes)
     later = options.for_later()
-    assert values(later) == {**values(DEFAULTS), **for_all_writes, "is_reused": True}
+    reused = {"if_exists", "if_not_exists", "conditionals"}
+    assert values(later) == {**values(DEFAULTS), **for_all_writes, "reused": reused}
     assert later.for_later() is later
     assert DEFAULTS.for_later() is DEFAULTS
 

@@ -291,6 +291,16 @@ def test_tuples_of_columns_are_encrypted(implementation: Implementation, is_comp
     ]
 
 
+def test_a_tuple_of_one_column_is_encrypted(implementation: Implementation) -> None:
+    """Servers describe the marker of `(c) = ?` as "(c)", a tuple."""
+    policy = policy_of(iv=IV)
+    single = TupleType.apply_parameters((BytesType,))
+    markers = bound_columns([ColumnMetadata("ks", "t", "(c)", single)], policy)
+    block = plan_of(implementation, markers, key=()).bind(((5,),), version=4)
+    encrypted = policy.encode_and_encrypt(column_of("c"), 5)
+    assert block.values() == [single.to_binary((encrypted,), 4)]
+
+
 def test_keys_in_tuples_and_lists_are_refused_by_a_random_cipher(
     implementation: Implementation,
 ) -> None:

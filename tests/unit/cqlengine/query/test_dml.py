@@ -108,6 +108,33 @@ def test_a_condition_that_the_statement_cannot_have_warns(
     assert " IF " not in text
 
 
+class _OwnQuery(DMLQuery):
+    """An application's class that writes instances."""
+
+
+class _OwnWrites(Model):
+    __keyspace__ = "ks"
+    __dmlquery__ = _OwnQuery
+    id = columns.Integer(primary_key=True)
+    age = columns.Integer()
+
+
+@pytest.mark.parametrize("model", [Person, _OwnWrites])
+def test_a_condition_that_an_earlier_write_has_used_does_not_warn(
+    model: Any, session: FakeSession
+) -> None:
+    """`if_not_exists` stays on an instance, and its updates have no use for it."""
+    session.return_row(**{"[applied]": True})
+    person = model.if_not_exists().create(id=1)
+    assert " IF NOT EXISTS" in str(session.last_statement[0])
+    person.update(age=4)
+    person.age = 5
+    person.save()
+    person.iff(age=5).update(age=6)
+    assert session.last_statement[1] == [6, 1, 5]
+    person.delete()
+
+
 class Visit(Model):
     """A model with addresses as key and as value."""
 
@@ -272,6 +299,40 @@ def test_changes_during_a_write_remain_changes(session: FakeSession, is_new: boo
     person.save()
     assert session.last_statement[1] == ["z", None, {"c"}, 1]
     assert person.get_changed_columns() == []
+
+
+@pytest.mark.parametrize("has_failed", [True, False])
+def test_the_old_value_is_written_after_a_write_without_a_response(
+    session: FakeSession, has_failed: bool
+) -> None:
+    """The server may have executed a write that has failed, or that is not finished yet."""
+    person = person_read(session)
+    person.name = "y"
+    first_save = dml.save(person)
+    next(first_save)
+    if has_failed:
+        with pytest.raises(OSError, match="lost"):
+            first_save.throw(OSError("lost"))
+    person.name = "x"
+    assert person.get_changed_columns() == ["name"]
+    person.save()
+    assert session.last_statement[1] == ["x", 1]
+    assert person.get_changed_columns() == []
+
+
+def test_a_value_that_is_set_again_during_two_writes(session: FakeSession) -> None:
+    person = person_read(session)
+    person.name = "y"
+    first_save = dml.save(person)
+    next(first_save)
+    person.name = "z"
+    second_save = dml.save(person)
+    next(second_save)
+    person.name = "y"
+    for operation in (first_save, second_save):
+        with pytest.raises(StopIteration):
+            operation.send(None)
+    assert person.get_changed_columns() == ["name"]
 
 
 def test_responses_of_two_writes_in_reverse_order(session: FakeSession) -> None:

@@ -601,3 +601,5 @@ def test_an_application_s_column_class_validates_values_to_store_only(
     assert session.last_statement[1] == [1, "#a"]
     list(_Topic.objects(name__in=["#a"]).allow_filtering())
     assert session.last_statement[1][0] == ["#a"]
+    topic.iff(names={"#a": "#b"}).delete()
+    assert session.last_statement[1] == [1, {"#a": "#b"}]

@@ -8,7 +8,7 @@ import copy
 import gc
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -183,10 +183,9 @@ def without_a_name() -> None:
 
 
 def with_a_name() -> None:
-    with BatchQuery() as batch:
+    with BatchQuery() as batch:  # noqa: F841
         for line in range(3):
             Car(maker="a", line=line, year=2).save()
-        assert not batch.queries
 
 
 def in_a_function_that_the_block_calls() -> None:
@@ -227,6 +226,43 @@ def with_a_condition() -> None:
     with BatchQuery() as batch:
         if Car.__abstract__:
             add(batch)
+
+
+def with_a_condition_and_other_writes() -> None:
+    """Conditional writes and those of counters often cannot be in the batch."""
+    cars: list[Car] = []
+    with BatchQuery() as batch:
+        for car in cars:
+            car.batch(batch).save()
+        Car.create(maker="a", line=1, year=2)
+
+
+def with_a_function_that_may_add_statements() -> None:
+    def fill(batch: BatchQuery, count: int) -> None:
+        for _ in range(count):
+            add(batch)
+
+    with BatchQuery() as batch:
+        fill(batch, 0)
+        Car.create(maker="a", line=1, year=2)
+
+
+def in_a_generator() -> None:
+    def begun() -> Iterator[BatchQuery]:
+        with BatchQuery() as batch:
+            yield batch
+
+    for _ in begun():
+        Car.create(maker="a", line=1, year=2)
+
+
+def new_batch() -> BatchQuery:
+    return BatchQuery()
+
+
+def made_by_another_function() -> None:
+    with new_batch():
+        Car.create(maker="a", line=1, year=2)
 
 
 def with_a_statement() -> None:
@@ -276,6 +312,10 @@ async def in_another_task() -> None:
     "call",
     [
         with_a_condition,
+        with_a_condition_and_other_writes,
+        with_a_function_that_may_add_statements,
+        in_a_generator,
+        made_by_another_function,
         with_a_statement,
         with_a_read,
         executed_in_the_block,
