@@ -226,14 +226,17 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # Applications use these private names, which cassandra-driver has, to replace the current page.
     @property
     def _current_rows(self) -> Any:
-        if self._unread_pages is None and self._has_more_pages():
+        rows = self.current_rows
+        # Many programs look at the first rows only. A data frame of a row factory is probably meant
+        # to be the whole result.
+        if not isinstance(rows, list) and self._unread_pages is None and self._has_more_pages():
             future = self.response_future
             self._unread_pages = unread_by_attribute(getattr(future, "query", None))
             # Iterations and data frames ask the future for pages, and the application may do so,
             # too. Futures of the application's own class may refuse further attributes.
             with suppress(AttributeError):
                 future._unread_pages = self._unread_pages
-        return self.current_rows
+        return rows
 
     @_current_rows.setter
     def _current_rows(self, rows: Any) -> None:

@@ -16,7 +16,7 @@ from cassandra.cqlengine.connection import DEFAULT_CONNECTION, format_log_contex
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.options import NOT_SET
 from cassandra.cqlengine.query.errors import check_applied
-from cassandra.cqlengine.query.unexecuted import ExecutionCheck, begin_block, warn_if_bypassed
+from cassandra.cqlengine.query.unexecuted import ExecutionCheck
 from cassandra.cqlengine.running import Operation, Request, arun, run
 from cassandra.cqlengine.statements import (
     BaseCQLStatement,
@@ -186,8 +186,6 @@ class BatchQuery:
         self._idempotent = True  # as long as there is no statement that is not
         # None in a copy of a batch.
         self._execution_check: ExecutionCheck | None = ExecutionCheck()
-        self._maker = self._execution_check.maker
-        self._previous_writes = 0  # before the `with` block that was begun last
 
     # -- adding statements ----------------------------------------------------------------------
 
@@ -353,13 +351,10 @@ class BatchQuery:
 
     def __enter__(self) -> BatchQuery:
         self._finish_execution_check()
-        self._previous_writes = begin_block()
         return self
 
     def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
-            if exc_type is None and not self._entries and not self._executed:
-                warn_if_bypassed(self, self._maker, self._previous_writes)
             self.execute()
         # After a failed `execute` inside the block, the instances are restored already. A second
         # swap would undo that.
@@ -369,13 +364,10 @@ class BatchQuery:
 
     async def __aenter__(self) -> BatchQuery:
         self._finish_execution_check()
-        self._previous_writes = begin_block()
         return self
 
     async def __aexit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
-            if exc_type is None and not self._entries and not self._executed:
-                warn_if_bypassed(self, self._maker, self._previous_writes)
             await self.aexecute()
         elif not self._failed:
             self._failed = True

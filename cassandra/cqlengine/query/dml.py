@@ -16,7 +16,6 @@ from cassandra.cqlengine.mapping import Mapping, StatementPlan
 from cassandra.cqlengine.operators import EqualsOperator
 from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
 from cassandra.cqlengine.query.errors import check_applied
-from cassandra.cqlengine.query.unexecuted import note_direct_write
 from cassandra.cqlengine.running import Operation, Request, run
 from cassandra.cqlengine.statements import (
     BaseCQLStatement,
@@ -133,7 +132,6 @@ def execute_write(
     consistency = options.consistency if options.consistency is not None else model.__consistency__
     request = Request(text, values, connection, consistency=consistency, timeout=options.timeout)
     request.idempotent = idempotent
-    note_direct_write()
     result = yield request
     if is_conditional:
         check_applied(result)

@@ -102,19 +102,22 @@ def test_after_an_error_of_the_server_the_changes_are_still_to_be_saved(
     assert row.get_changed_columns() == ["name"]
     with pytest.raises(Unavailable):
         row.update(name="c")
-    # The value of the failed `update` is not kept.
-    assert row.name == "b"
+    # The value of the failed `update` stays, as in cassandra-driver.
+    assert row.name == "c"
     assert row.get_changed_columns() == ["name"]
 
 
-def test_after_a_lost_connection_the_instance_is_unchanged(connected: FakeNode) -> None:
+def test_after_a_lost_connection_the_next_save_writes_the_values(connected: FakeNode) -> None:
     row = Row.create(id=1, name="a")
     connected.prime(UPDATE, close(), times=1)
     with pytest.raises(
         Exception, match=r"closed|lost|shut down|defunct|Unable|no host|unavailable"
     ):
         row.update(name="b")
-    assert row.name == "a"
+    assert row.get_changed_columns() == ["name"]
+    row.save()
+    assert [request.query for request in connected.requests if request.query == UPDATE]
+    assert row.get_changed_columns() == []
 
 
 def test_pages_are_fetched_as_they_are_needed(connected: FakeNode) -> None:
@@ -238,10 +241,10 @@ async def failing_batch(query: str) -> None:
         batch.add_bound(query, ["x", 1])
 
 
-async def test_awaited_calls_leave_instances_unchanged_after_errors(node: FakeNode) -> None:
-    """As in the blocking API, a failed update does not change the instance. Blocking methods are
-    refused on an asyncio connection.
-    """
+async def test_after_errors_of_awaited_calls_the_changes_are_still_to_be_saved(
+    node: FakeNode,
+) -> None:
+    """As in the blocking API. Blocking methods are refused on an asyncio connection."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         connection.register_connection("aio", session=await cluster.connect())
         try:
@@ -249,7 +252,7 @@ async def test_awaited_calls_leave_instances_unchanged_after_errors(node: FakeNo
             node.prime(UPDATE, silence())
             with pytest.raises(OperationTimedOut):
                 await row.timeout(0.2).aupdate(name="b")
-            assert row.name == "a"
+            assert row.get_changed_columns() == ["name"]
             row.name = "c"
             node.prime(Opcode.BATCH, error(ErrorCode.INVALID))
             with pytest.raises(Exception, match=r"(?i)invalid"):
