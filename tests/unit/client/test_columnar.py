@@ -83,7 +83,9 @@ class FakeSession:
 
     def _next_page(self, request: Any, state: bytes) -> Any:
         self.page_requests += 1
-        return NextPage(request, state, FakeRequest.start)  # type: ignore[arg-type]
+        next_page = NextPage(request, state, FakeRequest.start)  # type: ignore[arg-type]
+        next_page.start()
+        return next_page
 
 
 class Api:
