@@ -6,7 +6,6 @@ import copy
 import itertools
 import warnings
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
 from cassandra._habits import stack_level
@@ -338,15 +337,19 @@ class Column(Mapped[T]):
 
     # -- copies ---------------------------------------------------------------------------------
 
-    # Cached, since each filter reads it.
-    @cached_property
+    # A cache for `_converts_as_stock`, which each filter reads.
+    _has_stock_methods: bool | None = None
+
+    @property
     def _converts_as_stock(self) -> bool:
         """True if `validate` and `to_database` are methods of this package, for elements, too."""
-        cls = type(self)
-        return all(
-            method.__module__.startswith("cassandra.cqlengine.columns")
-            for method in (cls.validate, cls.to_database)
-        ) and all(column._converts_as_stock for column in self.sub_types)
+        if self._has_stock_methods is None:
+            cls = type(self)
+            self._has_stock_methods = all(
+                method.__module__.startswith("cassandra.cqlengine.columns")
+                for method in (cls.validate, cls.to_database)
+            ) and all(column._converts_as_stock for column in self.sub_types)
+        return self._has_stock_methods
 
     def _is_stock(self) -> bool:
         """Return True if `validate` and `to_python` are methods of this package.

@@ -214,6 +214,7 @@ def test_a_session_with_profiles_keeps_its_settings(
     assert connection.get_session() is clusters[0].session
 
 
+@pytest.mark.usefixtures("clusters")
 @pytest.mark.parametrize(
     ("row_factory", "expected"),
     [(named_tuple_factory, dict_factory), (tuple_factory, tuple_factory)],
@@ -230,6 +231,7 @@ def test_statements_of_an_adopted_session_return_dicts(row_factory: Any, expecte
         assert session.row_factory is expected
 
 
+@pytest.mark.usefixtures("clusters")
 @pytest.mark.parametrize(
     ("row_factory", "expected"),
     [(named_tuple_factory, dict_factory), (tuple_factory, tuple_factory)],
