@@ -64,7 +64,12 @@ class Mapped:
             # wrapper of it.
             session = getattr(user.session, "_session", user.session)
             name = f"user {len(self._names)}"
+            profile = session.cluster.profile_manager.default
+            row_factory = profile.row_factory
             register_connection(name, session=session)
+            # As in cassandra-driver, other statements of the session return dicts from then on. The
+            # clients read attributes of rows.
+            profile.row_factory = row_factory
             self._names[user] = name
         return self._names[user]
 
