@@ -33,7 +33,35 @@ def _lines() -> intervals.OncePerKey:
     return intervals.OncePerKey(INTERVAL, 50, 50 * 100)
 
 
-class UnreadError:
+class Unread:
+    """Calls `log` when it is deleted, unless `is_read` was set before."""
+
+    __slots__ = ("is_read",)
+
+    def __init__(self) -> None:
+        self.is_read = False
+
+    def log(self) -> None:
+        """Log what was not read."""
+        raise NotImplementedError
+
+    def __del__(self) -> None:
+        # When the interpreter ends, it deletes all objects, and modules may be gone. Requests that
+        # are then under way fail because their cluster ends, and not for a reason of their own.
+        if not self.is_read and not sys.is_finalizing():
+            self.log()
+
+
+def shown_statement(query: Any) -> Any:
+    """Return a statement or CQL string as log lines show it: without values, which may be secrets.
+
+    :param query: the statement or CQL string of an execution.
+    """
+    query_string = getattr(query, "query_string", query)
+    return texts.without_values(query_string) if isinstance(query_string, str) else query_string
+
+
+class UnreadError(Unread):
     """Logs the error of a failed execution when it is deleted, unless `is_read` was set before.
 
     Only the future of a failed execution gets such an object: a finalizer of the future itself
@@ -43,18 +71,16 @@ class UnreadError:
     :param query: the statement or CQL string of the execution.
     """
 
-    __slots__ = ("_error", "_query", "is_read")
+    __slots__ = ("_error", "_query")
 
     def __init__(self, error: BaseException, query: Any) -> None:
+        super().__init__()
         self._error = error
         self._query = query
-        self.is_read = False
 
-    def __del__(self) -> None:
-        # When the interpreter ends, it deletes all objects, and modules may be gone. Requests that
-        # are then under way fail because their cluster ends, and not for a reason of their own.
-        if not self.is_read and not sys.is_finalizing():
-            _log(self._error, self._query)
+    def log(self) -> None:
+        """Log the error, unless one of the same class was logged within INTERVAL seconds."""
+        _log(self._error, self._query)
 
 
 def _log(error: BaseException, query: Any) -> None:
@@ -63,14 +89,12 @@ def _log(error: BaseException, query: Any) -> None:
     missed = _lines().missed(name)
     if missed is None:
         return
-    query_string = getattr(query, "query_string", query)
     repeats = f" ({missed} more of this class since the last of these lines)" if missed else ""
     log.warning(
         "the error of an execution was never retrieved: call result() of the future, or "
         "add_errback(). %s: %s; the statement was %s%s",
         name,
         error,
-        # Values may be secrets.
-        texts.without_values(query_string) if isinstance(query_string, str) else query_string,
+        shown_statement(query),
         repeats,
     )

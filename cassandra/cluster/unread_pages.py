@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import functools
 import logging
-import sys
 from typing import TYPE_CHECKING, Any
 
 from cassandra._imports import Deferred
+from cassandra.cluster.unread_errors import Unread, shown_statement
 
 if TYPE_CHECKING:
-    from cassandra.observability import texts
     from cassandra.util import intervals
 else:
-    texts = Deferred("cassandra.observability.texts")
     intervals = Deferred("cassandra.util.intervals")
 
 log = logging.getLogger("cassandra.cluster")
@@ -33,7 +31,7 @@ def _lines() -> intervals.OncePerKey:
     return intervals.OncePerKey(INTERVAL, 50, 50 * 1000)
 
 
-class UnreadPages:
+class UnreadPages(Unread):
     """Logs that further pages were never asked for when it is deleted, unless `is_read` was set
     before.
 
@@ -43,17 +41,16 @@ class UnreadPages:
     :param advice: what was read, and how to read the further pages.
     """
 
-    __slots__ = ("_advice", "_query", "is_read")
+    __slots__ = ("_advice", "_query")
 
     def __init__(self, query: Any, advice: str) -> None:
+        super().__init__()
         self._query = query
         self._advice = advice
-        self.is_read = False
 
-    def __del__(self) -> None:
-        # When the interpreter ends, it deletes all objects, and modules may be gone.
-        if not self.is_read and not sys.is_finalizing():
-            _log(self._query, self._advice)
+    def log(self) -> None:
+        """Log the advice, unless the statement was named within INTERVAL seconds."""
+        _log(self._query, self._advice)
 
 
 # What a future or result has whose further pages were asked for before the current page was read.
@@ -90,8 +87,7 @@ def unread_by_attribute(query: Any) -> UnreadPages:
 
 def _log(query: Any, advice: str) -> None:
     """Log that pages were not read, unless the statement was named within INTERVAL seconds."""
-    query_string = getattr(query, "query_string", query)
-    name = texts.without_values(query_string) if isinstance(query_string, str) else query_string
+    name = shown_statement(query)
     missed = _lines().missed(str(name))
     if missed is None:
         return
