@@ -345,10 +345,9 @@ class Column(Mapped[T]):
         """True if `validate` and `to_database` are methods of this package, for elements, too."""
         if self._has_stock_methods is None:
             cls = type(self)
-            self._has_stock_methods = all(
-                method.__module__.startswith("cassandra.cqlengine.columns")
-                for method in (cls.validate, cls.to_database)
-            ) and all(column._converts_as_stock for column in self.sub_types)
+            self._has_stock_methods = _are_of_package(cls.validate, cls.to_database) and all(
+                column._converts_as_stock for column in self.sub_types
+            )
         return self._has_stock_methods
 
     def _is_stock(self) -> bool:
@@ -359,10 +358,7 @@ class Column(Mapped[T]):
         cls = type(self)
         # A column class that inherits `Column.validate` accepts any value, also one that may change
         # in place.
-        return cls.validate is not Column.validate and all(
-            method.__module__.startswith("cassandra.cqlengine.columns")
-            for method in (cls.validate, cls.to_python)
-        )
+        return cls.validate is not Column.validate and _are_of_package(cls.validate, cls.to_python)
 
     def _copier(self) -> Callable[[Any], Any] | None:
         """Return a function that copies a value of the column.
@@ -500,3 +496,8 @@ def reads_rows_as_they_are(function: _Function) -> _Function:
 
 
 reads_rows_as_they_are(Column.to_python)
+
+
+def _are_of_package(*methods: Callable[..., Any]) -> bool:
+    """Return True if an application has overridden none of the methods."""
+    return all(method.__module__.startswith("cassandra.cqlengine.columns") for method in methods)
