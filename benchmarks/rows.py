@@ -23,7 +23,7 @@ TARGETS = {
 }
 API_TARGETS = {
     "1 x 3, named tuple": 2_500.0,
-    "1 x 3, named tuple, metadata skipped": 1_750.0,
+    "1 x 3, named tuple, metadata skipped": 1_500.0,
 }
 
 

@@ -28,6 +28,7 @@ from cassandra._accel.fields cimport (
 )
 from cassandra._accel.frame cimport FrameWriter
 from cassandra._accel.observed cimport HEADER_SIZE, ObservedBase
+from cassandra._accel.rows cimport encoded_rows, named_rows
 from cassandra._accel.tablets cimport Chunk, TabletMap, payload_end, token_in
 from cassandra._accel.threads cimport (
     IS_FREE_THREADED, add, exchange, load, load_pointer, share, store,
@@ -1009,9 +1010,7 @@ cdef class RequestBase:
         message.kind = 2
         message.metadata = metadata
         message.row_count = get_be32(data + pos)
-        message._body = body
-        message._offset = pos + 4
-        message._guard = _new_lock()
+        message._encoded = encoded_rows(body, pos + 4, get_be32(data + pos))
         return message
 
 

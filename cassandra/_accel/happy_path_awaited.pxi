@@ -117,7 +117,7 @@ cdef class RowsAnswer:
         count = get_be32(<const unsigned char*> PyBytes_AS_STRING(body) + offset)
         try:
             if row_factory is _named_tuple_factory:
-                return row_plan.named_tuples(body, offset + 4, count)
+                return named_rows(row_plan, body, offset + 4, count)
             method = getattr(row_factory, "row_plan_method", None)
             if method is None or method[1] is not row_factory:
                 return None

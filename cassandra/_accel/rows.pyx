@@ -26,6 +26,7 @@ from cassandra._accel.codecs cimport Codec, Page, is_made
 from cassandra._accel.wbuf cimport get_be16, get_be32
 
 from cassandra.errors import DecodeError
+from cassandra.protocol.rowclass import known_row_class as _known_row_class
 from cassandra.protocol.rowclass import row_class as _row_class
 
 cdef extern from *:
@@ -86,12 +87,16 @@ cdef class RowPlan:
 
     def named_tuples(self, body, offset, row_count):
         """Return the rows as named tuples of one class for these columns, which is created once."""
+        return self._named_tuples(exact_bytes(body, "a page"), offset, row_count)
+
+    cdef list _named_tuples(self, bytes body, Py_ssize_t offset, Py_ssize_t row_count):
+        cdef object kind
         with cython.critical_section(self):
             kind = self._named
             if kind is None:
                 # Keep a reference here, because another thread may replace the class by its own.
                 kind = self._named = _row_class(self.names)
-        return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> kind)
+        return self._tuples(body, offset, row_count, <PyTypeObject*> kind)
 
     cdef list _tuples(
         self, bytes body, Py_ssize_t offset, Py_ssize_t row_count, PyTypeObject* kind
@@ -230,6 +235,66 @@ cdef class RowPlan:
         return DecodeError(f'row {row}, column "{self.names[column]}" ({cql_name}): {error}')
 
 
+cdef class EncodedRows:
+    """The rows of one page, decoded when they are first accessed (see the Python twin)."""
+
+    def __init__(self, body, Py_ssize_t offset, Py_ssize_t count):
+        self.body = body
+        self.offset = offset
+        self.count = count
+
+    def decode(self, row_plan, str method not None):
+        """Return the rows that a row plan's method decodes (see the Python twin)."""
+        cdef object decoded_by, rows
+        with cython.critical_section(self):
+            decoded_by, rows = self._decoded_by, self._rows
+        if rows is not None:
+            if decoded_by == method:
+                return rows
+            self.check()
+        try:
+            if type(row_plan) is RowPlan and method == "tuples":
+                rows = (<RowPlan> row_plan)._tuples(
+                    exact_bytes(self.body, "a page"), self.offset, self.count, <PyTypeObject*> tuple
+                )
+            else:
+                rows = getattr(row_plan, method)(self.body, self.offset, self.count)
+        except DecodeError as error:
+            with cython.critical_section(self):
+                self._decoded_by, self._rows = None, error
+            raise
+        with cython.critical_section(self):
+            if self._rows is None or self._decoded_by != method:
+                self._decoded_by, self._rows = method, rows
+            rows = self._rows
+        return rows
+
+    def check(self):
+        """Raise the error of an earlier `decode` again, if there was one."""
+        cdef object decoded_by, rows
+        with cython.critical_section(self):
+            decoded_by, rows = self._decoded_by, self._rows
+        if rows is not None and decoded_by is None:
+            raise rows.with_traceback(None)
+
+    def __reduce__(self):
+        raise unpicklable(self)
+
+
+cdef list named_rows(object row_plan, bytes body, Py_ssize_t offset, Py_ssize_t count):
+    if type(row_plan) is RowPlan:
+        return (<RowPlan> row_plan)._named_tuples(body, offset, count)
+    return row_plan.named_tuples(body, offset, count)
+
+
+cdef EncodedRows encoded_rows(bytes body, Py_ssize_t offset, Py_ssize_t count):
+    cdef EncodedRows rows = EncodedRows.__new__(EncodedRows)
+    rows.body = body
+    rows.offset = offset
+    rows.count = count
+    return rows
+
+
 cdef class _Rows:
     """The rows of a page, decoded during iteration."""
 
@@ -320,7 +385,7 @@ def dicts_of(names, rows):
 def named_tuples_of(names, rows):
     """Return rows, given as sequences of values, as named tuples (see the Python twin)."""
     cdef tuple columns = tuple(names)
-    cdef object row_class = _row_class(columns)
+    cdef object row_class = _known_row_class(columns) or _row_class(columns)
     cdef Py_ssize_t width = len(columns)
     cdef Py_ssize_t column
     cdef object named, value

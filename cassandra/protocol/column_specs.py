@@ -279,7 +279,7 @@ class ResultMetadata:
     """
 
     __slots__ = (
-        "_global", "_head", "_row_plan", "_skipped_heads", "_user_types", "_variants",
+        "_global", "_head", "_heads", "_row_plan", "_user_types", "_variants",
         "column_plans", "columns", "has_user_types", "metadata_id", "names", "raw", "vectors",
     )  # fmt: skip
 
@@ -308,19 +308,20 @@ class ResultMetadata:
         self.has_user_types = has_user_types
         self._global = is_global
         # `rows_at` compares these bytes with the beginning of a RESULT: `_head` if the server sent
-        # the column specs, `_skipped_heads` if it set the flag No_metadata instead. Neither matches
+        # the column specs, the others if it set the flag No_metadata instead. None of them matches
         # a RESULT after which further pages follow.
         flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
         # Cassandra keeps the flag Global_tables_spec together with No_metadata.
-        self._skipped_heads = tuple(
+        skipped_heads = [
             _KIND_FLAGS_AND_COUNT.pack(RESULT_KIND_ROWS, skipping_flags, len(self.columns))
             for skipping_flags in (ROWS_NO_METADATA, ROWS_NO_METADATA | ROWS_GLOBAL_TABLES_SPEC)
-        )
+        ]
         self._head = (
             _KIND_FLAGS_AND_COUNT.pack(RESULT_KIND_ROWS, flags, len(self.columns)) + raw
             if raw
-            else self._skipped_heads[0]
+            else skipped_heads[0]
         )
+        self._heads = (self._head, *skipped_heads)
         self._user_types = user_types
         self._row_plan: RowPlan | None = None  # None until `row_plan` creates it
         self._variants: dict[str, ResultMetadata] = {}  # a cache for `with_vectors`
@@ -407,11 +408,12 @@ class ResultMetadata:
         """
         if self.has_user_types and user_types is not self._user_types:
             return 0
-        head = self._head
-        if body.startswith(head, pos):
-            return pos + len(head)
-        # Each of them has 12 bytes: the kind, the flags and the number of columns.
-        return pos + 12 if body.startswith(self._skipped_heads, pos) else 0
+        if not body.startswith(self._heads, pos):
+            return 0
+        # The last byte of the flags follows the <kind> and three bytes.
+        if body[pos + 7] & ROWS_NO_METADATA:
+            return pos + _KIND_FLAGS_AND_COUNT.size
+        return pos + len(self._head)
 
     def same_specs(
         self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None

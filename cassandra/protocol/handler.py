@@ -134,9 +134,8 @@ class ProtocolHandlerBase:
             # The last parameter got no argument: this is a call without `protocol_features`, in
             # which each argument is in the parameter before its own.
             shifted: tuple[Any, ...] = (
-                *(protocol_features, user_type_map, stream_id, flags, opcode, body),
-                decompressor,
-            )
+                protocol_features, user_type_map, stream_id, flags, opcode, body, decompressor,
+            )  # fmt: skip
             user_type_map, stream_id, flags, opcode, body, decompressor, result_metadata = shifted
             protocol_features = None
         if flags & COMPRESSED_FLAG:

@@ -17,6 +17,8 @@ from cassandra._patterns import pattern
 _CLASS_BYTES = 4000
 _FIELD_BYTES = 400
 _classes: Bounded[tuple[str, ...], type[Any]] = Bounded(1024, 1 << 25)
+# Returns the class for a tuple of names if it is in the cache, else None.
+known_row_class = _classes.get
 
 # For names that rows of other libraries have, such as ``keys``: attributes that raise an
 # AttributeError with advice.
@@ -100,7 +102,7 @@ def row_class(names: Sequence[str]) -> type[Any]:
     columns have the same name, underscores are appended to make it unique.
     """
     key = tuple(names)
-    cached = _classes.get(key)
+    cached = known_row_class(key)
     if cached is not None:
         return cached
     named_tuple = namedtuple("Row", field_names(key))  # type: ignore[misc]

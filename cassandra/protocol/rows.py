@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from cassandra._forks import renew_in_child
+from cassandra._threads import Lock
 from cassandra.cqltypes.codecs.base import begin_page
 from cassandra.errors import DecodeError
 from cassandra.protocol.rowclass import row_class
@@ -41,6 +43,67 @@ class RowBase(tuple[Any, ...]):
     """
 
     __slots__ = ()
+
+
+class EncodedRows:
+    """The rows of one page, as bytes. They are decoded when they are first accessed.
+
+    :param body: the bytes that contain the rows.
+    :param offset: the position of the first row in `body`.
+    :param count: the number of rows.
+    """
+
+    __slots__ = ("_decoded", "body", "count", "offset")
+
+    # Held for a moment to store decoded rows: they are decoded without a lock.
+    _guard = Lock()
+
+    def __init__(self, body: bytes, offset: int, count: int) -> None:
+        self.body = body
+        self.offset = offset
+        self.count = count
+        # None until the rows are decoded. Then (name of the row plan's method, the rows that it
+        # returned), or (None, error) if decoding failed.
+        self._decoded: tuple[str | None, Any] | None = None
+
+    def decode(self, row_plan: Any, method: str) -> list[Any]:
+        """Return the rows that a row plan's method decodes.
+
+        The rows of the last call are kept with the name of its method, and a further call with the
+        same method returns these rows. If two threads decode them at the same time, both get the
+        list of the first.
+
+        :param row_plan: the `RowPlan` of the columns, or what replaces it.
+        :param method: the name of one of its methods, for example "tuples".
+        :raises DecodeError: at each call, once a value could not be decoded.
+        """
+        decoded = self._decoded
+        if decoded is not None:
+            if decoded[0] == method:
+                return decoded[1]  # type: ignore[no-any-return]
+            self.check()
+        try:
+            rows: list[Any] = getattr(row_plan, method)(self.body, self.offset, self.count)
+        except DecodeError as error:
+            self._decoded = (None, error)
+            raise
+        with self._guard:
+            decoded = self._decoded
+            if decoded is None or decoded[0] != method:
+                decoded = self._decoded = (method, rows)
+        return decoded[1]
+
+    def check(self) -> None:
+        """Raise the error of an earlier `decode` again, if there was one."""
+        decoded = self._decoded
+        if decoded is not None and decoded[0] is None:
+            # Reset the traceback: otherwise, each access would add its frames to it.
+            raise decoded[1].with_traceback(None)
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    EncodedRows._guard = Lock()
 
 
 class RowPlan:

@@ -11,7 +11,7 @@ from cassandra._imports import Deferred
 from cassandra._patterns import pattern
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqltypes.failures import without_compiled_frames
-from cassandra.query.sent_values import block_of, sent_values
+from cassandra.query.sent_values import SentValues, block_of
 from cassandra.query.statement import FETCH_SIZE_UNSET, RoutingKey, Statement, query_head
 from cassandra.sentinels import UNSET_VALUE
 
@@ -152,7 +152,10 @@ class BoundStatement(Statement, bases.BoundBase):
 
         If you change the list or assign another, the statement sends the new values.
         """
-        return sent_values(self)
+        block = self.block
+        values = SentValues(() if block is None else block.values())
+        values._statement = self
+        return values
 
     @values.setter
     def values(self, values: Iterable[Any]) -> None:

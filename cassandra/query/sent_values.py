@@ -68,7 +68,8 @@ def _method_with_update(name: str) -> Callable[..., Any]:
 class SentValues(list[Any]):
     """The serialized values of a bound statement. Changing the list changes the statement.
 
-    `sent_values` creates it. (An `__init__` of this class would make each creation slower.)
+    `BoundStatement.values` creates it, and sets `_statement`. (An `__init__` of this class would
+    make each creation slower.)
     """
 
     __slots__ = ("_statement",)
@@ -89,13 +90,3 @@ class SentValues(list[Any]):
     remove = _method_with_update("remove")
     reverse = _method_with_update("reverse")
     sort = _method_with_update("sort")
-
-
-def sent_values(statement: BoundStatement) -> SentValues:
-    """Return the serialized values of a bound statement, in a list that changes the statement.
-
-    :param statement: the statement.
-    """
-    values = SentValues(statement._block_values())
-    values._statement = statement
-    return values

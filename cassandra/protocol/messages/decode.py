@@ -14,7 +14,7 @@ from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages import control, events
 from cassandra.protocol.messages.base import MessageType, messages_of
 from cassandra.protocol.messages.errors import ErrorMessage
-from cassandra.protocol.messages.results import VOID_BODY, ResultMessage, read_result
+from cassandra.protocol.messages.results import VOID_BODY, ResultMessage, read_result, rows_result
 from cassandra.protocol.opcodes import (
     CUSTOM_PAYLOAD_FLAG,
     OPCODE_NAMES,
@@ -71,6 +71,12 @@ def decode_response(
                 message = _new(ResultMessage)
                 message.kind = RESULT_KIND_VOID
                 return message
+            if cached is not None:
+                # The usual response to a prepared statement: rows with the metadata that we already
+                # have, or without metadata.
+                rows_pos = cached.rows_at(body, 0, user_types)
+                if rows_pos:  # 0 means that the response has other metadata
+                    return rows_result(cached, body, rows_pos)
             return read_result(body, 0, version, features, user_types, cached)
         return _decode_with_extras(opcode, flags, body, version, features, user_types, cached)
     # Handle ProtocolError first: it is a DriverException too, but the message needs no class name.

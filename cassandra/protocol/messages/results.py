@@ -12,10 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._bounded import Bounded
-from cassandra._forks import renew_in_child
-from cassandra._threads import Lock
 from cassandra.cqltypes.base import rules_of_types
-from cassandra.errors import DecodeError, ProtocolError
+from cassandra.errors import ProtocolError
 from cassandra.limits import limits
 from cassandra.protocol import opcodes
 from cassandra.protocol.column_specs import (
@@ -44,16 +42,15 @@ from cassandra.protocol.primitives import Cursor
 
 if TYPE_CHECKING:
     from cassandra.protocol.columnar.layouts import ColumnArray, PagePlan
-    from cassandra.protocol.rows import columns_end
+    from cassandra.protocol.rows import EncodedRows, columns_end
 else:
     from cassandra._impl import rows
 
-    columns_end = rows.columns_end
+    EncodedRows, columns_end = rows.EncodedRows, rows.columns_end
 
 _int32_at = struct.Struct(">i").unpack_from
 VOID_BODY = struct.pack(">i", RESULT_KIND_VOID)
 _new = object.__new__
-_NOT_SET: Any = object()
 
 # A cache for results of unprepared statements. It maps the bytes of their column specs, with the
 # settings on which parsing depends, to the metadata.
@@ -99,22 +96,13 @@ class ResultMessage(StreamedResult):
     continuous_paging_seq: int | None = None
     continuous_paging_last: bool | None = None
 
-    # What an application has set in place of the properties of these names, as cassandra-driver
-    # allows. (A look into `__dict__` would make Python create it.)
-    _own_column_names: Any = _NOT_SET
-    _own_column_types: Any = _NOT_SET
-    _own_column_metadata: Any = _NOT_SET
-    _own_parsed_rows: Any = _NOT_SET
+    # What an application has set in place of the properties `column_names`, `column_types`,
+    # `column_metadata` and `parsed_rows`, by name. None if it has set none of them. (Do not look
+    # into `__dict__`, which would make Python create it.)
+    _own: dict[str, Any] | None = None
 
-    # For ROWS: the message's body. The rows begin at _offset.
-    _body: bytes = b""
-    _offset: int = 0
-    # None until the rows are decoded. Then (name of the row plan's method, the rows that it
-    # returned), or (None, error) if decoding failed.
-    _page: tuple[str | None, Any] | None = None
-    # Held while the rows are decoded, so that two threads do not decode them at the same time. Each
-    # message from a server has its own lock. Messages that an application creates share this one.
-    _guard = Lock()
+    # The encoded rows of a ROWS result that was read.
+    _encoded: EncodedRows | None = None
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
@@ -126,39 +114,39 @@ class ResultMessage(StreamedResult):
     @property
     def column_names(self) -> list[str] | None:
         """The names of the columns of a ROWS result; None for other kinds."""
-        if self._own_column_names is not _NOT_SET:
-            return self._own_column_names  # type: ignore[no-any-return]
+        if self._own is not None and "column_names" in self._own:
+            return self._own["column_names"]  # type: ignore[no-any-return]
         return list(self.metadata.names) if self.kind == RESULT_KIND_ROWS else None
 
     @column_names.setter
     def column_names(self, names: list[str] | None) -> None:
-        self._own_column_names = names
+        self._set("column_names", names)
 
     @property
     def column_types(self) -> list[Any] | None:
         """The `cassandra.cqltypes` class of each column of a ROWS result; None for other kinds."""
-        if self._own_column_types is not _NOT_SET:
-            return self._own_column_types  # type: ignore[no-any-return]
+        if self._own is not None and "column_types" in self._own:
+            return self._own["column_types"]  # type: ignore[no-any-return]
         return self.metadata.types if self.kind == RESULT_KIND_ROWS else None
 
     @column_types.setter
     def column_types(self, types: list[Any] | None) -> None:
-        self._own_column_types = types
+        self._set("column_types", types)
 
     @property
     def column_metadata(self) -> list[ColumnMetadata] | None:
         """The columns of a ROWS result or, for PREPARED, those that an execution will return; None
         for other kinds.
         """
-        if self._own_column_metadata is not _NOT_SET:
-            return self._own_column_metadata  # type: ignore[no-any-return]
+        if self._own is not None and "column_metadata" in self._own:
+            return self._own["column_metadata"]  # type: ignore[no-any-return]
         if self.kind == RESULT_KIND_PREPARED:
             return list(self.result_metadata.columns)
         return list(self.metadata.server_columns) if self.kind == RESULT_KIND_ROWS else None
 
     @column_metadata.setter
     def column_metadata(self, columns: list[ColumnMetadata] | None) -> None:
-        self._own_column_metadata = columns
+        self._set("column_metadata", columns)
         if columns:
             self.metadata = ResultMetadata([ColumnMetadata(*column[:4]) for column in columns])
 
@@ -172,25 +160,30 @@ class ResultMessage(StreamedResult):
 
         :raises DecodeError: at each access, if a value cannot be decoded.
         """
-        if self._own_parsed_rows is not _NOT_SET:
-            return self._own_parsed_rows  # type: ignore[no-any-return]
+        if self._own is not None and "parsed_rows" in self._own:
+            return self._own["parsed_rows"]  # type: ignore[no-any-return]
         if self.kind != RESULT_KIND_ROWS:
             return None
         return self._decode_rows("tuples")
 
     @parsed_rows.setter
     def parsed_rows(self, rows: Any) -> None:
-        self._own_parsed_rows = rows
+        self._set("parsed_rows", rows)
         self.row_count = len(rows) if isinstance(rows, Sequence) else 0
 
     @property
     def has_own_rows(self) -> bool:
         """True if an application's class has set `parsed_rows`, so that there are no row bytes."""
-        return self._own_parsed_rows is not _NOT_SET
+        return self._own is not None and "parsed_rows" in self._own
+
+    def _set(self, name: str, value: Any) -> None:
+        """Return `value` from now on when the property `name` is read."""
+        self._own = {**(self._own or {}), name: value}
 
     def take_rows(self, body: bytes, count: int) -> None:
         """See `StreamedResult.take_rows`."""
-        self._body, self._offset, self.row_count, self._guard = body, 0, count, Lock()
+        self._encoded = EncodedRows(body, 0, count)
+        self.row_count = count
 
     def read_other(
         self,
@@ -208,7 +201,8 @@ class ResultMessage(StreamedResult):
 
         This is for code that decodes the rows itself.
         """
-        return self._body, self._offset, self.row_count
+        encoded = self._encoded_rows()
+        return encoded.body, encoded.offset, encoded.count
 
     def decode(self, row_factory: Callable[..., Any]) -> Any:
         """Return the rows that `row_factory` makes, or [] if `kind` is not ROWS.
@@ -238,40 +232,23 @@ class ResultMessage(StreamedResult):
 
         :param column_plan: a `ColumnPlan` of this metadata, or what replaces it.
         """
-        page = self._page
-        # If the page is (None, error), an earlier access failed. Reset the traceback, or each
-        # access would add to it.
-        if page is not None and page[0] is None:
-            raise page[1].with_traceback(None)
-        return column_plan.read(self._body, self._offset, self.row_count)
+        encoded = self._encoded_rows()
+        encoded.check()
+        return column_plan.read(encoded.body, encoded.offset, encoded.count)
+
+    def _encoded_rows(self) -> EncodedRows:
+        """Return the encoded rows; no rows if an application has created this message."""
+        encoded = self._encoded
+        if encoded is None:
+            encoded = self._encoded = EncodedRows(b"", 0, 0)
+        return encoded
 
     def _decode_rows(self, method: str) -> list[Any]:
-        """Return the rows that the row plan's method `method` decodes.
-
-        The rows of the last call are kept with the name of its method. A further call with the same
-        method returns these rows.
-        """
-        guard = self._guard
-        guard.acquire()  # `with` takes twice as long, which is noticeable for pages of one row
-        try:
-            # The page is (method, rows), or (None, error) if an earlier call failed.
-            page = self._page
-            if page is not None:
-                if page[0] == method:
-                    decoded: list[Any] = page[1]
-                    return decoded
-                if page[0] is None:
-                    # Reset the traceback: otherwise, each access would add its frames to it.
-                    raise page[1].with_traceback(None)
-            row_plan = self.metadata._row_plan or self.metadata.row_plan
-            rows: list[Any] = getattr(row_plan, method)(self._body, self._offset, self.row_count)
-            self._page = (method, rows)
-            return rows
-        except DecodeError as error:
-            self._page = (None, error)
-            raise
-        finally:
-            guard.release()
+        """Return the rows that the row plan's method `method` decodes; see `EncodedRows.decode`."""
+        encoded = self._encoded
+        if encoded is None:
+            encoded = self._encoded_rows()
+        return encoded.decode(self.metadata._row_plan or self.metadata.row_plan, method)
 
 
 def _decode_parsed_rows(self: ResultMessage, row_factory: Callable[..., Any]) -> Any:
@@ -290,11 +267,6 @@ def _decode_parsed_rows(self: ResultMessage, row_factory: Callable[..., Any]) ->
     rows = row_factory(self.column_names, self.parsed_rows)
     # Callers expect a list. A factory may return a dict of columns instead: wrap it.
     return [rows] if isinstance(rows, dict) else rows
-
-
-@renew_in_child
-def _renew_lock() -> None:
-    ResultMessage._guard = Lock()
 
 
 # The result of most writes has no content, so they all share this object. Its attributes must never
@@ -317,12 +289,6 @@ def read_result(
     :param user_types: classes registered for UDTs, by keyspace and name.
     :param cached: the metadata that the client has for the executed prepared statement.
     """
-    if cached is not None:
-        # The usual response to a prepared statement: rows with the metadata that we already have,
-        # or without metadata.
-        rows_pos = cached.rows_at(body, pos, user_types)
-        if rows_pos:  # 0 means that the response has other metadata
-            return rows_result(cached, body, rows_pos)
     (kind,) = _int32_at(body, pos)
     if kind == RESULT_KIND_ROWS:
         return _read_rows(body, pos, user_types, cached)
@@ -386,9 +352,9 @@ def rows_result(metadata: ResultMetadata, body: bytes, pos: int) -> ResultMessag
     message.kind = RESULT_KIND_ROWS
     message.metadata = metadata
     message.row_count = row_count
-    message._body = body
-    message._offset = pos + 4
-    message._guard = Lock()
+    message._encoded = EncodedRows(body, pos + 4, row_count)
+    # The class has the same value, but Python reads an attribute of the instance faster.
+    message._own = None
     return message
 
 

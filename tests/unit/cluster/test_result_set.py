@@ -236,8 +236,7 @@ def rows_message(names: list[str], types: list[Any], body: bytes, count: int) ->
             for name, cql_type in zip(names, types, strict=True)
         ]
     )
-    message.row_count = count
-    message._body = body
+    message.take_rows(body, count)
     return message
 
 

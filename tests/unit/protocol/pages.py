@@ -49,9 +49,8 @@ def message_with(
     """
     message = ResultMessage(RESULT_KIND_ROWS)
     message.metadata = metadata
-    message.row_count = row_count
+    message.take_rows(body, row_count)
     message.paging_state = paging_state
-    message._body = body
     return message
 
 

@@ -248,6 +248,60 @@ def test_a_plan_needs_as_many_codecs_as_names(implementation: Implementation) ->
         implementation.rows.RowPlan(("a", "b"), [implementation.codecs.int32()])
 
 
+# -- rows that are decoded when they are accessed --------------------------------------------------
+
+
+def test_encoded_rows_are_decoded_once_for_each_method(implementation: Implementation) -> None:
+    """The rows of the last method are kept: a list that the application has changed stays so."""
+    encoded = implementation.rows.EncodedRows(b"head" + PAGE, 4, 3)
+    assert (encoded.body, encoded.offset, encoded.count) == (b"head" + PAGE, 4, 3)
+    decoded = encoded.decode(plan(implementation), "tuples")
+    assert decoded == ROWS
+    assert encoded.decode(plan(implementation), "tuples") is decoded
+    as_dicts = encoded.decode(plan(implementation), "dicts")
+    assert as_dicts == [dict(zip(NAMES, row, strict=True)) for row in ROWS]
+    assert encoded.decode(plan(implementation), "dicts") is as_dicts
+    encoded.check()
+
+
+def test_threads_that_decode_at_the_same_time_get_the_same_rows(
+    implementation: Implementation,
+) -> None:
+    """While one call decodes the rows, another one decodes and keeps them."""
+    encoded = implementation.rows.EncodedRows(PAGE, 0, 3)
+    row_plan = plan(implementation)
+
+    class SlowPlan:
+        """A row plan in whose place a second thread decodes the rows first."""
+
+        def tuples(self, body: bytes, offset: int, row_count: int) -> list[Any]:
+            kept.append(encoded.decode(row_plan, "tuples"))
+            decoded: list[Any] = row_plan.tuples(body, offset, row_count)
+            return decoded
+
+    kept: list[Any] = []
+    assert encoded.decode(SlowPlan(), "tuples") is kept[0]
+    assert encoded.decode(row_plan, "tuples") is kept[0]
+
+
+def test_an_error_of_encoded_rows_is_kept(implementation: Implementation) -> None:
+    encoded = implementation.rows.EncodedRows(PAGE[:-1], 0, 4)
+    with pytest.raises(DecodeError) as first:
+        encoded.decode(plan(implementation), "tuples")
+    with pytest.raises(DecodeError) as second:
+        encoded.decode(plan(implementation), "dicts")
+    with pytest.raises(DecodeError) as third:
+        encoded.check()
+    assert first.value is second.value is third.value
+
+
+def test_encoded_rows_need_bytes(implementation: Implementation) -> None:
+    for body in (None, 5):
+        encoded = implementation.rows.EncodedRows(body, 0, 1)
+        with pytest.raises(TypeError):
+            encoded.decode(plan(implementation), "tuples")
+
+
 # -- pages with mostly equal rows ------------------------------------------------------------------
 
 
