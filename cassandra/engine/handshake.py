@@ -13,6 +13,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -147,8 +148,9 @@ class Connector:
         if self._tls_connections:
             self._all_closed.clear()
             try:
-                await within(GOODBYE_TIMEOUT, self._all_closed.wait())
-            except asyncio.TimeoutError:
+                with suppress(asyncio.TimeoutError):
+                    await within(GOODBYE_TIMEOUT, self._all_closed.wait())
+            finally:  # also if this call is cancelled, because the loop ends
                 for connection in list(self._tls_connections):
                     connection.abort()
         # asyncio closes transports in the next two turns of the loop.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from cassandra import aio
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.engine.connection import wire_format_of
+from cassandra.engine.workers import WorkerCore
 from cassandra.errors import (
     ConnectionShutdown,
     NoHostAvailable,
@@ -124,6 +126,31 @@ async def test_close_closes_all_connections_and_may_be_called_twice(node: FakeNo
         assert core.control.connection is None
         await core.close()
         await node.wait_until(lambda node: not node.connections)
+
+
+@pytest.mark.parametrize("kind", ["the first engine", "a worker"])
+async def test_a_cancelled_close_continues_and_another_waits_for_it(
+    node: FakeNode, kind: str
+) -> None:
+    """`Cluster.shutdown` cancels a `connect` that closes the engine after an error, closes the
+    engine itself, and then ends the loop: it must not do so before everything is closed.
+    """
+    async with connected(node) as (cluster, _):
+        core = core_of(cluster)
+        thread: Any = SimpleNamespace(loop=core.loop, wake_queue=core.wake_queue)
+        engine = core if kind == "the first engine" else WorkerCore(core, thread)
+        may_settle = asyncio.Event()
+        engine.connector.settle = may_settle.wait  # type: ignore[method-assign]
+        first = asyncio.ensure_future(engine.close())
+        await asyncio.sleep(1)
+        first.cancel()
+        await asyncio.wait({first})
+        assert first.cancelled()
+        second = asyncio.ensure_future(engine.close())
+        await asyncio.sleep(1)
+        assert not second.done()
+        may_settle.set()
+        await second
 
 
 async def test_close_cancels_what_runs_in_the_background(node: FakeNode) -> None:

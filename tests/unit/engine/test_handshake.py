@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -492,3 +493,16 @@ async def test_closed_tls_connections_have_a_moment_to_shut_down() -> None:
     await opener.settle()
     assert loop.time() - started == pytest.approx(GOODBYE_TIMEOUT, abs=0.01)
     assert aborted == ["stuck"]
+
+
+async def test_tls_connections_are_aborted_if_settle_is_cancelled() -> None:
+    """The loop may end while `settle` waits: no connection may stay open then."""
+    opener = connector(Network())
+    stuck = Mock()
+    opener._tls_connections.add(stuck)
+    settling = asyncio.ensure_future(opener.settle())
+    await asyncio.sleep(GOODBYE_TIMEOUT / 2)
+    settling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await settling
+    stuck.abort.assert_called_once_with()
