@@ -447,8 +447,11 @@ class WorkerSession(EngineSession):
             self.close()
             return
         wanted = list(self._leader.pools)
-        for host in list(self.pools):
-            if host not in wanted:
+        # Compare identities: a host that has left the cluster equals the one that has its address
+        # now.
+        wanted_ids = {id(host) for host in wanted}
+        for host in [*self.pools, *self._opening]:
+            if id(host) not in wanted_ids:
                 error = self._leader.pool_error(host) or ConnectionException(
                     f"the session has no pool to {host} any more", host.endpoint
                 )

@@ -134,7 +134,7 @@ class HostWatch:
     def on_connection_failure(self, host: Host, error: Exception) -> None:
         """Called when a connection to `host` broke or could not be opened."""
         # Ignore a connection that ends after its host has left the cluster.
-        if not self._closed and host in self._metadata.all_hosts():
+        if not self._closed and self.knows(host):
             host._remember_failure(error)
             convicted = host.signal_connection_failure(error)
             self._handle(Event.CONNECTION_FAILED, host, error, convicted)
@@ -164,7 +164,7 @@ class HostWatch:
 
         :param error: an error with that reason, which requests raise that find no other host.
         """
-        if not self._closed and host in self._metadata.all_hosts():
+        if not self._closed and self.knows(host):
             host._remember_failure(error)
             self._handle(Event.DRAINS, host)
 
@@ -255,9 +255,14 @@ class HostWatch:
     ) -> None:
         """Ask the state table what to do after `event`, and do it.
 
+        Do nothing if `host` has left the cluster. Another `Host` object, which is equal, may have
+        its address now, and must not get a reconnector for this one.
+
         :param reason: why the host is considered down, for the log.
         :param convicted: True if the conviction policy considers the host down.
         """
+        if event is not Event.LEFT and not self.knows(host):
+            return
         has_pool = self._sessions.have_pool(host)
         # Only some rules need to know whether the policies ignore the host. Ask them only for these
         # rules, because policies may be slow user code.

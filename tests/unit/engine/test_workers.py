@@ -185,6 +185,29 @@ def test_workers_follow_hosts_that_go_and_come() -> None:
         until(lambda: len(worker.pools) == 2 and worker.is_ready)
 
 
+def test_workers_follow_a_host_that_replaces_another_at_its_address(node: FakeNode) -> None:
+    """The hosts are equal, since their addresses are. The worker must open a new pool."""
+    with connected(node) as session:
+        (worker,) = workers_of(session)
+        leader = session._engine
+        (replaced,) = leader.pools
+        new = Host(replaced.endpoint, replaced.conviction_policy.__class__)
+
+        async def replace() -> None:
+            leader.forget_host(replaced, ConnectionShutdown("replaced"))
+            await leader.add_pool(new)
+
+        # The worker sees the leader's pools only after the replacement.
+        is_replaced = threading.Event()
+        worker.loop.call_soon_threadsafe(is_replaced.wait, WAIT)
+        try:
+            session.cluster._run(replace())
+        finally:
+            is_replaced.set()
+        until(lambda: worker.is_ready and [id(host) for host in worker.pools] == [id(new)])
+        assert all(pool.host is new for pool in worker.pools.values())
+
+
 def test_workers_leave_it_to_the_leader_to_follow_the_policies(node: FakeNode) -> None:
     """A query plan may have a host to which the worker is about to open its pool."""
     with connected(node) as session:

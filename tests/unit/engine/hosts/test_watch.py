@@ -343,6 +343,37 @@ async def test_a_new_node_list_adds_and_removes_hosts() -> None:
     assert not watched.watch.knows(watched.second)
 
 
+@pytest.mark.parametrize(
+    "report",
+    [
+        lambda watch, host: watch.on_connection_failure(host, LOST),
+        lambda watch, host: watch.on_try_failed(host, LOST),
+        lambda watch, host: watch.on_draining(host, LOST),
+        lambda watch, host: watch.on_reported_down(host),
+        lambda watch, host: watch.on_wanted(host),
+    ],
+    ids=["failure", "failed try", "draining", "reported down", "wanted"],
+)
+async def test_late_events_of_a_replaced_host_do_not_concern_the_new_one(report: Any) -> None:
+    """The new host has the same address, so the hosts are equal. If the old one got a reconnector,
+    the new one would get none, and would never be reached again.
+    """
+    watched = WatchedHosts()
+    watched.probe_error = LOST
+    replaced, new = watched.first, new_host("10.0.0.1", is_up=None)
+    watched.watch.take_node_list(node_list_of(watched.second, existing=[replaced, watched.second]))
+    watched.watch.take_node_list(node_list_of(watched.second, new, existing=[watched.second]))
+    assert watched.watch.knows(new)
+    report(watched.watch, replaced)
+    assert watched.watch._tries == {}
+    watched.watch.on_connection_failure(new, LOST)
+    assert watched.watch._tries[new].host is new
+    watched.probe_error = None
+    await watched.settle()
+    assert new.is_up
+    assert new in watched.pools
+
+
 async def test_a_new_host_is_tried_again_after_an_error_of_a_policy(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
