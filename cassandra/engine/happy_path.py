@@ -284,7 +284,7 @@ class RequestBase:
         self.is_ended_by_caller = False
         self.response: Any = None
         self.error: BaseException | None = None
-        self._busy: Any = None  # the first pool of the plan without a free stream
+        self._busy: Any = None  # a list of the first pools of the plan without a free stream
         self._plan: Iterator[Any] | None = None  # the hosts that were not tried yet
         # The plan of the speculative execution policy, and the timer of the next execution.
         self._speculation: Any = None

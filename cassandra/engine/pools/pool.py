@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 from collections import deque
@@ -41,7 +42,9 @@ DROP_INTERVAL = 0.1  # seconds
 class Waiter(Protocol):
     """A request that found no free stream on any host of its plan."""
 
-    done: bool
+    @property
+    def done(self) -> bool:
+        """True if the request is over."""
 
     def on_room(self, host: Host, connection: Connection) -> None:
         """Called when a connection to the host has a free stream."""
@@ -160,6 +163,13 @@ class HostPool(CompatPool, bases.PoolBase):
                     "(max_waiting_requests)"
                 )
         self._waiters.append(waiter)
+
+    def stop_waiting(self, waiter: Waiter) -> None:
+        """Remove `waiter` from the queue, if it is there."""
+        # A request joins the queues of several pools at the same time, so it is usually near the
+        # front of each of them.
+        with contextlib.suppress(ValueError):
+            self._waiters.remove(waiter)
 
     def _drop_finished_waiters(self) -> None:
         """Remove finished waiters from the queue, but at most once per DROP_INTERVAL, because this
@@ -364,6 +374,11 @@ class HostPool(CompatPool, bases.PoolBase):
         elif error is None and not self.closed and not self.connections:
             # The new connections were lost at once: open others.
             self.refill()
+        else:
+            # A request may wait for a new connection although others have room, but none may have
+            # been opened.
+            for connection in list(self.connections):
+                self._on_room(connection)
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
         """Called when a connection has closed: open another one instead, unless it was closed on
