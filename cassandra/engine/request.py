@@ -56,7 +56,6 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import class_advice
@@ -71,7 +70,7 @@ from cassandra.engine.prepare.reprepare import Reprepare
 from cassandra.engine.serial_reads import in_order
 from cassandra.engine.server_hints import advice_for, advice_for_timeout
 from cassandra.engine.server_warnings import log_warnings
-from cassandra.engine.targets import LONGEST_PLAN, named_host, plan_to
+from cassandra.engine.targets import named_host, plan_to
 from cassandra.errors import (
     ConnectionException,
     DriverException,
@@ -86,6 +85,7 @@ from cassandra.errors import (
     refused_everywhere,
 )
 from cassandra.metadata.host import Host
+from cassandra.policies.plan_limit import limited
 from cassandra.policies.retry import FallthroughRetryPolicy, LWTRetryPolicy, RetryPolicy
 from cassandra.protocol.messages.errors import (
     CASWriteUnknownMessage,
@@ -517,7 +517,7 @@ class Request(RequestBase):
                 # Let the policy see the level, even if it is the profile's.
                 statement = in_order(self.statement, level)
                 plan = self.policy.make_query_plan(self.session.keyspace, statement)
-            self._plan = (host for host in islice(plan, LONGEST_PLAN) if host not in failed_hosts)
+            self._plan = (host for host in limited(plan) if host not in failed_hosts)
 
     # -- answers -----------------------------------------------------------------------------------
 
