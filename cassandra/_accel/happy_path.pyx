@@ -54,12 +54,12 @@ from cassandra.engine.mistakes import statement_of as _statement_of
 from cassandra.engine.mistakes import truth_test as _new_truth_test
 from cassandra.engine.serial_reads import in_order as _in_order_of
 from cassandra.engine.targets import (
-    LONGEST_PLAN, Target as _Target_class, failing_plan as _failing_plan,
-    plan_to as _plan_to_function,
+    Target as _Target_class, failing_plan as _failing_plan, plan_to as _plan_to_function,
 )
 from cassandra.errors import (
     ConnectionException, DecodeError as _DecodeErrorClass, ProtocolError as _ProtocolErrorClass,
 )
+from cassandra.policies.plan_limit import LONGEST_PLAN
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy as _NoSpeculationPolicy
 from cassandra.protocol.extras import check_payload as _check_payload
 from cassandra.protocol.handler import ProtocolHandler as _ProtocolHandlerClass

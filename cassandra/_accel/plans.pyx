@@ -24,6 +24,7 @@ from cassandra._accel.tablets cimport Chunk, TabletMap, token_in
 from cassandra._accel.threads cimport IS_FREE_THREADED
 
 from cassandra.metadata.host import Host as _HostClass
+from cassandra.policies.plan_limit import limited as _limited
 from cassandra.query.bound import BoundStatement as _BoundStatementClass
 from cassandra.query.prepared import PreparedStatement as _PreparedStatementClass
 
@@ -484,7 +485,7 @@ cdef class ReplicaPlan:
         self._rest = ()
         if child is not None:
             self._tried = {self._host(index) for index in range(self._given)}
-            self._rest = iter(child.make_query_plan(self._working_keyspace, query))
+            self._rest = _limited(child.make_query_plan(self._working_keyspace, query))
         return 0
 
 

@@ -34,9 +34,10 @@ from cassandra.engine.pools.shard_table import ShardTable, first_with_room, in_f
 from cassandra.engine.resolving import bound_request, request_for, resolve
 from cassandra.engine.serial_reads import in_order
 from cassandra.engine.stream_table import WRITE_HIGH_WATER, StreamTable
-from cassandra.engine.targets import LONGEST_PLAN, Target, failing_plan, plan_to
+from cassandra.engine.targets import Target, failing_plan, plan_to
 from cassandra.engine.timer_wheel import TimerWheel
 from cassandra.errors import ConnectionException
+from cassandra.policies.plan_limit import LONGEST_PLAN
 from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT, rows_result
 from cassandra.protocol.opcodes import EXECUTE, RESULT
 from cassandra.protocol.params import QueryParams
@@ -284,7 +285,7 @@ class RequestBase:
         self.is_ended_by_caller = False
         self.response: Any = None
         self.error: BaseException | None = None
-        self._busy: Any = None  # the first pool of the plan without a free stream
+        self._busy: Any = None  # a list of the first pools of the plan without a free stream
         self._plan: Iterator[Any] | None = None  # the hosts that were not tried yet
         # The plan of the speculative execution policy, and the timer of the next execution.
         self._speculation: Any = None

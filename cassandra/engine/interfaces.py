@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cassandra.engine.environment import InsertionOrdered
     from cassandra.engine.happy_path import RequestBase
     from cassandra.engine.keyspace_gate import UseTurns
+    from cassandra.engine.pools.pool import Waiter
     from cassandra.engine.pools.shard_table import ShardTable
     from cassandra.engine.timer_wheel import TimerWheel
     from cassandra.metadata.cluster_metadata import Metadata
@@ -61,6 +62,12 @@ class RequestPool(Protocol):
 
     def pick(self) -> Connection | None:
         """Return the connection with the fewest streams in use; None if all are full."""
+
+    def wait_for_room(self, waiter: Waiter) -> None:
+        """Put `waiter` into the queue for free streams."""
+
+    def stop_waiting(self, waiter: Waiter) -> None:
+        """Remove `waiter` from the queue, if it is there."""
 
     def load(self) -> str:
         """Return a description of how busy the connections are, for errors."""

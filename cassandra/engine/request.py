@@ -15,8 +15,11 @@ The following objects continue a request that waits; all of them run on the loop
 * The connection passes the answer to the attempt, which calls `on_answer`; answers that are not on
   the happy path go on to `on_other_answer`. A lost connection leads to `on_attempt_failed`, where
   the retry policy decides.
-* If no host of the plan has a free stream, the request waits for the first pool whose connections
-  are open but full. That pool calls `on_room`, `on_pool_closed` or `on_pool_draining`.
+* If no host of the plan has a free stream, the request waits at the first pools whose connections
+  are open but full (`RoomWait`). The first of them with a free stream calls `on_room`. They may
+  also call `on_pool_closed` or `on_pool_draining`.
+* If the plan is exhausted after an attempt on a connection that had broken unnoticed, the request
+  waits once for the connection that its pool opens instead, in the same way.
 * If the connection is in another keyspace than the request needs, the request may wait at the
   connection's keyspace gate. The gate calls `resend` when the connection is in the right keyspace,
   or `on_not_sent` if the connection is replaced.
@@ -52,25 +55,25 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Coroutine, Mapping
-from itertools import islice
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import class_advice
 from cassandra.engine.datacenters import unknown_local_datacenter
 from cassandra.engine.failures import as_exception, fault_among
 from cassandra.engine.faulty_vectors import faulty_vectors
+from cassandra.engine.heartbeats import SILENCE
 from cassandra.engine.null_positions import null_positions
 from cassandra.engine.overrides import refuse_overrides
+from cassandra.engine.pools.room_wait import MOST_AWAITED, RoomWait
 from cassandra.engine.prepare.reprepare import Reprepare
 from cassandra.engine.serial_reads import in_order
 from cassandra.engine.server_hints import advice_for, advice_for_timeout
 from cassandra.engine.server_warnings import log_warnings
-from cassandra.engine.targets import LONGEST_PLAN, named_host, plan_to
+from cassandra.engine.targets import named_host, plan_to
 from cassandra.errors import (
     ConnectionException,
     DriverException,
-    NoConnectionsAvailable,
     NoHostAvailable,
     OperationTimedOut,
     ProtocolError,
@@ -82,6 +85,7 @@ from cassandra.errors import (
     refused_everywhere,
 )
 from cassandra.metadata.host import Host
+from cassandra.policies.plan_limit import limited
 from cassandra.policies.retry import FallthroughRetryPolicy, LWTRetryPolicy, RetryPolicy
 from cassandra.protocol.messages.errors import (
     CASWriteUnknownMessage,
@@ -309,35 +313,57 @@ class Request(RequestBase):
                 self.errors[host] = self.session.why_no_pool(host)
             self.session.on_missing_pool(host)
         elif pool.is_worth_waiting_for:
-            # Remember only the first busy pool of the plan: hosts that the load balancing policy
-            # prefers come first.
-            if self._busy is None:
-                self._busy = pool
+            self._remember_busy(pool)
         else:
             self.errors[host] = ConnectionException(f"no open connection to {host}", host.endpoint)
 
-    def on_plan_exhausted(self) -> None:
-        """Wait for a free stream of the first busy host of the plan.
+    def _remember_busy(self, pool: RequestPool) -> None:
+        """Remember a pool at which the request waits if all hosts of the plan are busy.
 
-        If no host is busy, and no attempt or other step is pending, the request uses the control
-        connection if the application allows that, and fails otherwise.
+        Hosts that the load balancing policy prefers come first, so keep the first pools.
         """
-        busy_pool, self._busy = self._busy, None
-        # Check again: the pool may have lost its last connection since it was recorded.
-        if busy_pool is not None and busy_pool.is_worth_waiting_for:
-            try:
-                busy_pool.wait_for_room(self)
-            except NoConnectionsAvailable as error:
-                self.errors[busy_pool.host] = error
-            else:
-                self._waits += 1
-                return
-        if self._is_under_way():
+        if self._busy is None:
+            self._busy = []
+        if len(self._busy) < MOST_AWAITED and pool not in self._busy:
+            self._busy.append(pool)
+
+    def on_plan_exhausted(self) -> None:
+        """Wait for a free stream of the first busy hosts of the plan.
+
+        If no host is busy, and no attempt or other step is pending, the request waits for a pool
+        that has just lost connections. Otherwise it uses the control connection if the application
+        allows that, or fails.
+        """
+        busy_pools, self._busy = self._busy, None
+        if busy_pools is not None and self._wait_at(busy_pools):
+            return
+        if self._is_under_way() or self._wait_at(self._pools_of_stale_connections()):
             return
         # `take` sends the request on the control connection, and returns False if the application
         # has not allowed that.
         if not self.session.core.query_fallback.take(self.session, self):
             self.fail(self._plan_exhausted_error())
+
+    def _wait_at(self, pools: Iterable[RequestPool]) -> bool:
+        """Wait until one of `pools` has a free stream; return False if none can be waited for."""
+        # Check again: a pool may have lost its last connection since it was recorded.
+        if not RoomWait(self).begin(pool for pool in pools if pool.is_worth_waiting_for):
+            return False
+        self._waits += 1
+        return True
+
+    def _pools_of_stale_connections(self) -> list[RequestPool]:
+        """Return the pools of the connections that had probably broken before the request was sent.
+
+        Such a connection was silent before, for example because the process was suspended or a
+        firewall has dropped it. Its host may be well, and its pool opens another connection just
+        now. Return no pool if the request was sent to a host twice: it waits only once.
+        """
+        hosts = {attempt.host for attempt in self.attempts}
+        if len(hosts) < len(self.attempts):
+            return []
+        pools = [self.session.pools.get(a.host) for a in self.attempts if _was_stale(a)]
+        return [pool for pool in pools if pool is not None]
 
     def _is_under_way(self) -> bool:
         """Return True if an attempt is in flight, or a pending step will send another one."""
@@ -446,8 +472,8 @@ class Request(RequestBase):
         # Only this connection cannot be used: the host's pool has another connection, or will open
         # one. Remember the pool, so that the request waits for it if all other hosts fail.
         pool = self.session.pools.get(attempt.host)
-        if pool is not None and self._busy is None and pool.is_worth_waiting_for:
-            self._busy = pool
+        if pool is not None and pool.is_worth_waiting_for:
+            self._remember_busy(pool)
         self._retry(attempt.host)
 
     def on_reprepare_failed(self, attempt: Attempt, error: Exception) -> None:
@@ -491,7 +517,7 @@ class Request(RequestBase):
                 # Let the policy see the level, even if it is the profile's.
                 statement = in_order(self.statement, level)
                 plan = self.policy.make_query_plan(self.session.keyspace, statement)
-            self._plan = (host for host in islice(plan, LONGEST_PLAN) if host not in failed_hosts)
+            self._plan = (host for host in limited(plan) if host not in failed_hosts)
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -816,6 +842,16 @@ class _DelayedRetry:
     def fail(self, error: Exception) -> None:
         """Called when the session is closed: end the request with `error`."""
         self._request.fail(error)
+
+
+def _was_stale(attempt: Attempt) -> bool:
+    """Return True if the connection of an attempt broke, and had been silent before the attempt."""
+    connection = attempt.connection
+    return (
+        connection is not None
+        and connection.closed
+        and connection.last_activity <= attempt.started - SILENCE
+    )
 
 
 def _is_decision(decision: Any) -> bool:

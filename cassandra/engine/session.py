@@ -77,9 +77,9 @@ class EngineSession(ObservedSession):
     """
 
     __slots__ = (
-        "__weakref__", "_background", "_hosts_at_close", "_opening", "_opening_pools",
-        "_pool_errors", "codecs", "delayed", "direct_policy", "distance", "draining", "followers",
-        "loop", "pools", "use_turns",
+        "__weakref__", "_background", "_hosts_at_close", "_missing_keyspace", "_opening",
+        "_opening_pools", "_pool_errors", "codecs", "delayed", "direct_policy", "distance",
+        "draining", "followers", "loop", "pools", "use_turns",
     )  # fmt: skip
 
     core: Core
@@ -108,6 +108,8 @@ class EngineSession(ObservedSession):
         self.observe()  # sets the attributes of `ObservedSession`; there are no own observers yet
         # For each host whose pool could not be opened, or was lost: the last error.
         self._pool_errors: dict[Host, Exception] = {}
+        # The keyspace of the session of which a warning has said that it does not exist; else None.
+        self._missing_keyspace: str | None = None
         # The tasks that are opening pools.
         self._opening: dict[Host, asyncio.Task[None]] = {}
         # Pools whose `fill` has not returned. They are not in `pools` yet, but a change of the
@@ -374,13 +376,17 @@ class EngineSession(ObservedSession):
                 # statements that name their keyspace. Others wait at its keyspace gate, which sends
                 # USE again and raises its error.
                 if self._lacks_keyspace(keyspace):
-                    log.warning("%s cannot use the keyspace %r: %s", host, keyspace, error)
+                    # Warn once. Each new connection is refused until the keyspace is created again.
+                    level = logging.DEBUG if keyspace == self._missing_keyspace else logging.WARNING
+                    self._missing_keyspace = keyspace
+                    log.log(level, "%s cannot use the keyspace %r: %s", host, keyspace, error)
                     break
                 connection.close()
                 raise
             except BaseException:
                 connection.close()
                 raise
+            self._missing_keyspace = None
         if self.core.wake_queue is not None:
             connection.wake_queue = self.core.wake_queue
             connection.write_directly()

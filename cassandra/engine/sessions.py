@@ -113,16 +113,11 @@ class Sessions:
 
     def are_served(self, host: Host) -> bool:
         """Return True if each session that wants connections to `host` has some."""
-        return all(
-            host in session.pools or session.distance(host) == HostDistance.IGNORED
-            for session in self._open
-        )
+        return all(host in session.pools or not _wants(session, host) for session in self._open)
 
     def ignore(self, host: Host) -> bool:
         """Return True if there are sessions, and none of them wants connections to `host`."""
-        return bool(self._open) and all(
-            session.distance(host) == HostDistance.IGNORED for session in self._open
-        )
+        return bool(self._open) and not any(_wants(session, host) for session in self._open)
 
     def in_flight(self, host: Host) -> int:
         """Return the number of requests that `host` has not answered yet."""
@@ -157,3 +152,16 @@ class Sessions:
             except BaseException as error:  # raised by a policy
                 log.exception("the distances of the hosts could not be followed")
                 reraise_on_loop(error)
+
+
+def _wants(session: EngineSession, host: Host) -> bool:
+    """Return True if `session` wants connections to `host`.
+
+    If a load balancing policy raises an error, the answer is yes, so that a host is not forgotten.
+    """
+    try:
+        return session.distance(host) != HostDistance.IGNORED
+    except BaseException as error:
+        log.exception("no load balancing policy has told the distance of %s", host)
+        reraise_on_loop(error)
+        return True

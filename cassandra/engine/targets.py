@@ -8,13 +8,13 @@ host itself is the target. A target applies to all pages of an execution.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import SERIAL_LEVELS
 from cassandra.engine.serial_reads import in_order
 from cassandra.metadata.placement.tokens import Murmur3Token, Token, checked_token
+from cassandra.policies.plan_limit import limited
 
 if TYPE_CHECKING:
     from cassandra.engine.happy_path import RequestBase
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
 
 _REMOTE = 2  # the value of HostDistance.REMOTE: a host in another data centre
-
-# At most this many hosts of a query plan are tried or looked at, because the plan of an
-# application's policy may be endless. No cluster has so many.
-LONGEST_PLAN = 10_000
 
 
 class Target:
@@ -167,7 +163,7 @@ def plan_to(target: Host | Target, request: RequestBase) -> Iterator[Host]:
     consistency = getattr(request.request_body, "consistency", None)
     statement = in_order(request.statement, consistency)
     plan = policy.make_query_plan(session.keyspace, statement)
-    hosts: list[Host] = list(islice(plan, LONGEST_PLAN))
+    hosts: list[Host] = list(limited(plan))
     keyspace = _keyspace_of(request)
     replicas = _replicas_of(request, keyspace, target.token)
     if not replicas and keyspace is None:

@@ -119,12 +119,13 @@ class Host(bases.HostBase):
 
     def set_up(self) -> None:
         """Set `is_up` to True: the node responds."""
-        if self.conviction_policy is not None:
-            self.conviction_policy.reset()
         self._given_up = False
         self._draining = False
         self.last_failure = None
         self.is_up = True
+        # Do this last, because a policy of an application may raise an error.
+        if self.conviction_policy is not None:
+            self.conviction_policy.reset()
 
     def set_down(self) -> None:
         """Set `is_up` to False: the node does not respond. The driver keeps trying to reach it."""

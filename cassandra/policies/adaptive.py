@@ -256,10 +256,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         :param host: the `Host`.
         :param seconds: from sending the request to receiving the response.
         """
-        latencies = self._answers.get(host)
-        if latencies is None:
-            latencies = self._answers[host] = _Latencies()
-        latencies.add(seconds)
+        self._latencies_of(host).add(seconds)
         now = self._time()
         if now >= self._next_judgement:
             self._judge(now)
@@ -273,13 +270,24 @@ class AdaptivePolicy(TokenAwarePolicy):
         """
         if host is None or getattr(error, "error_code", None) not in _REFUSALS:
             return
-        latencies = self._answers.get(host)
-        if latencies is None:
-            latencies = self._answers[host] = _Latencies()
+        latencies = self._latencies_of(host)
         latencies.add_refusal()
         # Do not wait for the interval: such a host answers hundreds of requests in that time.
         if latencies.refused_share > MOST_REFUSALS and host not in self._demoted:
             self._judge(self._time())
+
+    def _latencies_of(self, host: Host) -> _Latencies:
+        """Return the record of `host`.
+
+        The record of a host that has left the cluster is not stored: nothing would remove it, and
+        it would count as a host to compare others with.
+        """
+        latencies = self._answers.get(host)
+        if latencies is None:
+            latencies = _Latencies()
+            if self._metadata is None or self._metadata.get_host(host.endpoint) is not None:
+                self._answers[host] = latencies
+        return latencies
 
     def _judge(self, now: float) -> None:
         """End the demotions that are over, and demote hosts that are slow compared with equally

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from cassandra._habits import class_advice
 from cassandra._imports import at_first_cluster
 from cassandra._unknown_options import advise_missing, advise_options
+from cassandra.policies.plan_limit import limited
 
 if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
@@ -574,7 +575,7 @@ class HostFilterPolicy(WrapperPolicy):
     ) -> Iterator[Host]:
         plan = self._child_policy.make_query_plan(working_keyspace, query)
         # Return a generator: most requests only need the first host, and a predicate may be slow.
-        return (host for host in plan if self._predicate(host))
+        return (host for host in limited(plan) if self._predicate(host))
 
 
 class DefaultLoadBalancingPolicy(WrapperPolicy):
@@ -607,7 +608,7 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         # A target is only a preference: if it is down, the request still goes to the child's hosts.
         if host is None or not host.is_up:
             return plan
-        return itertools.chain((host,), (other for other in plan if other != host))
+        return itertools.chain((host,), (other for other in limited(plan) if other != host))
 
 
 class DSELoadBalancingPolicy(DefaultLoadBalancingPolicy):

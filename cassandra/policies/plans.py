@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import SERIAL_LEVELS
 from cassandra.metadata.placement.ring import token_of
+from cassandra.policies.plan_limit import limited
 
 if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
@@ -247,7 +248,7 @@ def replica_plan(
         if host.is_up is not False:
             tried.add(host)
             yield host
-    for host in child.make_query_plan(working_keyspace, query):
+    for host in limited(child.make_query_plan(working_keyspace, query)):
         if host not in tried:
             yield host
 

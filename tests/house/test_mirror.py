@@ -50,7 +50,6 @@ GUARDED_BY = {
     "aio/columnar.py": "client/test_columnar.py",
     # These are tested through what they do for a cluster.
     "engine/control/query_fallback.py": "engine/control/test_fallback_requests.py",
-    "engine/control/route_watch.py": "engine/control/test_client_routes.py",
     "engine/attempts.py": "engine/test_happy_path.py",
     # Names of cassandra-driver and scylla-driver, for code that imports or patches them.
     "_compat/": "drop_in/test_tracers.py",

@@ -74,11 +74,13 @@ class RouteWatch:
 
     async def read_again(self, connection: Connection) -> bool:
         """Read the routes again, and call `on_change` if any route has changed. Return False if the
-        routes could not be read.
+        routes could not be read, and are outdated.
 
         If that fails, the error is logged, and the previous routes stay in use until another
         attempt succeeds.
         """
+        # Do this first: an event that comes while the routes are read may report a later change.
+        self._is_outdated = False
         try:
             has_changed = await self.read(connection)
         except (DriverException, OSError, asyncio.TimeoutError) as error:
@@ -107,10 +109,8 @@ class RouteWatch:
 
     async def _read_until_current(self) -> None:
         delay = FIRST_DELAY
-        # An event that comes while the routes are read may report a later change: read them again
-        # then. If there is no control connection, the next one calls `catch_up`.
+        # If there is no control connection, the next one calls `catch_up`.
         while self._is_outdated and (connection := self._get_connection()) is not None:
-            self._is_outdated = False
             if not await self.read_again(connection):
                 await asyncio.sleep(delay)
                 delay = min(2 * delay, LONGEST_DELAY)

@@ -50,6 +50,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from cassandra.engine.failures import reraise_on_loop
 from cassandra.engine.hosts.reconnect import Reconnector
 from cassandra.engine.hosts.states import Action, Event, Facts, State, Up, transition
 from cassandra.errors import ConnectionException
@@ -136,7 +137,7 @@ class HostWatch:
         # Ignore a connection that ends after its host has left the cluster.
         if not self._closed and self.knows(host):
             host._remember_failure(error)
-            convicted = host.signal_connection_failure(error)
+            convicted = _convicts(host, error)
             self._handle(Event.CONNECTION_FAILED, host, error, convicted)
             self.on_doubt(host)
 
@@ -147,7 +148,7 @@ class HostWatch:
             self._report_reason(host, error)
         # If the host is down already, the conviction policy (which decides whether failures make a
         # host count as down) need not hear of another failure.
-        convicted = host.is_up is not False and host.signal_connection_failure(error)
+        convicted = host.is_up is not False and _convicts(host, error)
         self._handle(Event.TRY_FAILED, host, error, convicted)
 
     def on_tries_ended(self, host: Host, error: Exception | None = None) -> None:
@@ -183,7 +184,7 @@ class HostWatch:
         convicted = (
             not self._sessions.have_pool(host)
             and not self._sessions.ignore(host)
-            and host.signal_connection_failure(error)
+            and _convicts(host, error)
         )
         # If we know already that the host is down, keep our own error, which says more than the
         # report.
@@ -304,7 +305,7 @@ class HostWatch:
             # both ends. `_reported` has no entry if the outage itself was not logged.
             level = logging.WARNING if self._reported.pop(host, None) else logging.INFO
             log.log(level, "host %s is up, which was down since %s", host, _down_since(host))
-        host.set_up()
+        _set_up(host)
         self.on_host_up()
         self._listeners.notify("on_up", host)
 
@@ -427,6 +428,31 @@ def _nothing() -> None:
     pass
 
 
+def _convicts(host: Host, failure: Exception) -> bool:
+    """Return True if the conviction policy considers a host down after `failure`.
+
+    If the policy raises an error, the answer is yes, so that the host is tried again.
+    """
+    try:
+        return host.signal_connection_failure(failure)
+    except BaseException as error:
+        _log_fault(host, error)
+        return True
+
+
+def _set_up(host: Host) -> None:
+    """Mark a host up, although its conviction policy may raise an error."""
+    try:
+        host.set_up()
+    except BaseException as error:
+        _log_fault(host, error)
+
+
+def _log_fault(host: Host, error: BaseException) -> None:
+    log.exception("the conviction policy of %s has failed", host)
+    reraise_on_loop(error)
+
+
 def _down_since(host: Host) -> str:
     since = host.down_since
     return since.isoformat(timespec="seconds") if since is not None else "an unknown time"
@@ -445,7 +471,7 @@ _EVENTS_THAT_NEED_IGNORED = frozenset(
 )
 
 _ACTIONS: dict[Action, Callable[[HostWatch, Host], None]] = {
-    Action.RESET: lambda watch, host: host.set_up(),
+    Action.RESET: lambda watch, host: _set_up(host),
     Action.MARK_UP: HostWatch._mark_up,
     Action.MARK_DRAINING: HostWatch._mark_draining,
     Action.MARK_DRAINED: lambda watch, host: host.set_down(),

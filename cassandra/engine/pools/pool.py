@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 from collections import deque
@@ -29,8 +30,8 @@ log = logging.getLogger("cassandra.pool")
 # A connection is replaced if abandoned requests hold more than this share of its streams.
 ORPHAN_SHARE = 0.75
 # SHORT_LIFE: a connection lived only for a short time if it was lost within this time after the
-# pool last opened one. After MOST_SHORT_LIVES of these in a row, the pool waits before it opens the
-# next.
+# pool last opened one. After MOST_SHORT_LIVES of these in a row, each after another opening, the
+# pool waits before it opens the next.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 0.5  # seconds
 # If the queue of waiting requests is full, finished ones are removed from it at most once in this
@@ -41,7 +42,9 @@ DROP_INTERVAL = 0.1  # seconds
 class Waiter(Protocol):
     """A request that found no free stream on any host of its plan."""
 
-    done: bool
+    @property
+    def done(self) -> bool:
+        """True if the request is over."""
 
     def on_room(self, host: Host, connection: Connection) -> None:
         """Called when a connection to the host has a free stream."""
@@ -92,9 +95,9 @@ class HostPool(CompatPool, bases.PoolBase):
     """
 
     __slots__ = (
-        "_closing", "_delays", "_dropped_at", "_filling", "_most_waiting", "_new_schedule",
-        "_next_try", "_on_doubt", "_on_drained", "_on_failure", "_open", "_opened_at",
-        "_short_lives", "_spawn", "_waiters", "closed", "distance", "host", "size",
+        "_closing", "_delays", "_dropped_at", "_filling", "_is_loss_counted", "_most_waiting",
+        "_new_schedule", "_next_try", "_on_doubt", "_on_drained", "_on_failure", "_open",
+        "_opened_at", "_short_lives", "_spawn", "_waiters", "closed", "distance", "host", "size",
     )  # fmt: skip
 
     def __init__(
@@ -135,7 +138,10 @@ class HostPool(CompatPool, bases.PoolBase):
         # Called when the last connection of a draining pool has closed.
         self._on_drained: Callable[[HostPool], None] | None = None
         self._opened_at = 0.0  # the loop's time when the last connection was opened
-        self._short_lives = 0  # how many connections in a row were lost within SHORT_LIFE
+        self._short_lives = 0  # how often in a row connections were lost within SHORT_LIFE
+        # True if no connection was opened since the last short life: connections that are lost
+        # together count once.
+        self._is_loss_counted = False
 
     def pick(self) -> Connection | None:
         """Return the connection with the fewest streams in use; None if all are full."""
@@ -160,6 +166,13 @@ class HostPool(CompatPool, bases.PoolBase):
                     "(max_waiting_requests)"
                 )
         self._waiters.append(waiter)
+
+    def stop_waiting(self, waiter: Waiter) -> None:
+        """Remove `waiter` from the queue, if it is there."""
+        # A request joins the queues of several pools at the same time, so it is usually near the
+        # front of each of them.
+        with contextlib.suppress(ValueError):
+            self._waiters.remove(waiter)
 
     def _drop_finished_waiters(self) -> None:
         """Remove finished waiters from the queue, but at most once per DROP_INTERVAL, because this
@@ -263,6 +276,7 @@ class HostPool(CompatPool, bases.PoolBase):
         connection.on_orphan = self._on_orphan
         connection.on_given_up = self._on_given_up
         self._opened_at = asyncio.get_running_loop().time()
+        self._is_loss_counted = False
         self.connections.append(connection)
         # Requests may be waiting for this connection.
         self._on_room(connection)
@@ -364,6 +378,11 @@ class HostPool(CompatPool, bases.PoolBase):
         elif error is None and not self.closed and not self.connections:
             # The new connections were lost at once: open others.
             self.refill()
+        else:
+            # A request may wait for a new connection although others have room, but none may have
+            # been opened.
+            for connection in list(self.connections):
+                self._on_room(connection)
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
         """Called when a connection has closed: open another one instead, unless it was closed on
@@ -379,8 +398,11 @@ class HostPool(CompatPool, bases.PoolBase):
             self.connections.remove(connection)
         if self.closed:
             return
-        lifetime = asyncio.get_running_loop().time() - self._opened_at
-        self._short_lives = self._short_lives + 1 if lifetime < SHORT_LIFE else 0
+        if asyncio.get_running_loop().time() - self._opened_at >= SHORT_LIFE:
+            self._short_lives = 0
+        elif not self._is_loss_counted:
+            self._short_lives += 1
+            self._is_loss_counted = True
         if self._short_lives >= MOST_SHORT_LIVES:
             # The host accepts connections and closes them at once. Wait, or we would reconnect all
             # the time.

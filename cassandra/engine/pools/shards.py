@@ -316,12 +316,14 @@ class ShardPool(HostPool):
             return
         self._per_shard = size
         self.size = shards.count * size
-        # Close the surplus connections of each shard.
-        for shard, count in enumerate(shards.counts()):
-            for _ in range(count - size):
-                connection = shards.pick(shard)
-                if connection is not None:
-                    self._retire(connection)
+        # Close the surplus connections of each shard, which may all be full. Those with the fewest
+        # requests are idle soonest.
+        surplus = [count - size for count in shards.counts()]
+        for connection in sorted(self.connections, key=lambda connection: connection.in_flight):
+            shard = connection.features.shard_id if connection.features is not None else 0
+            if surplus[shard] > 0:
+                surplus[shard] -= 1
+                self._retire(connection)
         self.refill()
 
     def _retire(self, connection: Connection) -> None:

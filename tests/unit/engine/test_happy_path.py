@@ -19,9 +19,9 @@ from cassandra import ConsistencyLevel, _impl
 from cassandra.engine.call_options import CallOptions
 from cassandra.engine.happy_path import METADATA_IDS
 from cassandra.engine.request_bodies import ExecuteBody, QueryBody
-from cassandra.engine.targets import LONGEST_PLAN
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import ConstantSpeculativeExecutionPolicy, NoSpeculativeExecutionPolicy
+from cassandra.policies.plan_limit import LONGEST_PLAN
 from cassandra.protocol.messages.results import VOID_BODY
 from cassandra.protocol.opcodes import ERROR, EVENT, EXECUTE, RESULT, RESULT_KIND_VOID
 from cassandra.protocol.streams import MAX_STREAMS

@@ -126,6 +126,36 @@ async def test_nodes_are_used_after_the_keyspace_of_the_session_was_dropped(vers
             assert (await session.execute(READ)).one().k == 2
 
 
+async def test_a_missing_keyspace_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Each new connection of the session is refused the keyspace, but only the first one warns,
+    until the keyspace was back in the meantime.
+    """
+
+    async def reopen(node: FakeNode, expected: str | None) -> None:
+        """Let the pool open another connection, which then has the expected keyspace."""
+        await call_in_thread(node.drop_connections)
+        await until_on_loop(lambda: keyspaces_of_pool(node) == [expected])
+        await asyncio.sleep(1)  # a connection that is lost early would count as a failure
+
+    def warnings() -> int:
+        return caplog.text.count("cannot use the keyspace 'ks'")
+
+    with FakeNode() as node:
+        node.keyspaces = {"ks"}
+        async with connected(node) as (_, session):
+            await session.set_keyspace("ks")
+            await asyncio.sleep(1)
+            node.keyspaces = set()
+            for _ in range(3):
+                await reopen(node, None)
+            assert warnings() == 1
+            node.keyspaces = {"ks"}
+            await reopen(node, "ks")
+            node.keyspaces = set()
+            await reopen(node, None)
+            assert warnings() == 2
+
+
 async def test_a_policy_may_change_its_mind_without_an_event(nodes: FakeCluster) -> None:
     """The application's filter begins to allow other hosts, for example by a flag of a failover.
     The first request finds no pool, and makes the session open the pools.

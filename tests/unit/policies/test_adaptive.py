@@ -318,6 +318,19 @@ def test_data_about_a_host_is_removed_with_it() -> None:
     assert first_host(policy) in hosts
 
 
+def test_a_host_that_has_left_is_not_recorded_again() -> None:
+    """The answers that come late from a host that has left the cluster leave no data behind."""
+    policy, engine, hosts, metadata = attached_policy()
+    metadata._replace_hosts(hosts[1:])
+    policy.on_remove(hosts[0])
+    for _ in range(ENOUGH_ANSWERS):
+        policy.on_latency(hosts[0], 0.001)
+    refuse(policy, hosts[0], times=3)
+    report_latencies(policy, engine, {hosts[1]: 0.01, hosts[2]: 0.01})
+    assert set(policy._answers) == set(hosts[1:])
+    assert policy.demoted_hosts == []
+
+
 def test_an_application_s_child_policy_is_accepted() -> None:
     class LocalEverywhere(RoundRobinPolicy):
         """The policy of an application, whose distances are plain numbers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from cassandra.errors import AuthenticationFailed, ConnectionException
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 from cassandra.policies.balancing import HostDistance
+from cassandra.policies.conviction import ConvictionPolicy
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
 from tests.unit.engine.partners import engine_settings, new_host, run_loop_turns
 from tests.waiting import until_on_loop
@@ -45,6 +47,7 @@ class WatchedHosts:
         self.add_errors: list[Exception] = []  # what the next calls of `add_pool` raise
         self.pools: dict[Host, object] = {}
         self.distances: dict[Host, int] = {}
+        self.distance_error: BaseException | None = None  # what `distance` raises
         self.sessions = Sessions()
         session: Any = self
         self.sessions.add(session)
@@ -63,6 +66,8 @@ class WatchedHosts:
     # The interface of a session.
 
     def distance(self, host: Host) -> int:
+        if self.distance_error is not None:
+            raise self.distance_error
         return self.distances.get(host, HostDistance.LOCAL)
 
     async def add_pool(self, host: Host) -> None:
@@ -386,6 +391,69 @@ async def test_a_new_host_is_tried_again_after_an_error_of_a_policy(
     )
     await until_on_loop(lambda: added_host in watched.pools)
     assert "LookupError: no such rack" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        lambda watched: watched.watch.on_reported_down(watched.first),
+        lambda watched: watched.watch.on_connection_failure(watched.first, LOST),
+    ],
+    ids=["reported down", "connection failed"],
+)
+async def test_an_event_is_handled_although_a_policy_raises_an_error(
+    event: Callable[[WatchedHosts], None],
+) -> None:
+    """If a load balancing policy cannot tell the distance of a host, the host counts as wanted. The
+    event is not lost: the host is down, and is tried until it answers.
+    """
+    watched = WatchedHosts()
+    watched.distance_error = LookupError("no such rack")
+    event(watched)
+    assert ("down", "10.0.0.1") in watched.events
+    assert watched.first in watched.watch._tries
+    watched.distance_error = None
+    await watched.settle()
+    assert watched.first.is_up
+
+
+async def test_every_host_is_checked_again_although_a_policy_raises_an_error() -> None:
+    """The error of a policy for one host does not stop the check of the hosts after it."""
+    watched = WatchedHosts()
+    watched.second.set_down()
+    watched.distance_error = LookupError("no such rack")
+    watched.watch.recheck()
+    watched.distance_error = None
+    await watched.settle()
+    assert watched.second in watched.pools
+
+
+class FailingConvictions(ConvictionPolicy):
+    """A conviction policy of an application whose methods raise errors."""
+
+    def __init__(self, host: Host) -> None:
+        pass
+
+    def add_failure(self, connection_exc: BaseException) -> bool:
+        raise LookupError("no failures")
+
+    def reset(self) -> None:
+        raise LookupError("no reset")
+
+
+async def test_an_event_is_handled_although_the_conviction_policy_raises_an_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A host whose conviction policy fails counts as down after a failure, and comes up again."""
+    watched = WatchedHosts()
+    watched.first.conviction_policy = FailingConvictions(watched.first)
+    watched.watch.on_connection_failure(watched.first, LOST)
+    assert watched.events == [("down", "10.0.0.1")]
+    await watched.settle()
+    assert watched.events == [("down", "10.0.0.1"), ("up", "10.0.0.1")]
+    assert watched.first.is_up
+    assert "LookupError: no failures" in caplog.text
+    assert "LookupError: no reset" in caplog.text
 
 
 async def test_the_placement_is_computed_again_only_on_changes_or_with_rebuild() -> None:

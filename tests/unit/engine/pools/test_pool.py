@@ -777,6 +777,19 @@ async def test_a_host_whose_connections_live_briefly_fails_after_some() -> None:
     pool.close()
 
 
+async def test_young_connections_that_are_lost_together_count_once() -> None:
+    """The host has not closed one connection after the other, so the pool opens others at once."""
+    failures: list[Any] = []
+    count = 2 * MOST_SHORT_LIVES
+    pool = await filled_pool(size=count)
+    pool._on_failure = lambda pool, error: failures.append(error)
+    for connection in list(pool.connections):
+        connection.close(ConnectionException("lost"))
+    await until_on_loop(lambda: len(pool.connections) == count and is_filled(pool))
+    assert failures == []
+    pool.close()
+
+
 async def test_long_lives_between_losses_are_no_failure() -> None:
     """If each connection lived longer than SHORT_LIFE seconds, any number of losses is repaired."""
     opener = Opener()

@@ -25,6 +25,7 @@ from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.metadata.host import Host
 from cassandra.policies import HostDistance
 from cassandra.protocol.features import ShardingInfo
+from cassandra.protocol.opcodes import OPTIONS
 from tests.waiting import until_on_loop
 
 HOST = Host(DefaultEndPoint("127.0.0.1"))
@@ -163,6 +164,24 @@ async def test_each_shard_has_as_many_connections_as_requested(stub: StubNode) -
     pool.close()
     pool.resize(1)
     assert len(stub.opened) == opened_before
+
+
+@pytest.mark.simulated
+async def test_surplus_connections_of_a_busy_shard_are_closed_too(stub: StubNode) -> None:
+    """Connections whose streams are all taken get no further requests, and are closed when they are
+    idle.
+    """
+    pool = stub.pool(size=2)
+    await pool.fill()
+    await until_on_loop(lambda: len(pool.connections) == 8)
+    for connection in pool.connections:
+        connection.set_stream_limit(1)
+        request: Any = SimpleNamespace(on_connection_lost=lambda *loss: None)
+        connection.send(request, OPTIONS, 0, b"")
+    pool.resize(1)
+    assert stub.shards_of(pool.connections) == [0, 1, 2, 3]
+    assert len(pool._closing) == 4
+    pool.close()
 
 
 @pytest.mark.simulated

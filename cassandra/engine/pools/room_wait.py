@@ -1,0 +1,78 @@
+"""`RoomWait`: a request that waits for a free stream at several pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from cassandra.errors import NoConnectionsAvailable
+
+if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.interfaces import RequestPool
+    from cassandra.engine.request import Request
+    from cassandra.metadata.host import Host
+
+# A request waits at no more pools than this, so that the queues of a large cluster stay short. The
+# usual number of replicas is enough: only one of the pools has to have room.
+MOST_AWAITED = 3
+
+
+class RoomWait:
+    """The place of a request in the queues of pools. It leaves them all when one of them continues
+    the request.
+    """
+
+    __slots__ = ("_pools", "_request")
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._pools: list[RequestPool] = []  # the pools in whose queues this object is
+
+    @property
+    def done(self) -> bool:
+        """True if the request is over and needs no stream any more."""
+        return self._request.done
+
+    def begin(self, pools: Iterable[RequestPool]) -> bool:
+        """Join the queues of `pools`.
+
+        A pool with a full queue is passed over, and becomes an error of the request.
+
+        :returns: False if all queues are full.
+        """
+        for pool in pools:
+            try:
+                pool.wait_for_room(self)
+            except NoConnectionsAvailable as error:
+                self._request.errors[pool.host] = error
+            else:
+                self._pools.append(pool)
+        return bool(self._pools)
+
+    def _leave_all(self) -> None:
+        pools, self._pools = self._pools, []
+        for pool in pools:
+            pool.stop_waiting(self)
+
+    def on_room(self, host: Host, connection: Connection) -> None:
+        """Called when a pool has a free stream."""
+        self._leave_all()
+        self._request.on_room(host, connection)
+
+    def on_pool_closed(self, host: Host, error: Exception) -> None:
+        """Called when a pool was closed: go on waiting at the others, if there are any."""
+        self._request.errors[host] = error
+        self._pools = [pool for pool in self._pools if pool.host != host]
+        if not self._pools:
+            self._request.on_pool_closed(host, error)
+
+    def on_pool_draining(self, host: Host, error: Exception) -> None:
+        """Called when a pool takes no more requests, because its host will stop soon."""
+        self._leave_all()
+        self._request.on_pool_draining(host, error)
+
+    def fail(self, error: BaseException) -> None:
+        """End the request with an error."""
+        self._leave_all()
+        self._request.fail(error)

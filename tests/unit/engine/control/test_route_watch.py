@@ -1,0 +1,90 @@
+"""`RouteWatch` reads the routes again after events, and until a reading succeeds."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.engine.background import Background
+from cassandra.engine.control.route_watch import RouteWatch
+from cassandra.errors import OperationTimedOut
+from tests.unit.engine.partners import engine_settings, fake_connection
+from tests.waiting import until_on_loop
+
+pytestmark = pytest.mark.simulated
+
+
+class Watched:
+    """A `RouteWatch` without a server. `readings` counts how often the routes were read.
+
+    :param failures: how many of the first readings fail.
+    """
+
+    def __init__(self, failures: int = 0) -> None:
+        self.failures = failures
+        self.readings = 0
+        self.connection: Any = fake_connection()
+        self.on_reading: Any = lambda: None
+        routes: Any = SimpleNamespace(
+            query="SELECT", take=lambda rows, is_tls: False, concerns=lambda ids: True
+        )
+        self.watch = RouteWatch(
+            routes,
+            engine_settings(),
+            self._rows,
+            lambda: self.connection,
+            lambda: None,
+            Background().spawn,
+        )
+
+    async def _rows(self, connection: Any, query: str) -> list[Any]:
+        self.readings += 1
+        self.on_reading()
+        if self.readings <= self.failures:
+            raise OperationTimedOut("no answer")
+        return []
+
+
+def event(watched: Watched) -> None:
+    """Report a change of the routes."""
+    watched.watch.on_event({"connection_ids": ["c1"]})
+
+
+@pytest.mark.parametrize("failures", [0, 3])
+async def test_routes_are_read_until_a_reading_succeeds(failures: int) -> None:
+    watched = Watched(failures)
+    event(watched)
+    await until_on_loop(lambda: watched.readings == failures + 1)
+    await asyncio.sleep(100)
+    assert watched.readings == failures + 1
+
+
+async def test_a_reading_that_fails_outside_the_task_is_repeated_by_it() -> None:
+    """Another part reads the routes again, too; a failure of it is made up for."""
+    watched = Watched(failures=1)
+    assert not await watched.watch.read_again(watched.connection)
+    await until_on_loop(lambda: watched.readings == 2)
+
+
+async def test_an_event_during_a_reading_causes_another_one() -> None:
+    watched = Watched()
+    watched.on_reading = lambda: event(watched) if watched.readings == 1 else None
+    event(watched)
+    await until_on_loop(lambda: watched.readings == 2)
+    await asyncio.sleep(100)
+    assert watched.readings == 2
+
+
+async def test_a_reading_makes_up_for_an_event_without_a_control_connection() -> None:
+    """Routes that were read after the event are current: they are not read once more."""
+    watched = Watched()
+    watched.connection = None
+    event(watched)
+    watched.connection = fake_connection()
+    assert await watched.watch.read_again(watched.connection)
+    watched.watch.catch_up()
+    await asyncio.sleep(100)
+    assert watched.readings == 1

@@ -1,0 +1,235 @@
+"""Requests that wait for a free stream, or for the connection that a pool opens again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.engine.heartbeats import SILENCE
+from cassandra.engine.pools.room_wait import MOST_AWAITED
+from cassandra.errors import NoConnectionsAvailable, NoHostAvailable
+from cassandra.policies.retry import FallthroughRetryPolicy
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import FakeCluster, FakeNode, Hold, hold, reset, sequence
+from tests.unit.engine.faults import IDEMPOTENT_READ, READ, connected, exception_of, int_row
+from tests.waiting import until_on_loop
+
+pytestmark = pytest.mark.simulated
+
+OCCUPY = "SELECT occupy"
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    """Yield nodes that answer `READ` with their index; one more than a request waits for."""
+    with FakeCluster(MOST_AWAITED + 1) as cluster:
+        for index, node in enumerate(cluster.nodes):
+            node.prime(READ, int_row(index))
+        yield cluster
+
+
+class FullPools:
+    """All pools of a session, each with one stream, which a request takes until it is released."""
+
+    def __init__(self, nodes: FakeCluster, session: aio.Session) -> None:
+        by_address = {host.address: pool for host, pool in session._engine.pools.items()}
+        self.pools = [by_address[node.address] for node in nodes.nodes]
+        self._session = session
+        self._nodes = nodes
+        self._holds: list[Hold] = []
+        self._occupants: list[asyncio.Future[Any]] = []
+
+    async def fill(self) -> None:
+        """Take the stream of each pool."""
+        for node, pool in zip(self._nodes.nodes, self.pools, strict=True):
+            pool.connections[0].set_stream_limit(1)
+            self._holds.append(hold())
+            node.prime(OCCUPY, self._holds[-1])
+            execution = self._session.execute(OCCUPY, host=pool.host, timeout=None)
+            self._occupants.append(asyncio.ensure_future(execution))
+        await until_on_loop(lambda: all(pool.pick() is None for pool in self.pools))
+        await until_on_loop(lambda: all(len(held.held) == 1 for held in self._holds))
+
+    async def free(self, index: int) -> None:
+        """Let the node answer, so that its stream is free."""
+        self._holds[index].release_all()
+        await self._occupants[index]
+
+    async def free_all(self) -> None:
+        """Let all nodes answer that have not answered yet."""
+        for index, occupant in enumerate(self._occupants):
+            if not occupant.done():
+                await self.free(index)
+
+    @property
+    def waiting(self) -> list[int]:
+        """The numbers of requests that wait at each pool."""
+        return [pool.waiting for pool in self.pools]
+
+
+@pytest.mark.parametrize("index", range(MOST_AWAITED))
+async def test_the_first_of_the_busy_hosts_with_room_gets_the_request(
+    nodes: FakeCluster, index: int
+) -> None:
+    """A request that finds all hosts full waits at the first of them, and leaves their queues when
+    one has room.
+    """
+    async with connected(nodes) as (_, session):
+        full = FullPools(nodes, session)
+        await full.fill()
+        request = asyncio.ensure_future(session.execute(READ))
+        await until_on_loop(lambda: any(full.waiting))
+        assert full.waiting == [1] * MOST_AWAITED + [0]
+        await full.free(index)
+        assert (await request).one() == (index,)
+        assert full.waiting == [0] * len(nodes)
+        await full.free_all()
+
+
+async def test_requests_are_served_in_the_order_in_which_they_came(nodes: FakeCluster) -> None:
+    """Each stream that becomes free goes to the request that has waited longest."""
+    async with connected(nodes) as (_, session):
+        full = FullPools(nodes, session)
+        await full.fill()
+        requests = [asyncio.ensure_future(session.execute(READ)) for _ in range(3)]
+        await until_on_loop(lambda: full.waiting[0] == len(requests))
+        ends: list[Any] = []
+        for request in requests:
+            request.add_done_callback(ends.append)
+        await full.free(1)
+        await until_on_loop(lambda: len(ends) == len(requests))
+        assert ends == requests
+        assert full.waiting == [0] * len(nodes)
+        await full.free_all()
+
+
+async def test_a_full_queue_is_passed_over(nodes: FakeCluster) -> None:
+    """If one queue is full, the request waits at the others; if all are full, it fails."""
+    async with connected(nodes, max_waiting_requests=1) as (_, session):
+        full = FullPools(nodes, session)
+        await full.fill()
+        named = asyncio.ensure_future(session.execute(READ, host=full.pools[0].host))
+        await until_on_loop(lambda: full.waiting[0] == 1)
+        request = asyncio.ensure_future(session.execute(READ))
+        await until_on_loop(lambda: full.waiting[1] == 1)
+        refused = await exception_of(session.execute(READ))
+        assert isinstance(refused, NoHostAvailable)
+        assert len(refused.errors) == MOST_AWAITED
+        assert all(isinstance(error, NoConnectionsAvailable) for error in refused.errors.values())
+        await full.free(2)
+        assert (await request).one() == (2,)
+        await full.free_all()
+        assert (await named).one() == (0,)
+
+
+async def test_a_pool_that_is_closed_leaves_the_request_to_the_others(nodes: FakeCluster) -> None:
+    """The request goes on waiting at the other pools, and on the plan if none is left."""
+    async with connected(nodes) as (_, session):
+        full = FullPools(nodes, session)
+        await full.fill()
+        request = asyncio.ensure_future(session.execute(READ))
+        await until_on_loop(lambda: any(full.waiting))
+        session._engine.remove_pool(full.pools[0].host)
+        await exception_of(full._occupants[0])
+        assert not request.done()
+        await full.free(1)
+        assert (await request).one() == (1,)
+        await full.free_all()
+
+
+async def test_the_end_of_the_session_ends_a_request_that_waits(nodes: FakeCluster) -> None:
+    """`close` ends the request, although it waits at several pools."""
+    async with connected(nodes) as (_, session):
+        full = FullPools(nodes, session)
+        await full.fill()
+        request = asyncio.ensure_future(exception_of(session.execute(READ)))
+        await until_on_loop(lambda: any(full.waiting))
+        await session.shutdown()
+        assert "shut down" in str(await request)
+        await asyncio.gather(*full._occupants, return_exceptions=True)
+
+
+# -- connections that broke unnoticed --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("node_count", [1, 3])
+@pytest.mark.parametrize("is_reset", [True, False], ids=["reset", "closed"])
+async def test_a_request_waits_for_the_connections_that_broke_unnoticed(
+    node_count: int, is_reset: bool
+) -> None:
+    """Requests of a process that was suspended, whose connections were all cut in the meantime,
+    wait once for new connections instead of failing.
+    """
+    with FakeCluster(node_count) as nodes:
+        nodes.prime(READ, int_row(7))
+        async with connected(nodes) as (_, session):
+            await asyncio.sleep(2 * SILENCE)
+            # The client learns of the ends only after it has sent its requests.
+            for node in nodes.nodes:
+                node.drop_connections(reset=is_reset)
+            requests = [session.execute(IDEMPOTENT_READ) for _ in range(10)]
+            results = await asyncio.gather(*requests)
+            assert [result.one() for result in results] == [(7,)] * len(requests)
+
+
+async def test_a_request_waits_only_once() -> None:
+    """If the new connection breaks, too, the request fails."""
+    with FakeNode() as node:
+        node.prime(READ, reset())
+        async with connected(node) as (_, session):
+            await asyncio.sleep(2 * SILENCE)
+            failure = await exception_of(session.execute(IDEMPOTENT_READ))
+            assert isinstance(failure, NoHostAvailable)
+            assert len(node.queries(READ)) == 2
+
+
+async def test_a_request_does_not_wait_for_a_host_that_is_gone() -> None:
+    """If the host refuses the new connection, the request does not wait for its time-out."""
+    with FakeNode() as node:
+        async with connected(node) as (_, session):
+            await asyncio.sleep(2 * SILENCE)
+            node.refuse_connections()
+            node.drop_connections()
+            begin = asyncio.get_running_loop().time()
+            failure = await exception_of(session.execute(IDEMPOTENT_READ, timeout=30))
+            assert isinstance(failure, NoHostAvailable)
+            assert asyncio.get_running_loop().time() - begin < SILENCE
+            node.accept_connections()
+
+
+@pytest.mark.parametrize(
+    ("statement", "settings"),
+    [
+        (SimpleStatement(READ, is_idempotent=False), {}),
+        (IDEMPOTENT_READ, {"retry_policy": FallthroughRetryPolicy()}),
+    ],
+    ids=["not idempotent", "retry policy"],
+)
+async def test_only_a_request_that_may_be_retried_waits(
+    statement: SimpleStatement, settings: dict[str, Any]
+) -> None:
+    """The retry policy decides as before: a request that it does not retry is not sent again."""
+    with FakeNode() as node:
+        node.prime(READ, sequence(reset(), int_row(7)))
+        async with connected(node, settings) as (_, session):
+            await asyncio.sleep(2 * SILENCE)
+            await exception_of(session.execute(statement))
+            assert len(node.queries(READ)) == 1
+
+
+async def test_a_connection_in_use_that_breaks_makes_no_request_wait() -> None:
+    """If the connection was not silent, the request itself may have broken it, so it fails as in
+    cassandra-driver.
+    """
+    with FakeNode() as node:
+        node.prime("warm", int_row(1))
+        node.prime(READ, reset())
+        async with connected(node) as (_, session):
+            await session.execute("warm")
+            failure = await exception_of(session.execute(IDEMPOTENT_READ))
+            assert isinstance(failure, NoHostAvailable)
+            assert len(node.queries(READ)) == 1
