@@ -17,6 +17,7 @@ from cassandra import (
     pool as pool_module,
 )
 from cassandra.cluster import Cluster, ResponseFuture, ResultSet, Session
+from cassandra.concurrent import execute_concurrent
 from cassandra.cqltypes import DateType, TimeUUIDType
 from cassandra.errors import InvalidRequest, NoHostAvailable
 from cassandra.query import BatchStatement, SimpleStatement, dict_factory, named_tuple_factory
@@ -170,6 +171,52 @@ def test_a_wrapper_can_be_removed(session: Session) -> None:
     future.start_fetching_next_page()
     assert future.result().all() == [(3,), (4,)]
     assert completions == []
+
+
+# -- methods of sessions ---------------------------------------------------------------------------
+
+
+class Proxy:
+    """Wraps a method as the package wrapt does, which tracers use: all attributes of the proxy,
+    such as `__func__`, are those of the method.
+    """
+
+    def __init__(self, wrapped: Any, calls: list[str]) -> None:
+        vars(self).update(wrapped=wrapped, calls=calls)
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        return Proxy(self.wrapped.__get__(instance, owner), self.calls)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("wrapped", "calls", "__dict__"):
+            return object.__getattribute__(self, name)
+        return getattr(self.wrapped, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.calls.append(self.wrapped.__name__)
+        return self.wrapped(*args, **kwargs)
+
+
+@pytest.mark.parametrize("target", [Session, None], ids=["class", "session"])
+def test_proxies_of_execute_async_are_called_by_all_that_execute(
+    session: Session, monkeypatch: pytest.MonkeyPatch, target: Any
+) -> None:
+    target = target or session
+    calls: list[str] = []
+    monkeypatch.setattr(target, "execute_async", Proxy(target.execute_async, calls))
+    assert session.execute("SELECT v").all() == FOUR_ROWS
+    session.execute_async("SELECT v").result()
+    list(execute_concurrent(session, [("SELECT v", None)]))
+    assert calls == ["execute_async"] * 3
+
+
+def test_a_proxy_of_result_is_called_by_execute(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(ResponseFuture, "result", Proxy(ResponseFuture.result, calls))
+    assert session.execute("SELECT v").all() == FOUR_ROWS
+    assert calls == ["result"]
 
 
 # -- results that applications create --------------------------------------------------------------
