@@ -4,6 +4,7 @@ cassandra-driver.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
@@ -18,10 +19,10 @@ from cassandra import (
 )
 from cassandra.cluster import Cluster, ResponseFuture, ResultSet, Session
 from cassandra.concurrent import execute_concurrent
-from cassandra.cqltypes import DateType, TimeUUIDType
+from cassandra.cqltypes import DateType, Int32Type, ListType, TimeUUIDType
 from cassandra.errors import InvalidRequest, NoHostAvailable
 from cassandra.query import BatchStatement, SimpleStatement, dict_factory, named_tuple_factory
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged, rows
 from tests.unit.metadata.schema.rows import schema
 from tests.waiting import until
 
@@ -185,7 +186,11 @@ class Proxy:
         vars(self).update(wrapped=wrapped, calls=calls)
 
     def __get__(self, instance: object, owner: type) -> Any:
-        return Proxy(self.wrapped.__get__(instance, owner), self.calls)
+        # A method that is stored in a class may be bound already.
+        bind = getattr(type(self.wrapped), "__get__", None)
+        if bind is None:
+            return self
+        return Proxy(bind(self.wrapped, instance, owner), self.calls)
 
     def __getattribute__(self, name: str) -> Any:
         if name in ("wrapped", "calls", "__dict__"):
@@ -217,6 +222,38 @@ def test_a_proxy_of_result_is_called_by_execute(
     monkeypatch.setattr(ResponseFuture, "result", Proxy(ResponseFuture.result, calls))
     assert session.execute("SELECT v").all() == FOUR_ROWS
     assert calls == ["result"]
+
+
+def test_a_proxy_of_the_factory_of_connections_is_called(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    kind = connection_module.Connection
+    monkeypatch.setattr(kind, "factory", Proxy(inspect.getattr_static(kind, "factory"), calls))
+    with Cluster([node.address], port=node.port) as cluster:
+        assert cluster.connect().execute("SELECT v").all() == FOUR_ROWS
+    assert set(calls) == {"factory"}
+
+
+def test_proxies_of_the_methods_of_types_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    # Called once, the methods are replaced by fast ones, which a proxy may wrap as well.
+    Int32Type.serialize(7, 4)
+    for name in ("serialize", "deserialize"):
+        wrapped = inspect.getattr_static(Int32Type, name)
+        monkeypatch.setattr(Int32Type, name, Proxy(wrapped, calls))
+    numbers = ListType.apply_parameters([Int32Type])
+    with FakeNode() as node:
+        node.prime_prepare("SELECT v FROM t WHERE k = ?", [("k", "int")], [("v", "int")])
+        node.prime("SELECT v FROM t WHERE k = ?", rows([("v", "int")], [(5,)]))
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect()
+            prepared = session.prepare("SELECT v FROM t WHERE k = ?")
+            calls.clear()
+            assert session.execute(prepared, (1,)).all() == [(5,)]
+    assert calls == ["serialize", "deserialize"]
+    assert numbers.deserialize(numbers.serialize([1], 4), 4) == [1]
+    assert calls == ["serialize", "deserialize"] * 2
 
 
 # -- results that applications create --------------------------------------------------------------
