@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def is_proxy(method: object) -> bool:
-    """Return True for a proxy, whose attributes, such as `__func__`, are those of another object."""
+    """Return True for a proxy, which has the attributes of another object, such as `__func__`."""
     return method.__class__ is not type(method)
