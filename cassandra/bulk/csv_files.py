@@ -593,17 +593,17 @@ class _FieldReader:
         not part of a null either.
     """
 
-    __slots__ = ("_ignores_blanks", "_nulls", "_read")
+    __slots__ = ("_ignores_blanks", "_read", "nulls")
 
     def __init__(
         self, read: Callable[[str], Any], nulls: tuple[str, ...], ignores_blanks: bool
     ) -> None:
         self._read = read
-        self._nulls = nulls
+        self.nulls = nulls
         self._ignores_blanks = ignores_blanks
 
     def __call__(self, text: str) -> object:
-        return None if means_null(text, self._nulls, self._ignores_blanks) else self._read(text)
+        return None if means_null(text, self.nulls, self._ignores_blanks) else self._read(text)
 
     def all(self, texts: Sequence[str]) -> Iterable[Any]:
         """Convert many fields of one column at once.
@@ -612,7 +612,7 @@ class _FieldReader:
         :returns: the values in the same order. For a text column without nulls this is `texts`
             itself.
         """
-        if any(null in texts for null in self._nulls):
+        if any(null in texts for null in self.nulls):
             return map(self, texts)
         if self._ignores_blanks:
             # A null may have blanks around it, but few columns have any blanks at all.
@@ -723,7 +723,8 @@ def _converted_row(
         try:
             values.append(read(row[index]) if index is not None else UNSET_VALUE)
         except READING_ERRORS as error:
-            return ValueError(f"column {name!r}: {error}{_advice_on(row[index], error)}")
+            advice = _advice_on(row[index], error, read.nulls)
+            return ValueError(f"column {name!r}: {error}{advice}")
     return tuple(values)
 
 
@@ -734,11 +735,14 @@ _USUAL_NULLS = frozenset(
 _WHOLE_FLOAT = re.compile(r"[+-]?[0-9]+\.0+")
 
 
-def _advice_on(field: str, error: Exception) -> str:
-    """Return what to write for a field of CSV that cannot be read; "" without advice."""
+def _advice_on(field: str, error: Exception, nulls: tuple[str, ...]) -> str:
+    """Return what to write for a field of CSV that cannot be read; "" without advice.
+
+    :param nulls: the strings that mean null at present. The advice has them, too.
+    """
     text = field.strip()
     if text.lower() in _USUAL_NULLS:
-        return f"; if this means null, add it to null=, as null={['', text or 'NULL']!r}"
+        return f"; if this means null, add it to null=, as null={sorted({*nulls, text})!r}"
     if _WHOLE_FLOAT.fullmatch(text) is not None and "is not an integer" in str(error):
         return (
             "; pandas writes integers so if a value is missing: write the file from "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 from weakref import ref
 
@@ -224,9 +225,12 @@ class Session(SessionBase, CompatSession):
             future = latest_reference()
             if future is not None and not future.is_over and self.write_head_start:
                 future._wait_for_write(self.write_head_start)
-        # A method that replaces one of these may wait for the future in its own way.
+        # A method that replaces one of these may wait for the future in its own way. A proxy of a
+        # method, as wrapt makes, has the method's `__func__`, but not its type.
+        execute_async = self.execute_async
         if (
-            getattr(self.execute_async, "__func__", None) is Session._own_execute_async
+            type(execute_async) is MethodType
+            and execute_async.__func__ is Session._own_execute_async
             and ResponseFuture.result is _OWN_RESULT
         ):
             options = (timeout, trace, custom_payload, execution_profile, paging_state, host)
@@ -235,7 +239,7 @@ class Session(SessionBase, CompatSession):
             return self._begin(
                 query, parameters, options, execute_as, row_type, shard, token, is_awaited
             ).result()
-        return self.execute_async(
+        return execute_async(
             query,
             parameters,
             trace,

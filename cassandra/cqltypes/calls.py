@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import cassandra._impl as implementations
 from cassandra._forks import renew_in_child
+from cassandra._proxies import is_proxy
 from cassandra._threads import RLock
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def is_stock(cls: type[Any], method: object) -> bool:
 
     :param method: the attribute, either looked up on `cls` or from its namespace.
     """
+    if is_proxy(method):
+        return False
     bound_to: Any = getattr(method, "__self__", None)
     if type(bound_to) is implementations.codecs.TypeCalls:
         return bound_to.owner is cls

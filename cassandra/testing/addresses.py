@@ -24,6 +24,7 @@ MOST_NODES = 99
 # any process.
 _JMX_BASE = 17100
 _JMX_STEP = MOST_NODES + 1
+_TEMPORARY = "/tmp"
 
 
 def check_platform(platform: str = sys.platform) -> None:
@@ -38,10 +39,24 @@ def check_platform(platform: str = sys.platform) -> None:
 def _lock_directory() -> str:
     """Return the directory of the lock files, which all users share, as they share the addresses.
 
-    It is in the temporary directory, where another user may have created something else with this
-    name. We accept it if it is a directory in which only the owner of a file can remove the file.
+    It is in `_TEMPORARY`, whatever TMPDIR is. If that cannot be used, it is in the directory of
+    TMPDIR.
     """
-    path = os.path.join(tempfile.gettempdir(), "turbocql-locks")
+    try:
+        return _lock_directory_in(_TEMPORARY)
+    except (OSError, LocalClusterError):
+        if tempfile.gettempdir() == _TEMPORARY:
+            raise
+        return _lock_directory_in(tempfile.gettempdir())
+
+
+def _lock_directory_in(temporary: str) -> str:
+    """Return the directory of the lock files in a temporary directory; create it if necessary.
+
+    Another user may have created something else with this name. We accept it if it is a directory
+    in which only the owner of a file can remove the file.
+    """
+    path = os.path.join(temporary, "turbocql-locks")
     try:
         os.mkdir(path)
         # Set the mode by chmod: mkdir would apply the umask to it.

@@ -36,6 +36,7 @@ LAYERS: list[set[str]] = [
         "_patterns",
         "_public_names",
         "_forks",
+        "_proxies",
         "_secrets",
         "_threads",
         "_imports",

@@ -53,6 +53,7 @@ GUARDED_BY = {
     "engine/attempts.py": "engine/test_happy_path.py",
     # Names of cassandra-driver and scylla-driver, for code that imports or patches them.
     "_compat/": "drop_in/test_tracers.py",
+    "_proxies.py": "drop_in/test_tracers.py",
     "engine/compat_names.py": "drop_in/test_tracers.py",
     # The engine: modules that connect the other parts, tested on fake nodes.
     "engine/prepare/sending.py": "client/test_batches.py",

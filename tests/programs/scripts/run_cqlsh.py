@@ -139,7 +139,7 @@ def without_times(text: str) -> str:
     # If COPY takes long, cqlsh prints several progress lines. Keep only the last.
     text = re.sub(r"(Processed: \d+ rows\s*)+(?=Processed: )", "", text)
     text = re.sub(r"in [\d.]+ seconds", "in some seconds", text)
-    text = re.sub(r"in \d+ minutes?,? [^\n]*seconds?\S*", "in some seconds", text)
+    text = re.sub(r"in \d+ (day|minute)[^\n]*? seconds?", "in some seconds", text)
     text = re.sub(r"Using \d+ child processes", "Using some child processes", text)
     return re.sub(r"/tmp/\S*?/(\w+\.csv)", r"\1", text)
 

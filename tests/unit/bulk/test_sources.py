@@ -613,6 +613,13 @@ def test_an_empty_field_that_is_not_null_gets_advice(tmp_path: Path) -> None:
     assert str(chunk.rows[0]).endswith("add it to null=, as null=['', 'NULL']")
 
 
+def test_the_advice_on_nulls_keeps_those_of_the_caller(tmp_path: Path) -> None:
+    """Without "NA" in the advice, the texts "NA" of other columns would become values."""
+    path = write(tmp_path / "a.csv", "id,name\nn/a,NA\n")
+    (chunk,) = read(path, formats=Formats(["", "NA"]))
+    assert str(chunk.rows[0]).endswith("add it to null=, as null=['', 'NA', 'n/a']")
+
+
 def test_integers_that_pandas_has_written_as_floats_get_advice(tmp_path: Path) -> None:
     """A data frame with a missing integer has floats, so its file has 7.0; 7.5 was no integer."""
     path = write(tmp_path / "a.csv", "id,name\n7.0,a\n7.5,b\n")

@@ -133,6 +133,13 @@ def test_the_truth_of_a_lightweight_transaction_warns(session: Session, node: Fa
     asyncio.run(check_asyncio())
 
 
+def test_cqlsh_may_test_whether_there_are_rows(session: Session) -> None:
+    module = {"__name__": "cqlshlib.cqlshmain", "result": session.execute(CONDITIONAL)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert eval("bool(result)", module)
+
+
 def test_other_results_have_a_truth_value(session: Session) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

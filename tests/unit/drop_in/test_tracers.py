@@ -4,6 +4,7 @@ cassandra-driver.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
@@ -17,10 +18,11 @@ from cassandra import (
     pool as pool_module,
 )
 from cassandra.cluster import Cluster, ResponseFuture, ResultSet, Session
-from cassandra.cqltypes import DateType, TimeUUIDType
+from cassandra.concurrent import execute_concurrent
+from cassandra.cqltypes import DateType, Int32Type, ListType, TimeUUIDType
 from cassandra.errors import InvalidRequest, NoHostAvailable
 from cassandra.query import BatchStatement, SimpleStatement, dict_factory, named_tuple_factory
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged, rows
 from tests.unit.metadata.schema.rows import schema
 from tests.waiting import until
 
@@ -170,6 +172,88 @@ def test_a_wrapper_can_be_removed(session: Session) -> None:
     future.start_fetching_next_page()
     assert future.result().all() == [(3,), (4,)]
     assert completions == []
+
+
+# -- methods of sessions ---------------------------------------------------------------------------
+
+
+class Proxy:
+    """Wraps a method as the package wrapt does, which tracers use: all attributes of the proxy,
+    such as `__func__`, are those of the method.
+    """
+
+    def __init__(self, wrapped: Any, calls: list[str]) -> None:
+        vars(self).update(wrapped=wrapped, calls=calls)
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        # A method that is stored in a class may be bound already.
+        bind = getattr(type(self.wrapped), "__get__", None)
+        if bind is None:
+            return self
+        return Proxy(bind(self.wrapped, instance, owner), self.calls)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("wrapped", "calls", "__dict__"):
+            return object.__getattribute__(self, name)
+        return getattr(self.wrapped, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.calls.append(self.wrapped.__name__)
+        return self.wrapped(*args, **kwargs)
+
+
+@pytest.mark.parametrize("target", [Session, None], ids=["class", "session"])
+def test_proxies_of_execute_async_are_called_by_all_that_execute(
+    session: Session, monkeypatch: pytest.MonkeyPatch, target: Any
+) -> None:
+    target = target or session
+    calls: list[str] = []
+    monkeypatch.setattr(target, "execute_async", Proxy(target.execute_async, calls))
+    assert session.execute("SELECT v").all() == FOUR_ROWS
+    session.execute_async("SELECT v").result()
+    list(execute_concurrent(session, [("SELECT v", None)]))
+    assert calls == ["execute_async"] * 3
+
+
+def test_a_proxy_of_result_is_called_by_execute(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(ResponseFuture, "result", Proxy(ResponseFuture.result, calls))
+    assert session.execute("SELECT v").all() == FOUR_ROWS
+    assert calls == ["result"]
+
+
+def test_a_proxy_of_the_factory_of_connections_is_called(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    kind = connection_module.Connection
+    monkeypatch.setattr(kind, "factory", Proxy(inspect.getattr_static(kind, "factory"), calls))
+    with Cluster([node.address], port=node.port) as cluster:
+        assert cluster.connect().execute("SELECT v").all() == FOUR_ROWS
+    assert set(calls) == {"factory"}
+
+
+def test_proxies_of_the_methods_of_types_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    # Called once, the methods are replaced by fast ones, which a proxy may wrap as well.
+    Int32Type.serialize(7, 4)
+    for name in ("serialize", "deserialize"):
+        wrapped = inspect.getattr_static(Int32Type, name)
+        monkeypatch.setattr(Int32Type, name, Proxy(wrapped, calls))
+    numbers = ListType.apply_parameters([Int32Type])
+    with FakeNode() as node:
+        node.prime_prepare("SELECT v FROM t WHERE k = ?", [("k", "int")], [("v", "int")])
+        node.prime("SELECT v FROM t WHERE k = ?", rows([("v", "int")], [(5,)]))
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect()
+            prepared = session.prepare("SELECT v FROM t WHERE k = ?")
+            calls.clear()
+            assert session.execute(prepared, (1,)).all() == [(5,)]
+    assert calls == ["serialize", "deserialize"]
+    assert numbers.deserialize(numbers.serialize([1], 4), 4) == [1]
+    assert calls == ["serialize", "deserialize"] * 2
 
 
 # -- results that applications create --------------------------------------------------------------

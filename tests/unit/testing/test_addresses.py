@@ -28,6 +28,7 @@ PORTS = (31, 32)
 def own_lock_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use a directory of locks and JMX ports that no other cluster on this machine uses."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(addresses, "_TEMPORARY", str(tmp_path))
     monkeypatch.setattr(addresses, "_JMX_BASE", 19100)
 
 
@@ -47,7 +48,9 @@ def other_process(tmp_path: Path, ports: tuple[int, int]) -> Iterator[int]:
     program = (
         "import sys, tempfile\n"
         "from cassandra.testing import addresses\n"
-        f"tempfile.tempdir = {str(tmp_path)!r}\n"
+        # The other process has another TMPDIR.
+        "tempfile.tempdir = '/nowhere'\n"
+        f"addresses._TEMPORARY = {str(tmp_path)!r}\n"
         "addresses._JMX_BASE = 19100\n"
         f"print(addresses.claim_subnet(1, {ports!r}).number, flush=True)\n"
         # The child keeps the subnet until the test closes its input.
@@ -174,6 +177,11 @@ def test_a_lock_directory_created_by_others_is_refused(tmp_path: Path) -> None:
         addresses._lock_directory()
     directory.chmod(0o1777)
     assert addresses._lock_directory() == str(directory)
+
+
+def test_tmpdir_is_the_second_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "_TEMPORARY", str(tmp_path / "missing"))
+    assert addresses._lock_directory() == str(tmp_path / "turbocql-locks")
 
 
 def test_a_lock_that_is_a_link_is_refused(tmp_path: Path) -> None:
