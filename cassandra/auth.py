@@ -14,6 +14,7 @@ from cassandra._imports import import_module
 from cassandra._secrets import HiddenAttribute, Secret
 from cassandra._unknown_options import advise_options
 from cassandra.errors import AuthenticationFailed
+from cassandra.util.pickles import restore
 
 __all__ = [
     "AuthProvider", "Authenticator", "BaseDSEAuthenticator", "DSEGSSAPIAuthProvider",
@@ -72,6 +73,9 @@ def _utf8(text: str, description: str) -> bytes:
 class AuthProvider:
     """Creates the authenticator of each connection. One provider serves a whole `Cluster`."""
 
+    # Sets the attributes one by one, so that those that are secrets here are hidden.
+    __setstate__ = restore
+
     def new_authenticator(self, host: str) -> Authenticator:
         """Return a new `Authenticator` for a connection to the address `host`.
 
@@ -85,6 +89,8 @@ class Authenticator:
 
     All methods may block: the engine calls them outside its event loop.
     """
+
+    __setstate__ = restore
 
     server_authenticator_class: str | None = None
     """The class name of the server's authenticator, set before `initial_response`."""

@@ -23,6 +23,7 @@ from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import separate_minus_signs
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
+from cassandra.util.pickles import restore
 
 if TYPE_CHECKING:
     from cassandra import bases
@@ -205,6 +206,16 @@ class Statement(StatementSettings, bases.StatementBase):
         """
         return False
 
+    def _set_defaults(self) -> None:
+        """Set all attributes to their defaults."""
+        Statement.__init__(self)
+
+    def __setstate__(self, state: Any) -> None:
+        # Pickles of cassandra-driver are dicts of the attributes that are not the defaults.
+        if isinstance(state, dict):
+            self._set_defaults()
+        restore(self, state)
+
 
 def _key_bytes(part: str | bytes | bytearray | memoryview) -> bytes:
     """Return the bytes of one column of a partition key."""
@@ -284,6 +295,9 @@ class SimpleStatement(Statement):
         if conditional is None:
             conditional = self._is_lwt = is_conditional(self.query_string)
         return conditional
+
+    def _set_defaults(self) -> None:
+        SimpleStatement.__init__(self, "")
 
     def __str__(self) -> str:
         level = ConsistencyLevel.value_to_name.get(
