@@ -328,6 +328,10 @@ def bound_columns(
             cql_type = _encrypted_type_of(policy, description, server_type)
             if cql_type is None:
                 return server_type if is_complete else guarded(description, server_type)
+            # An encrypted column is a blob, so tuples of one blob are the elements of ``(a) IN ?``.
+            single_type = _type_of_tuple(name, server_type, type_of, composed_type, least=1)
+            if single_type is not None:
+                return single_type
             # The same value is encrypted to other bytes each time, so no row could be found by an
             # encrypted column of the primary key. Refuse values for such columns.
             if not is_deterministic and name in key_names:

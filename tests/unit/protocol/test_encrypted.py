@@ -301,6 +301,16 @@ def test_a_tuple_of_one_column_is_encrypted(implementation: Implementation) -> N
     assert block.values() == [single.to_binary((encrypted,), 4)]
 
 
+def test_tuples_of_one_column_in_a_list_are_encrypted(implementation: Implementation) -> None:
+    """Servers describe the marker of `(c) IN ?` as "in(c)", a list of tuples."""
+    policy = policy_of(iv=IV)
+    singles = ListType.apply_parameters((TupleType.apply_parameters((BytesType,)),))
+    markers = bound_columns([ColumnMetadata("ks", "t", "in(c)", singles)], policy)
+    block = plan_of(implementation, markers, key=()).bind(([(5,), (6,)],), version=4)
+    encrypted = [policy.encode_and_encrypt(column_of("c"), value) for value in (5, 6)]
+    assert block.values() == [singles.to_binary([(value,) for value in encrypted], 4)]
+
+
 def test_keys_in_tuples_and_lists_are_refused_by_a_random_cipher(
     implementation: Implementation,
 ) -> None:
