@@ -45,7 +45,48 @@ def columns_of_named_markers(query: str) -> dict[str, set[str]]:
                 while before > 0 and tokens[before] in _OPERATORS:
                     before -= 1
                 columns.setdefault(tokens[index + 1], set()).add(_compared(tokens, before))
+            elif tokens[before] in ("(", ","):
+                name = _element(tokens, index)
+                if name is not None:
+                    columns.setdefault(tokens[index + 1], set()).add(name)
     return columns
+
+
+def _element(tokens: list[str], index: int) -> str | None:
+    """Return what a marker inside brackets stands for: ``a`` in ``a IN (:x)``, ``(a, b) > (:x, ?)``
+    and ``(a, b) IN ((:x, ?))``, ``(a,b)`` in ``(a, b) IN (:x)``; None for other brackets.
+
+    :param index: the index of the marker's colon.
+    """
+    start = _start(tokens, index)
+    number = len(_items(tokens[start + 1 : index])) - 1
+    is_tuple = True
+    # One of the tuples of a list is in brackets of its own.
+    while start > 0 and tokens[start - 1] in ("(", ","):
+        start = _start(tokens, start)
+    before = start - 1
+    if before > 0 and tokens[before] == "in":
+        is_tuple = _start(tokens, index) != start
+        before -= 1
+    elif before > 0 and tokens[before] in _OPERATORS:
+        while before > 0 and tokens[before] in _OPERATORS:
+            before -= 1
+    else:
+        return None
+    name = _compared(tokens, before)
+    if not is_tuple or not name.startswith("("):
+        return name
+    names = name[1:-1].split(",")
+    return names[number] if number < len(names) else None
+
+
+def _start(tokens: list[str], index: int) -> int:
+    """Return the index of the bracket that is open before `index`; -1 if there is none."""
+    depth = 0
+    while index > 0 and depth >= 0:
+        index -= 1
+        depth += (tokens[index] in (")", "]", "}")) - (tokens[index] in ("(", "[", "{"))
+    return index if depth < 0 else -1
 
 
 def _compared(tokens: list[str], last: int) -> str:
