@@ -46,9 +46,9 @@ def columns_of_named_markers(query: str) -> dict[str, set[str]]:
                     before -= 1
                 columns.setdefault(tokens[index + 1], set()).add(_compared(tokens, before))
             elif tokens[before] in ("(", ","):
-                name = _element(tokens, index)
-                if name is not None:
-                    columns.setdefault(tokens[index + 1], set()).add(name)
+                element = _element(tokens, index)
+                if element is not None:
+                    columns.setdefault(tokens[index + 1], set()).add(element)
     return columns
 
 
