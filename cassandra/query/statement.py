@@ -23,7 +23,6 @@ from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import separate_minus_signs
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
-from cassandra.util.pickles import restore
 
 if TYPE_CHECKING:
     from cassandra import bases
@@ -212,9 +211,13 @@ class Statement(StatementSettings, bases.StatementBase):
 
     def __setstate__(self, state: Any) -> None:
         # Pickles of cassandra-driver are dicts of the attributes that are not the defaults.
+        # (Not by `cassandra.util.pickles`: the import of statements does not load that package.)
         if isinstance(state, dict):
             self._set_defaults()
-        restore(self, state)
+            state = (state,)
+        for attributes in state:
+            for name, value in (attributes or {}).items():
+                setattr(self, name, value)
 
 
 def _key_bytes(part: str | bytes | bytearray | memoryview) -> bytes:
