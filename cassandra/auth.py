@@ -69,8 +69,21 @@ def _utf8(text: str, description: str) -> bytes:
     raise ValueError(f"{description} has characters that UTF-8 cannot encode (lone surrogates)")
 
 
+def _restore(login: object, state: dict[str, Any]) -> None:
+    """Set the attributes of an object that is unpickled, by the descriptors of its class.
+
+    :param login: a provider or an authenticator.
+    :param state: its attributes. Pickles of cassandra-driver have passwords by their plain names.
+    """
+    for name, value in state.items():
+        setattr(login, name, value)
+
+
 class AuthProvider:
     """Creates the authenticator of each connection. One provider serves a whole `Cluster`."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        _restore(self, state)
 
     def new_authenticator(self, host: str) -> Authenticator:
         """Return a new `Authenticator` for a connection to the address `host`.
@@ -85,6 +98,9 @@ class Authenticator:
 
     All methods may block: the engine calls them outside its event loop.
     """
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        _restore(self, state)
 
     server_authenticator_class: str | None = None
     """The class name of the server's authenticator, set before `initial_response`."""

@@ -498,7 +498,7 @@ def request_waves(block, keys, by, owners):
     cdef _Rows rows = _Rows.__new__(_Rows)
     cdef _Wave wave
     cdef tuple partition = tuple(keys.partition)
-    cdef tuple positions = (*partition, *keys.clustering)
+    cdef tuple positions = keys.positions
     cdef Py_ssize_t* begins
     cdef Py_ssize_t count, number, index
     cdef list waves = []

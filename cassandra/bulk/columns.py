@@ -23,6 +23,7 @@ from cassandra.bulk.texts import Formats
 
 if TYPE_CHECKING:
     from cassandra.bulk.opened import Pipes
+    from cassandra.metadata.schema.elements import ColumnMetadata
     from cassandra.metadata.schema.tables import TableMetadata
     from cassandra.query.prepared import PreparedStatement
 
@@ -367,16 +368,17 @@ def _keys_of(
     """
     partition_positions = tuple(prepared.routing_key_indexes or ())
     key_names = {names[index] for index in partition_positions}
-    clustering_positions = []
-    if table is not None:
-        clustering_names = [column.name for column in table.clustering_key]
-        known_names = clustering_names
-        if not partition_positions:
-            # A part of the partition key has no marker, as in VALUES (?, 'x', ?). The other parts
-            # still tell rows apart.
-            known_names = [column.name for column in table.partition_key] + clustering_names
+    if table is None:
+        return Keys(partition_positions, []), key_names
+
+    def known(columns: Sequence[ColumnMetadata]) -> list[int]:
         # If a column has two bind markers (WHERE c > ? AND c < ?), neither is its value in a key.
-        clustering_positions = [names.index(name) for name in known_names if names.count(name) == 1]
-        # Clustering columns must have values even if we do not know their positions.
-        key_names.update(clustering_names)
-    return Keys(partition_positions, clustering_positions), key_names
+        return [names.index(column.name) for column in columns if names.count(column.name) == 1]
+
+    # Clustering columns must have values even if we do not know their positions.
+    key_names.update(column.name for column in table.clustering_key)
+    # If a part of the partition key has no marker, as in VALUES (?, 'x', ?), the other parts still
+    # tell rows apart.
+    known_partition = () if partition_positions else known(table.partition_key)
+    keys = Keys(partition_positions, known(table.clustering_key), known_partition)
+    return keys, key_names

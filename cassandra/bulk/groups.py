@@ -18,12 +18,14 @@ class Keys(NamedTuple):
     """The positions of the primary key among the values of a row.
 
     :param partition: the positions of the partition key; empty if they are unknown.
-    :param clustering: the positions of those clustering columns whose positions are known; if
-        `partition` is empty, also those of the known columns of the partition key.
+    :param clustering: the positions of those clustering columns whose positions are known.
+    :param known_partition: if `partition` is empty, the positions of the known columns of the
+        partition key.
     """
 
     partition: Sequence[int]
     clustering: Sequence[int]
+    known_partition: Sequence[int] = ()
 
     @property
     def positions(self) -> tuple[int, ...]:
@@ -31,7 +33,7 @@ class Keys(NamedTuple):
         be written one after the other. The opposite need not be true: a part of the key may be
         unknown.
         """
-        return (*self.partition, *self.clustering)
+        return (*self.partition, *self.known_partition, *self.clustering)
 
 
 class Owners(Protocol):

@@ -68,6 +68,10 @@ _READERS_OF_PANDAS = {
     ".sas7bdat": "read_sas",
     ".h5": "read_hdf",
 }
+_DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")
+_ARRAYS = (".npy", ".npz")
+# The endings of files that are in none of the formats of loads and unloads.
+OTHER_ENDINGS = frozenset((*_READERS_OF_PANDAS, *_DATABASES, *_ARRAYS))
 # The ends of names of archives, which may have several files.
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".rar")
 SAMPLE = 1000  # about how many rows of a data frame we measure to estimate its size
@@ -103,12 +107,12 @@ def format_of(path: str, format: str | None, instead: str = "") -> str:
                 f"{path!r} is an archive of files: unpack it first; a load reads files that are "
                 "compressed one by one, such as rows.csv.gz"
             )
-        if ending in (".db", ".sqlite", ".sqlite3", ".duckdb"):
+        if ending in _DATABASES:
             raise ValueError(
                 f"{path!r} is a database: write load(table, duckdb.sql('SELECT ...')), or pass the "
                 "rows of another query"
             )
-        if ending in (".npy", ".npz"):
+        if ending in _ARRAYS:
             raise ValueError(
                 f"{path!r} has arrays without names: write load(table, {{'id': ids, 'column': "
                 f"numpy.load({path!r})}})"

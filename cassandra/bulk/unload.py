@@ -28,6 +28,7 @@ from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import counted
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
 from cassandra.bulk.scan_options import RangeOptions, UnloadOptions
+from cassandra.bulk.sources import OTHER_ENDINGS
 from cassandra.bulk.texts import json_of, refuse_other
 from cassandra.bulk.unknown_options import FOR_READING, FOR_TEXT_FILES, IN_ALL_CALLS, unknown_option
 from cassandra.bulk.unload_form import FileForm, FileText
@@ -459,6 +460,11 @@ def _check_folder(target: str | Path, format: str) -> None:
             "files, for example by cat folder/part-*; in Python, session.scan(table) has the rows"
         )
     ending = os.path.splitext(name)[1].lower()
+    if ending in OTHER_ENDINGS:
+        raise ValueError(
+            f"unload writes a folder of files in the format {', '.join(FORMATS[:-1])} or "
+            f"{FORMATS[-1]}, and not {name!r}: name a folder"
+        )
     named_format = _ENDINGS.get(ending)
     if named_format is not None and named_format != format:
         raise ValueError(

@@ -135,7 +135,7 @@ def descriptor_of(column: Column[Any], position: int) -> ColumnDescriptor:
     if column.mutable:
         return _MutableDescriptor(column, position)
     # Blobs of rows are bytes, which cannot change. Only the application can assign a bytearray, and
-    # `commit` copies that.
+    # `begin_write` copies that.
     is_blob = isinstance(column, Blob) and column._is_stock()
     if column._copier() is not None and not is_blob:
         return _AnyValueDescriptor(column, position)

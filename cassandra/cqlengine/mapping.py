@@ -19,7 +19,7 @@ from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.columns.containers import List, Set
 from cassandra.cqlengine.connection import default_keyspace
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
-from cassandra.cqlengine.values import Values, commit
+from cassandra.cqlengine.values import Values, count_as_stored
 from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
@@ -115,11 +115,16 @@ class Mapping:
             for position, column in enumerate(self.order)
             if not column.static and not column.primary_key
         )
+        # The columns outside of the primary key: bit N is set for position N.
+        self.value_positions = sum(
+            1 << position for position, column in enumerate(self.order) if not column.primary_key
+        )
         self.has_counter = any(column.is_counter for column in self.order)
         # The positions of columns whose values may change in place.
         self.mutable = tuple(
             position for position, column in enumerate(self.order) if column.mutable
         )
+        self.mutable_positions = sum(1 << position for position in self.mutable)
         # For columns whose values may change in place (by position): a function that converts a
         # value as `to_python` does, and returns a new object, which the application may change.
         self.isolators = {position: self.order[position]._isolator() for position in self.mutable}
@@ -642,5 +647,5 @@ def _initialized(model: type[BaseModel], row: Any, names: Sequence[str]) -> Base
     model.__init__(instance, **{name: getattr(reader, name) for name in names})
     # What `__init__` has set counts as read, so that a later `save` does not write it.
     if type(instance._row) is Values:
-        commit(instance._row, model.__mapping__, is_insert=False)
+        count_as_stored(instance._row, model.__mapping__)
     return instance

@@ -556,10 +556,11 @@ class BaseModel(metaclass=ModelMetaClass):
         attributes = getattr(self, "__dict__", None)
         if attributes:  # attributes that are not columns
             warn_of_misspelt(type(self), attributes, self.__mapping__.columns)
-        result = yield from operation
         row = values_of(self)
+        timestamp = row.options.timestamp
+        result = yield from operation
         if row.options is not DEFAULTS:
-            row.options = row.options.for_later()
+            row.options = row.options.for_later(timestamp)
         return result
 
     def save(self) -> Self:

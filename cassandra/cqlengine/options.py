@@ -69,19 +69,23 @@ class Options:
             }
         )
 
-    def for_later(self) -> Options:
+    def for_later(self, used_timestamp: Timestamp) -> Options:
         """Return the options that remain for later writes of an instance: all but the timestamp.
 
         As in cassandra-driver, conditions stay: a write that the application has made conditional
         must not become unconditional. The batch stays too, because a write outside of it would be
         executed before the writes in it.
+
+        :param used_timestamp: the timestamp of the write. If these options have another one, it was
+            set during the write, and stays.
         """
         conditions = self.reused
         if self.if_exists or self.if_not_exists or self.conditionals:
             conditions = frozenset(name for name in _CONDITIONS if getattr(self, name))
-        if self.timestamp is None and conditions == self.reused:
+        timestamp = None if self.timestamp is used_timestamp else self.timestamp
+        if self.timestamp is timestamp and conditions == self.reused:
             return self
-        return self.with_changes(timestamp=None, reused=conditions)
+        return self.with_changes(timestamp=timestamp, reused=conditions)
 
     def is_conditional(self, is_insert: bool) -> bool:
         """Return True if a write is a lightweight transaction, for which the mapper checks if it

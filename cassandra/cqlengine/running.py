@@ -187,7 +187,12 @@ class ManyRequests(Request):
             if level is None and not self.idempotent:
                 yield prepared[text], values
                 continue
-            bound = prepared[text].bind(values)
+            try:
+                bound = prepared[text].bind(values)
+            except Exception:
+                # The execution binds them again, so the error is the outcome of this write alone.
+                yield prepared[text], values
+                continue
             if level is not None:
                 bound.consistency_level = level
             if self.idempotent:

@@ -16,10 +16,6 @@ from cassandra.cqlengine.options import DEFAULTS, Options
 if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
 
-# What a write sends: its number, the positions that were explicit, the values, the values to store,
-# and the positions whose values will be unknown and exposed.
-Sent = tuple[int, int, list[Any], list[Any], int, int]
-
 
 class Instance(Protocol):
     """An instance of a model: `cassandra.cqlengine.models.BaseModel`."""
@@ -36,8 +32,20 @@ class ColumnsOfModel(Protocol):
         """The columns in the order of their positions."""
 
     @property
+    def has_counter(self) -> bool:
+        """True if columns are counters."""
+
+    @property
+    def value_positions(self) -> int:
+        """The columns outside of the primary key: bit N is set for position N."""
+
+    @property
     def mutable(self) -> Sequence[int]:
         """The positions of the columns whose values may change in place."""
+
+    @property
+    def mutable_positions(self) -> int:
+        """The positions in `mutable`: bit N is set for position N."""
 
     @property
     def isolators(self) -> Mapping[int, Callable[[Any], Any]]:
@@ -62,9 +70,16 @@ class Values(list[Any]):
     * `unknown`: the value in the database is not known, although `stored` has a value. This happens
       after an UPDATE of an instance that was never read: it does not write the instance's defaults.
       It also happens after a write that has failed.
+
+    The attribute `in_flight` has the writes that have no response yet, by their numbers. `disputed`
+    is the set of the positions to which several of them write different values: until a write that
+    is alone has written these positions, the database may have any of the values.
     """
 
-    __slots__ = ("explicit", "exposed", "options", "stored", "unknown", "write_count")
+    __slots__ = (
+        "disputed", "explicit", "exposed", "in_flight", "options", "stored", "unknown",
+        "write_count",
+    )  # fmt: skip
 
     def __init__(self, values: Sequence[Any], stored: Sequence[Any] | None = None) -> None:
         super().__init__(values)
@@ -73,27 +88,107 @@ class Values(list[Any]):
         self.exposed = 0
         self.unknown = 0
         self.options: Options = DEFAULTS
-        self.write_count = 0  # the number of writes that were begun: see `finish_write`
+        self.write_count = 0  # the number of writes that were begun: see `end_write`
+        self.in_flight: dict[int, Written] | None = None  # None until the first write
+        self.disputed = 0
+
+
+class Written(Values):
+    """The values of an instance as they were when a write of it began.
+
+    The write is made from this object, because other tasks and threads may change the instance at
+    any time. The application cannot change it.
+
+    * `number` counts the writes of the instance.
+    * `originals` are the instance's own objects, of which this list may have copies.
+    * `positions` is the set of the positions that the write sends, without the primary key;
+      `in_doubt` are those of them that have to be written again even if they get their old values.
+    * `has_company` is True if other writes of the instance had no response when this one began.
+    """
+
+    __slots__ = ("has_company", "in_doubt", "is_insert", "number", "originals", "positions")
+
+    def __init__(self, values: Values, mapping: ColumnsOfModel, is_insert: bool) -> None:
+        # Another thread may set a value at any time, and then marks it as explicit: copy the values
+        # before the marks. (This does not call `__init__` of `Values`, for speed.)
+        list.__init__(self, values)
+        self.originals = values.copy()
+        self.stored = values.stored
+        self.explicit = values.explicit
+        self.exposed = values.exposed
+        self.unknown = values.unknown
+        self.disputed = values.disputed
+        self.options = values.options
+        self.is_insert = is_insert
+        self.has_company = False
+        # Until `will_write` tells them: all that the write may send.
+        self.positions = (self.explicit | self.exposed) & mapping.value_positions
+        self.in_doubt = 0
+        values.write_count = self.number = values.write_count + 1
 
 
 class SavedState:
     """The state of an instance before its write was added to a batch, to restore it if the batch
     fails.
+
+    :param values: the values of the instance.
+    :param mapping: the mapping of its model.
+    :param write: the result of `begin_write`.
     """
 
-    __slots__ = ("_other", "_values")
+    __slots__ = ("_is_restored", "_mapping", "_other", "_values", "_write", "_write_count")
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, mapping: ColumnsOfModel, write: Written) -> None:
         self._values = values
+        self._mapping = mapping
+        self._write = write
         # (stored, explicit, unknown) from before the write; after a `swap`, from after the write.
-        self._other = (values.stored, values.explicit, values.unknown)
+        self._other = (write.stored, write.explicit, write.unknown)
+        self._is_restored = False
+        self._write_count: int | None = None  # of the instance, when the batch was executed last
+
+    def begin_execution(self) -> None:
+        """Call this before the batch is sent: until it ends, its write is in flight."""
+        values = self._values
+        self._write_count = values.write_count
+        # Counters that were added to a batch are in the stored values already.
+        if not self._mapping.has_counter and values.in_flight is not None:
+            values.in_flight[self._write.number] = self._write
+
+    def end_execution(self, has_failed: bool = False) -> None:
+        """Call this after the batch has succeeded, or after its states were restored.
+
+        :param has_failed: True if it has failed; the servers may have executed it all the same.
+        """
+        if has_failed:
+            self._values.unknown |= self._write.in_doubt
+        _remove(self._values, self._write)
 
     def swap(self) -> None:
         """Restore the state before the write. A second call restores the state after the write."""
-        values = self._values
+        values, write = self._values, self._write
         other = self._other
         self._other = (values.stored, values.explicit, values.unknown)
+        self._is_restored = not self._is_restored
+        is_alone = not write.has_company and self._write_count in (None, values.write_count)
+        if self._mapping.has_counter and not (is_alone and other[0] is None):
+            sign = -1 if self._is_restored else 1
+            values.stored = _with_counts(write, values.stored, self._mapping, (write,), sign)
+            return
+        if not is_alone:
+            # Other writes have ended in the meantime, and sent the values of this one or other
+            # values: the next one sends them once more.
+            values.disputed |= write.positions
+            return
+        explicit = values.explicit
         values.stored, values.explicit, values.unknown = other
+        # Keep the changes that the application has made since.
+        if self._is_restored:
+            values.explicit |= explicit
+        else:
+            for position, value in enumerate(write.originals):
+                if values[position] is not value:
+                    values.explicit |= explicit & 1 << position
 
 
 def values_of(instance: Instance) -> Values:
@@ -178,84 +273,170 @@ def _differs(column: Column[Any], value: object, old_value: object) -> bool:
     return are_different(column.to_python(value), column.to_python(old_value))
 
 
-def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Sent:
-    """Return the values of an instance that a write sends, for `finish_write`.
-
-    Call this before the request is sent: until the response arrives, other tasks and threads may
-    change the instance. Their changes are not in the request, and so remain changes. (This is no
-    class, because creating an object would take as long as the rest.)
+def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Written:
+    """Begin a write, and return the values to make it from. Call `end_write` in any case.
 
     :param values: the values of the instance.
     :param mapping: the mapping of its model.
     :param is_insert: True if all values are written, False if only the changed values are.
     """
-    values.write_count = number = values.write_count + 1
-    explicit = values.explicit
-    touched_bits = explicit | values.exposed
-    is_new = is_insert or values.stored is None
-    # The database will have the written values, so they are known.
-    if is_insert:
-        unknown = 0
-    else:
-        unknown = ~touched_bits if is_new else values.unknown & ~touched_bits
-    exposed = 0
-    in_doubt = touched_bits
-    sent = stored = values.copy()
-    # Copy the values that the application may change in place, so that the stored values do not
-    # change with them. These are values that it has read or set.
+    in_flight = values.in_flight
+    if in_flight is None:
+        in_flight = values.in_flight = {}
+    write = Written(values, mapping, is_insert)
+    if in_flight:
+        _add_changes_in_flight(write, mapping, list(in_flight.values()))
+    touched_bits = write.explicit | write.exposed
+    # Copy the values that the application may change in place. These are values that it has read or
+    # set.
     for position in mapping.mutable:
-        # A null collection counts as unknown. If the application sets it next, it is then written
-        # as a whole, and not added to elements that other clients may have written.
-        if sent[position] is None and (is_insert or explicit >> position & 1):
-            unknown |= 1 << position
         if touched_bits >> position & 1:
-            in_doubt &= ~(1 << position)
-            if stored is sent:
-                stored = sent.copy()
-            stored[position] = mapping.isolators[position](sent[position])
+            write[position] = mapping.isolators[position](write[position])
+    is_new = is_insert or write.stored is None
     for position, copier in mapping.copiers:
         # In a new instance, also copy default values: these may change in place too, but are
         # neither exposed nor explicit.
         is_exposed = is_new or touched_bits >> position & 1
-        if is_exposed and type(sent[position]) not in IMMUTABLE_CLASSES:
-            if stored is sent:
-                stored = sent.copy()
-            stored[position] = copier(sent[position])
+        if is_exposed and type(write[position]) not in IMMUTABLE_CLASSES:
+            write[position] = copier(write[position])
             # The application may change its object again after this write.
-            exposed |= 1 << position
+            write.exposed |= 1 << position
+    in_flight[write.number] = write
+    return write
+
+
+def _add_changes_in_flight(
+    write: Written, mapping: ColumnsOfModel, others: Sequence[Written]
+) -> None:
+    """Have a write also write what other writes of the instance send, whose results are not known.
+
+    It assigns these values as a whole: the database's values are not known, so differences to them
+    are not either. Counters cannot be assigned: the write adds what the other writes do not add.
+    """
+    write.has_company = True
+    if mapping.has_counter:
+        write.stored = _with_counts(write, write.stored, mapping, others)
+        return
+    for other in others:
+        write.explicit |= other.positions
+        write.unknown |= other.positions
+        write.disputed |= other.positions
+
+
+def _with_counts(
+    write: Written,
+    stored: Sequence[Any] | None,
+    mapping: ColumnsOfModel,
+    additions: Iterable[Written],
+    sign: int = 1,
+) -> list[Any]:
+    """Return the stored values of a row of counters, after some writes have been added.
+
+    :param write: a write with the row's key.
+    :param stored: the stored values before; None if there are none.
+    :param additions: the writes to add.
+    :param sign: -1 to take them away instead.
+    """
+    counts = list(write)
+    for position, column in enumerate(mapping.order):
+        if column.is_counter:
+            counts[position] = (stored[position] or 0) if stored else 0
+            for added in additions:
+                before = (added.stored[position] or 0) if added.stored else 0
+                counts[position] += sign * ((added[position] or 0) - before)
+    return counts
+
+
+def will_write(values: Values, mapping: ColumnsOfModel, write: Written, positions: int) -> None:
+    """Note what a write sends. Call this before the request is sent.
+
+    :param values: the values of the instance.
+    :param mapping: the mapping of its model.
+    :param write: the result of `begin_write`.
+    :param positions: the set of the positions that it sends.
+    """
+    write.positions = positions = positions & mapping.value_positions
     # Until the response arrives, and after an error, the database may have the old or the new
     # values. If the application sets the old one again, it must be written. (Of collections, the
     # difference is written: to assign the whole could overwrite elements of other clients.)
+    write.in_doubt = in_doubt = positions & ~mapping.mutable_positions
     values.unknown |= in_doubt
-    return number, explicit, sent, stored, unknown, exposed
+    in_flight = values.in_flight
+    if in_flight is None or len(in_flight) == 1 or mapping.has_counter:
+        return
+    # The servers may execute these writes in any order: see `end_write`.
+    for other in list(in_flight.values()):
+        if other is write:
+            continue
+        for position, column in enumerate(mapping.order):
+            if other.positions >> position & 1 and (
+                column.mutable or are_different(other[position], write[position])
+            ):
+                values.disputed |= 1 << position
 
 
-def finish_write(values: Values, write: Sent) -> None:
-    """Make the values that a write has sent the stored values. Call this after it has succeeded.
+def end_write(values: Values, mapping: ColumnsOfModel, write: Written, has_succeeded: bool) -> None:
+    """Note the end of a write: if it has succeeded, its values are the stored values.
 
     :param values: the values of the instance.
+    :param mapping: the mapping of its model.
     :param write: the result of `begin_write`.
+    :param has_succeeded: False if it has failed, or if there was nothing to write.
     """
-    number, written_bits, sent, stored, unknown, exposed = write
-    # A write that began later sends these changes again, with others: only its result counts.
-    if number != values.write_count:
-        return
-    values.stored = stored
+    # If a write has begun later, only its result counts: it sends the changes of this one again.
+    if has_succeeded and mapping.has_counter:
+        values.stored = _with_counts(write, values.stored, mapping, (write,))
+    elif has_succeeded and write.number == values.write_count:
+        _store(values, mapping, write)
+    elif not has_succeeded and write.has_company:
+        # It would have sent the changes of the other writes, too: the next write does so.
+        values.disputed |= write.positions
+    _remove(values, write)
+
+
+def _remove(values: Values, write: Written) -> None:
+    """Remove a write that has ended from those in flight."""
+    in_flight = values.in_flight
+    if in_flight is not None:
+        in_flight.pop(write.number, None)
+    # The order of the writes is not known, so the next one writes their values once more.
+    if values.disputed and not in_flight:
+        values.explicit |= values.disputed
+        values.unknown |= values.disputed
+
+
+def _store(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
+    """Make the values of a write the stored values."""
+    written_bits = write.explicit
+    # The database has the written values, so they are known.
+    if write.is_insert:
+        unknown = 0
+    elif write.stored is None:
+        unknown = ~(written_bits | write.exposed)
+    else:
+        unknown = write.unknown & ~(written_bits | write.exposed)
+    # A null collection counts as unknown. If the application sets it next, it is then written as a
+    # whole, and not added to elements that other clients may have written.
+    for position in mapping.mutable:
+        if write.originals[position] is None and (write.is_insert or written_bits >> position & 1):
+            unknown |= 1 << position
+    if not write.has_company:
+        values.disputed &= ~write.positions
+    values.stored = write.copy()
     values.unknown = unknown
-    values.exposed |= exposed
+    values.exposed |= write.exposed
     # The values that the application has set in the meantime were not written.
-    if not all(map(is_, values, sent)):
-        for position, value in enumerate(sent):
+    if not all(map(is_, values, write.originals)):
+        for position, value in enumerate(write.originals):
             if values[position] is not value:
                 written_bits &= ~(1 << position)
     values.explicit &= ~written_bits
 
 
-def commit(values: Values, mapping: ColumnsOfModel, *, is_insert: bool) -> None:
-    """Make the current values the stored values, after a write.
+def count_as_stored(values: Values, mapping: ColumnsOfModel) -> None:
+    """Make the current values the stored values without a write.
 
     :param values: the values of an instance.
     :param mapping: the mapping of its model.
-    :param is_insert: True if all values were written, False if only the changed values were.
     """
-    finish_write(values, begin_write(values, mapping, is_insert))
+    end_write(values, mapping, begin_write(values, mapping, is_insert=False), has_succeeded=True)

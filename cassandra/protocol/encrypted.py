@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import cassandra._impl as implementations
@@ -309,6 +310,7 @@ def bound_columns(
     policy: Encryption,
     is_complete: bool = True,
     key_names: Collection[str] = (),
+    named: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> list[ColumnMetadata]:
     """Return the bind markers of a statement, with encrypting types for encrypted columns.
 
@@ -316,8 +318,10 @@ def bound_columns(
         notice. Then the codecs of all other markers ask the policy for each value.
     :param key_names: the names of the columns of the primary key. If encryption of the same value
         gives different bytes each time, binding a value to an encrypted one of them is an error.
+    :param named: what named markers stand for; see `columns_of_named_markers`.
     """
     is_deterministic = getattr(policy, "deterministic", True)
+    key_names = {*key_names, *(name for key in key_names for name in named.get(key, ()))}
 
     def bound_column(column: ColumnMetadata) -> ColumnMetadata:
         """Return the marker `column` with the types that encrypt."""
@@ -328,19 +332,52 @@ def bound_columns(
             cql_type = _encrypted_type_of(policy, description, server_type)
             if cql_type is None:
                 return server_type if is_complete else guarded(description, server_type)
+            # An encrypted column is a blob, so tuples of one blob are the elements of ``(a) IN ?``.
+            single_type = _type_of_tuple(name, server_type, type_of, composed_type, least=1)
+            if single_type is not None:
+                return single_type
             # The same value is encrypted to other bytes each time, so no row could be found by an
             # encrypted column of the primary key. Refuse values for such columns.
             if not is_deterministic and name in key_names:
                 return _type_that_refuses_values(description, cql_type, policy)
             return cql_type
 
-        cql_type = type_of_marker(column.name, column.type, type_of, composed_type)
+        name = column.name
+        # In ``SET ssn = :other``, the marker stands for a value of another column than its name.
+        names = sorted(named.get(name, ()))
+        if names and not is_encrypted_column(column, name):
+            name = names[0]
+        if len(names) > 1 and any(is_encrypted_column(column, other) for other in names):
+            cql_type = _type_of_ambiguous(column, names)
+        else:
+            cql_type = type_of_marker(name, column.type, type_of, composed_type)
         return column if cql_type is column.type else column._replace(type=cql_type)
+
+    def is_encrypted_column(column: ColumnMetadata, name: str) -> bool:
+        """Return True if the policy encrypts a column, whose name may be that of its list."""
+        bare_name = name[3:-1] if name.startswith("in(") else name
+        return policy.contains_column(ColDesc(*column[:2], bare_name))
 
     def guarded(column: ColDesc, server_type: CqlType) -> CqlType:
         return _guarded_type(policy, column, server_type)
 
     return [bound_column(column) for column in columns]
+
+
+def _type_of_ambiguous(column: ColumnMetadata, names: Sequence[str]) -> CqlType:
+    """Return a type that raises an error for each value of a named marker.
+
+    :param names: the columns for which the marker stands. Not all of them are encrypted.
+    """
+    message = (
+        f":{column.name} stands for the columns {', '.join(names)} of {'.'.join(column[:2])}, and "
+        "not all of them are encrypted in the same way: write a marker of its own for each"
+    )
+
+    def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
+        return _failing_codec(codecs, column.type.cql_parameterized_type(), message)
+
+    return _make_subtype(column.type, build)
 
 
 def _type_that_refuses_values(column: ColDesc, cql_type: CqlType, policy: Encryption) -> CqlType:

@@ -262,6 +262,9 @@ class BatchStatement(Statement):
         # batch has one keyspace for all of them, so these have no effect.
         self._text_keyspaces: tuple[str, ...] = ()
 
+    def _set_defaults(self) -> None:
+        BatchStatement.__init__(self)
+
     @property
     def entries(self) -> Sequence[str | BoundStatement]:
         """The statements in the order of `add`: query strings and `BoundStatement` objects.
@@ -285,7 +288,9 @@ class BatchStatement(Statement):
     @property
     def query_string(self) -> str:
         """The statements as one batch in CQL, for logs and tracers."""
-        kind = "" if self.batch_type is BatchType.LOGGED else f"{self.batch_type.name} "
+        # A batch that was unpickled has another object of the type.
+        is_logged = self.batch_type.value == BatchType.LOGGED.value
+        kind = "" if is_logged else f"{self.batch_type.name} "
         texts = [entry if isinstance(entry, str) else entry.query_string for entry in self.entries]
         return f"BEGIN {kind}BATCH {'; '.join(texts)} APPLY BATCH"
 

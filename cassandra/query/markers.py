@@ -105,6 +105,15 @@ def _scan(query: str) -> Parameters:
     return Parameters.PLACEHOLDERS if has_placeholders else Parameters.NONE
 
 
+def tokens_of(query: str) -> list[tuple[str, str]]:
+    """Return the tokens of a query string as (kind, text), without white space and comments."""
+    return [
+        (match.lastgroup or "other", match[0])
+        for match in _scanner().finditer(query)
+        if match.lastgroup != "skip"
+    ]
+
+
 _cached_for_short = lru_cache(maxsize=1024)(_scan)
 _cached_for_long = lru_cache(maxsize=8)(_scan)
 

@@ -14,6 +14,7 @@ from cassandra.consistency import ConsistencyLevel
 from cassandra.protocol.column_specs import ResultMetadata
 from cassandra.protocol.converted import bound_columns as converted_columns, converting
 from cassandra.protocol.encrypted import bound_columns, decrypting
+from cassandra.query.named_markers import columns_of_named_markers
 from cassandra.query.settings import SETTINGS, StatementSettings
 
 if TYPE_CHECKING:
@@ -186,7 +187,11 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         columns = self.column_metadata
         if self.column_encryption_policy is not None:
             columns = bound_columns(
-                columns, self.column_encryption_policy, self._is_followed, self._key_names
+                columns,
+                self.column_encryption_policy,
+                self._is_followed,
+                self._key_names,
+                columns_of_named_markers(self.query_string) if ":" in self.query_string else {},
             )
         converters = self.codecs.converters if self.codecs is not None else None
         if converters is not None and not is_plain:

@@ -205,6 +205,20 @@ class Statement(StatementSettings, bases.StatementBase):
         """
         return False
 
+    def _set_defaults(self) -> None:
+        """Set all attributes to their defaults."""
+        Statement.__init__(self)
+
+    def __setstate__(self, state: Any) -> None:
+        # Pickles of cassandra-driver are dicts of the attributes that are not the defaults.
+        # (Not by `cassandra.util.pickles`: the import of statements does not load that package.)
+        if isinstance(state, dict):
+            self._set_defaults()
+            state = (state,)
+        for attributes in state:
+            for name, value in (attributes or {}).items():
+                setattr(self, name, value)
+
 
 def _key_bytes(part: str | bytes | bytearray | memoryview) -> bytes:
     """Return the bytes of one column of a partition key."""
@@ -284,6 +298,9 @@ class SimpleStatement(Statement):
         if conditional is None:
             conditional = self._is_lwt = is_conditional(self.query_string)
         return conditional
+
+    def _set_defaults(self) -> None:
+        SimpleStatement.__init__(self, "")
 
     def __str__(self) -> str:
         level = ConsistencyLevel.value_to_name.get(

@@ -7,6 +7,7 @@ import functools
 import re
 import sys
 from collections.abc import Iterable
+from typing import Any
 from weakref import WeakSet
 
 from cassandra._patterns import pattern
@@ -56,6 +57,13 @@ class Version:
         )
         # `not self.prerelease` is False for a prerelease, and False sorts before True.
         self._key = (self.major, self.minor, self.patch, self.build, not self.prerelease, parts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._version,)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Only pickles of cassandra-driver have a state.
+        self.__init__(state["_version"])  # type: ignore[misc]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Version):

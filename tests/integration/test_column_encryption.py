@@ -241,6 +241,33 @@ def test_a_model_reads_and_writes_an_encrypted_column(node: LocalCluster, keyspa
         assert policy.decrypt(ColDesc(keyspace, "person", "name"), stored) == b"bob"
 
 
+def test_each_place_of_a_marker_is_encrypted(node: LocalCluster, keyspace: str) -> None:
+    """Rows are found by values in all forms of WHERE and IF, and written by markers of any name."""
+    policy = AES256ColumnEncryptionPolicy(iv=IV)
+    policy.add_column(ColDesc(keyspace, "f", "c"), KEY, "text")
+    with connect(node, column_encryption_policy=policy) as cluster:
+        session = cluster.connect(keyspace)
+        session.execute("CREATE TABLE f (k int, c blob, v int, PRIMARY KEY (k, c))")
+        session.execute("CREATE TABLE g (k int PRIMARY KEY, c blob)")
+        policy.add_column(ColDesc(keyspace, "g", "c"), KEY, "text")
+        insert = session.prepare("INSERT INTO f (k, c, v) VALUES (1, :secret, :number)")
+        session.execute(insert, {"secret": "x", "number": 5})
+        for where, value in [
+            ("c = ?", "x"), ("c = :other", "x"), ("c IN ?", ["x"]), ("c IN :others", ["x"]),
+            ("c IN (?)", "x"), ("c IN (:other)", "x"), ("(c) = ?", ("x",)), ("(c) IN ?", [("x",)]),
+            ("(c) IN :others", [("x",)]), ("(c) IN (?)", ("x",)), ("c >= :low", "x"),
+        ]:  # fmt: skip
+            select = session.prepare(f"SELECT v FROM f WHERE k = 1 AND {where}")
+            assert [row.v for row in session.execute(select, [value])] == [5], where
+        session.execute(session.prepare("UPDATE g SET c = :other WHERE k = :key"), ["x", 1])
+        swap = session.prepare("UPDATE g SET c = :new WHERE k = 1 IF c = :old")
+        assert session.execute(swap, {"new": "y", "old": "x"}).was_applied
+        assert session.execute(swap, {"new": "y", "old": "x"}).one().c == "y"
+        by_list = session.prepare("UPDATE g SET c = :new WHERE k = 1 IF c IN :old")
+        assert session.execute(by_list, {"new": "z", "old": ["y"]}).was_applied
+        assert session.execute("SELECT c FROM g").one().c == "z"
+
+
 def test_a_user_defined_type_can_be_encrypted(node: LocalCluster, keyspace: str) -> None:
     """A value of a user-defined type is stored in an encrypted blob, and read as that type."""
     user_type = UserType.make_udt_class(keyspace, "place", ("street", "no"), (UTF8Type, Int32Type))

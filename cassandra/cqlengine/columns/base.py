@@ -412,6 +412,14 @@ class Column(Mapped[T]):
         :param name: the attribute's name in the model.
         """
         self.column_name = name
+        manager = self.value_manager
+        if not manager.__module__.startswith("cassandra.cqlengine"):
+            warnings.warn(
+                f"the mapper does not use value managers, so {manager.__name__} of the column "
+                f"{name} ({type(self).__name__}) has no effect",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
 
     @property
     def db_field_name(self) -> str:

@@ -328,6 +328,8 @@ class BatchQuery:
                 self._failed = False
                 for saved_state in self._saved_states:
                     saved_state.swap()
+            for saved_state in self._saved_states:
+                saved_state.begin_execution()
             try:
                 result = yield request
                 if self._conditional:
@@ -337,7 +339,11 @@ class BatchQuery:
             except BaseException:
                 self._failed = True
                 self._restore_instances()
+                for saved_state in self._saved_states:
+                    saved_state.end_execution(has_failed=True)
                 raise
+            for saved_state in self._saved_states:
+                saved_state.end_execution()
             # Clear these after success only, because the application may execute the batch again
             # after an error.
             self._saved_states.clear()
@@ -380,7 +386,7 @@ class BatchQuery:
             check.finish()
 
     def _restore_instances(self) -> None:
-        """Restore the state of each instance from before its write, because nothing was written."""
+        """Restore the state of each instance from before its write."""
         self._release_instances()
         # An instance may have been saved several times. In reverse order, its oldest state is
         # restored last.

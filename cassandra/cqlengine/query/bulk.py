@@ -4,21 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
 from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
 from cassandra.cqlengine.query import dml
 from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.running import ManyRequests, Operation
-from cassandra.cqlengine.values import begin_write, finish_write, values_of
+from cassandra.cqlengine.values import (
+    SavedState,
+    Written,
+    begin_write,
+    end_write,
+    values_of,
+    will_write,
+)
 from cassandra.errors import DriverException
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel
+    from cassandra.cqlengine.query.batch import BatchQuery
 
 _Model = TypeVar("_Model", bound="BaseModel")
 _Error = TypeVar("_Error", bound=BaseException)
+
+
+class _Creation(NamedTuple):
+    """A row of `create_many`.
+
+    :param instance: its instance.
+    :param written: the values that are written; see `begin_write`.
+    :param write: its INSERT.
+    """
+
+    instance: Any
+    written: Written
+    write: dml.Write
+
+    def end(self, has_succeeded: bool, held_by: BatchQuery | None = None) -> None:
+        """Note the end of the write.
+
+        :param has_succeeded: False if it has failed.
+        :param held_by: the batch that also takes the later writes of the instance.
+        """
+        values = values_of(self.instance)
+        end_write(values, self.instance.__mapping__, self.written, has_succeeded)
+        if has_succeeded:
+            values.options = values.options.for_later(self.written.options.timestamp)
+            if held_by is not None:
+                held_by.hold(values)
 
 
 def creations(
@@ -33,70 +67,119 @@ def creations(
     """
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
         raise ValueError(f"concurrency is a number from 1 on, not {concurrency!r}")
-    mapping = model.__mapping__
-    if mapping.has_counter:
+    if model.__mapping__.has_counter:
         raise CQLEngineException(f"{model.__name__} has counters, which cannot be inserted")
     if options.timeout is not NOT_SET:
         raise CQLEngineException("create_many takes the timeout of the session's profile")
-    instances: list[Any] = []
-    writes: list[dml.Write] = []
-    for number, row in enumerate(rows):
-        try:
-            instance = _instance_of_row(model, row)
-            values = values_of(instance)
-            # Options that were set on the instance itself apply too, as they do in `save`.
-            if options is not DEFAULTS:
-                values.options = options.with_defaults(values.options)
-            if values.options.timeout is not NOT_SET:
-                raise CQLEngineException(
-                    "create_many takes the timeout of the session's profile, not an instance's"
-                )
-            # The instance may be of a subclass of the model, or of a class for another keyspace.
-            instance_mapping = instance.__mapping__
-            if instance_mapping.discriminator is not None:
-                instance_mapping.set_discriminator(values)
-            instance.validate()
-            writes.append(dml.insertion(instance_mapping, values))
-        except (CQLEngineException, TypeError, ValueError) as error:
-            raise _numbered(error, number) from error.__cause__
-        instances.append(instance)
-    # Group the numbers of the rows by connection, consistency level and idempotence, because these
-    # are the same for all writes of a `ManyRequests`. A row of a batch is added to the batch
-    # instead.
-    groups: dict[tuple[str | None, int | None, bool], list[int]] = {}
-    for number, instance in enumerate(instances):
-        values = values_of(instance)
-        batch = values.options.batch
-        if batch is not None:
-            yield from dml.execute_and_commit(instance, values, writes[number], is_insert=True)
-            values.options = values.options.for_later()
-            if options.batch is not None:
-                batch.hold(values)
-            continue
-        level = values.options.consistency
-        group = (
-            values.options.connection or instance.__connection__,
-            instance.__consistency__ if level is None else level,
-            not values.options.is_conditional(True) and dml.is_idempotent(instance, values.options),
-        )
-        groups.setdefault(group, []).append(number)
-    # Send each group, and collect the failed rows.
-    failed: list[tuple[int, BaseException]] = []
-    for (connection, level, idempotent), numbers in groups.items():
-        request = ManyRequests(
-            [(writes[number].text, writes[number].values) for number in numbers],
-            connection,
-            level,
-            concurrency,
-        )
-        request.idempotent = idempotent
-        failed += yield from _insert_rows(instances, numbers, request)
+    # The writes that have begun and have not ended, by the numbers of their rows.
+    open_creations: dict[int, _Creation] = {}
+    try:
+        instances = []
+        for number, row in enumerate(rows):
+            try:
+                open_creations[number] = creation = _begun(model, options, row)
+            except (CQLEngineException, TypeError, ValueError) as error:
+                raise _numbered(error, number) from error.__cause__
+            instances.append(creation.instance)
+        failed = yield from _write_all(open_creations, options, concurrency)
+    finally:
+        for creation in open_creations.values():
+            creation.end(has_succeeded=False)
     if failed:
         number, first_error = min(failed, key=itemgetter(0))
         numbered: Any = _numbered(first_error, number)
         numbered.failed_rows = sorted(failed, key=itemgetter(0))
         raise numbered
     return instances
+
+
+def _begun(model: Any, options: Options, row: object) -> _Creation:
+    """Validate a row, and begin its write.
+
+    :param options: the options of the queryset.
+    """
+    instance = _instance_of_row(model, row)
+    values = values_of(instance)
+    # Options that were set on the instance itself apply too, as they do in `save`.
+    if options is not DEFAULTS:
+        values.options = options.with_defaults(values.options)
+    if values.options.timeout is not NOT_SET:
+        raise CQLEngineException(
+            "create_many takes the timeout of the session's profile, not an instance's"
+        )
+    # The instance may be of a subclass of the model, or of a class for another keyspace.
+    mapping = instance.__mapping__
+    if mapping.discriminator is not None:
+        mapping.set_discriminator(values)
+    instance.validate()
+    written = begin_write(values, mapping, is_insert=True)
+    has_begun = False
+    try:
+        write = dml.insertion(mapping, written)
+        will_write(values, mapping, written, write.positions)
+        has_begun = True
+    finally:
+        if not has_begun:
+            end_write(values, mapping, written, has_succeeded=False)
+    return _Creation(instance, written, write)
+
+
+def _write_all(
+    creations: dict[int, _Creation], options: Options, concurrency: int
+) -> Operation[list[tuple[int, BaseException]]]:
+    """Send the writes, or add them to their batches; return (number, error) of each that failed.
+
+    :param creations: the writes by the numbers of their rows. Those that end are removed.
+    :param options: the options of the queryset.
+    """
+    # Group the numbers of the rows by connection, consistency level and idempotence, because these
+    # are the same for all writes of a `ManyRequests`. A row of a batch is added to the batch
+    # instead.
+    groups: dict[tuple[str | None, int | None, bool], list[int]] = {}
+    for number, (instance, written, write) in list(creations.items()):
+        batch = written.options.batch
+        if batch is not None:
+            yield from dml.execute_write(
+                type(instance),
+                written.options,
+                write.text,
+                write.values,
+                SavedState(values_of(instance), instance.__mapping__, written),
+                instance,
+                is_insert=True,
+            )
+            creations.pop(number).end(True, None if options.batch is None else batch)
+            continue
+        level = written.options.consistency
+        is_conditional = written.options.is_conditional(is_insert=True)
+        group = (
+            written.options.connection or instance.__connection__,
+            instance.__consistency__ if level is None else level,
+            not is_conditional and dml.is_idempotent(instance, written.options),
+        )
+        groups.setdefault(group, []).append(number)
+    # Send each group, and collect the failed rows.
+    failed: list[tuple[int, BaseException]] = []
+    for (connection, level, idempotent), numbers in groups.items():
+        writes = [creations[number].write for number in numbers]
+        request = ManyRequests(
+            [(write.text, write.values) for write in writes], connection, level, concurrency
+        )
+        request.idempotent = idempotent
+        outcomes = yield request
+        for number, (succeeded, outcome) in zip(numbers, outcomes, strict=True):
+            creation = creations.pop(number)
+            error = None if succeeded else outcome
+            # A conditional write may succeed, and not be applied.
+            if succeeded and creation.written.options.is_conditional(is_insert=True):
+                try:
+                    check_applied(outcome)
+                except (CQLEngineException, DriverException) as refusal:
+                    error = refusal
+            creation.end(error is None)
+            if error is not None:
+                failed.append((number, error))
+    return failed
 
 
 def _instance_of_row(model: type[_Model], row: object) -> _Model:
@@ -124,33 +207,6 @@ def _instance_of_row(model: type[_Model], row: object) -> _Model:
     instance = model.__new__(model)
     instance._row = mapping.row_to_insert(dict(row))
     return instance
-
-
-def _insert_rows(
-    instances: list[Any], numbers: list[int], request: ManyRequests
-) -> Operation[list[tuple[int, BaseException]]]:
-    """Insert the rows with these numbers; return (number, error) for each row that failed."""
-    failed: list[tuple[int, BaseException]] = []
-    sent = [
-        begin_write(values_of(instances[number]), instances[number].__mapping__, is_insert=True)
-        for number in numbers
-    ]
-    outcomes = yield request
-    for number, write, (succeeded, outcome) in zip(numbers, sent, outcomes, strict=True):
-        values = values_of(instances[number])
-        error = None if succeeded else outcome
-        # A conditional write may succeed, and not be applied.
-        if succeeded and values.options.is_conditional(is_insert=True):
-            try:
-                check_applied(outcome)
-            except (CQLEngineException, DriverException) as refusal:
-                error = refusal
-        if error is None:
-            finish_write(values, write)
-            values.options = values.options.for_later()
-        else:
-            failed.append((number, error))
-    return failed
 
 
 def _numbered(error: _Error, number: int) -> _Error:

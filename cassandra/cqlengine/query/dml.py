@@ -29,8 +29,9 @@ from cassandra.cqlengine.values import (
     Values,
     begin_write,
     changed_positions,
-    finish_write,
+    end_write,
     values_of,
+    will_write,
 )
 
 if TYPE_CHECKING:
@@ -44,11 +45,13 @@ _EQUALS = EqualsOperator()
 class Write(NamedTuple):
     """The CQL of a prepared statement, and its values.
 
+    :param positions: the positions of the written columns: bit N is set for position N.
     :param is_repeatable: False if the row differs when servers apply the statement twice.
     """
 
     text: str
     values: list[Any]
+    positions: int
     is_repeatable: bool = True
 
 
@@ -156,35 +159,47 @@ def save(instance: BaseModel) -> Operation[BaseModel]:
                 is_new_row = True
     # CQL has no INSERT for counters: only UPDATE changes them.
     is_insert = is_new_row and not mapping.has_counter
-    write = insertion(mapping, values) if is_insert else _update(mapping, values)
-    if write is not None:
-        yield from execute_and_commit(instance, values, write, is_insert=is_insert)
+    yield from write_instance(instance, values, insertion if is_insert else _update, is_insert)
     return instance
 
 
-def execute_and_commit(
-    instance: BaseModel, values: Values, write: Write, *, is_insert: bool = False
+def write_instance(
+    instance: BaseModel,
+    values: Values,
+    write_of: Callable[[Mapping, Values], Write | None],
+    is_insert: bool,
 ) -> Operation[None]:
-    """Execute the `write` of `instance`, and mark its values as stored.
+    """Write the values of `instance`, and mark them as stored.
 
     :param values: the instance's values.
+    :param write_of: returns the write, or None if there is nothing to write.
     :param is_insert: True if the write has all values, False if it has only the changed values.
     """
-    options = values.options
+    mapping = instance.__mapping__
+    written = begin_write(values, mapping, is_insert)
     # If the write is added to a batch, the batch restores this state when it fails.
-    saved_state = None if options.batch is None else SavedState(values)
-    sent = begin_write(values, instance.__mapping__, is_insert)
-    yield from execute_write(
-        type(instance),
-        options,
-        write.text,
-        write.values,
-        saved_state,
-        instance,
-        write.is_repeatable,
-        is_insert,
-    )
-    finish_write(values, sent)
+    in_batch = written.options.batch is not None
+    saved_state = SavedState(values, mapping, written) if in_batch else None
+    has_succeeded = False
+    try:
+        write = write_of(mapping, written)
+        if write is None:
+            written.positions = 0
+            return
+        will_write(values, mapping, written, write.positions)
+        yield from execute_write(
+            type(instance),
+            written.options,
+            write.text,
+            write.values,
+            saved_state,
+            instance,
+            write.is_repeatable,
+            is_insert,
+        )
+        has_succeeded = True
+    finally:
+        end_write(values, mapping, written, has_succeeded)
 
 
 def insertion(mapping: Mapping, values: Values) -> Write:
@@ -241,7 +256,7 @@ def insertion(mapping: Mapping, values: Values) -> Write:
         bound.append(options.ttl)
     if timestamp is not None:
         bound.append(timestamp)
-    return Write(plan.text, bound)
+    return Write(plan.text, bound, written_bits)
 
 
 def _insert_plan(
@@ -304,21 +319,23 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
         return None
     if options.if_not_exists:
         warn_of_dropped_conditions(options, "UPDATE")
-    _check_keys(mapping, values, sum(1 << position for position in changed))
+    written_bits = sum(1 << position for position in changed)
+    _check_keys(mapping, values, written_bits)
     # CQL refuses a clustering key in an UPDATE of nothing but static columns.
     only_static = all(mapping.order[position].static for position in changed)
     keys = mapping.partition_positions if only_static else mapping.key_positions
     timestamp = timestamp_of(options, mapping.has_counter)
     table = mapping.table_name(options.keyspace)
     if all(_is_plain(mapping, values, position) for position in changed):
-        return _plain_update(mapping, values, options, table, changed, keys, timestamp)
+        text, bound = _plain_update(mapping, values, options, table, changed, keys, timestamp)
+        return Write(text, bound, written_bits)
     statement = UpdateStatement(
         table, ttl=options.ttl, timestamp=timestamp, if_exists=options.if_exists
     )
     for position in changed:
         _add_change(statement, mapping, values, position)
     _add_where_and_conditions(statement, mapping, values, keys, options)
-    return Write(statement.prepared(), statement.bound(), statement.is_repeatable)
+    return Write(statement.prepared(), statement.bound(), written_bits, statement.is_repeatable)
 
 
 def _is_plain(mapping: Mapping, values: Values, position: int) -> bool:
@@ -345,8 +362,8 @@ def _plain_update(
     changed: list[int],
     keys: tuple[int, ...],
     timestamp: int | None,
-) -> Write:
-    """Return an update whose changes are all plain assignments."""
+) -> tuple[str, list[Any]]:
+    """Return the CQL and the values of an update whose changes are all plain assignments."""
     conditions = tuple((clause.field, type(clause.operator)) for clause in options.conditionals)
     # The CQL only depends on the items of this tuple, so cache it with the tuple as key.
     plan_key = (
@@ -375,7 +392,7 @@ def _plain_update(
         bound.append(None if is_null else _to_bind(mapping, position, values[position]))
     bound += [_to_bind(mapping, position, values[position]) for position in keys]
     bound += [clause.value for clause in options.conditionals]
-    return Write(plan.text, bound)
+    return plan.text, bound
 
 
 def _add_change(
@@ -388,6 +405,10 @@ def _add_change(
         statement.add_update(column, value or 0, previous=old_value or 0)
     elif column.is_null(value):
         statement.add_assignment(AssignmentClause(column.db_field_name, value=None))
+    elif values.disputed >> position & 1:
+        # The database may have the values of several writes: assign the whole value.
+        bound_value = _to_bind(mapping, position, value)
+        statement.add_assignment(AssignmentClause(column.db_field_name, value=bound_value))
     else:
         # If the old value of a collection is known, only write the difference to it. An old value
         # of null counts as an empty collection: so new elements are added to those that other
@@ -468,24 +489,35 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
     mapping = instance.__mapping__
     values = values_of(instance)
     check_changes(instance, changes)
-    # Remember the state, to restore it after an error.
-    previous_values, previous_explicit, previous_exposed = (
-        list(values),
-        values.explicit,
-        values.exposed,
-    )
+    # Remember the state of these columns, to restore it after an error.
+    positions = [mapping.index[name] for name in changes]
+    previous_values = [values[position] for position in positions]
+    bits = sum(1 << position for position in positions)
+    explicit_bits, exposed_bits = values.explicit & bits, values.exposed & bits
+
+    def checked_update(mapping: Mapping, written: Values) -> Write | None:
+        # Errors of the update itself, before its request, also restore the values.
+        try:
+            return _update(mapping, written)
+        except BaseException:
+            restore()
+            raise
+
+    def restore() -> None:
+        for position, value in zip(positions, previous_values, strict=True):
+            values[position] = value
+        values.explicit = values.explicit & ~bits | explicit_bits
+        values.exposed = values.exposed & ~bits | exposed_bits
+
     try:
         assign(instance, changes, checked=True)
         if mapping.discriminator is not None:
             mapping.set_discriminator(values)
         instance.validate()
-        write = _update(mapping, values)
     except BaseException:
-        values[:] = previous_values
-        values.explicit, values.exposed = previous_explicit, previous_exposed
+        restore()
         raise
-    if write is not None:
-        yield from execute_and_commit(instance, values, write)
+    yield from write_instance(instance, values, checked_update, is_insert=False)
     return instance
 
 
@@ -543,7 +575,7 @@ def run_custom_dmlquery(instance: Any, step: str) -> bool:
     )
     getattr(query, step)()
     if step != "delete":
-        row.options = options.for_later()  # the timestamp is dropped
+        row.options = row.options.for_later(options.timestamp)  # the timestamp is dropped
     return True
 
 

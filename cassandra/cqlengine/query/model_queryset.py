@@ -578,7 +578,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         options = self._options
         if options is not DEFAULTS:
             # The options stay with the instance, except the timestamp.
-            row.options = options.for_later()
+            row.options = row.options.for_later(options.timestamp)
         if options.batch is not None:
             options.batch.hold(row)
         return instance

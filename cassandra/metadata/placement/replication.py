@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.encoder import cql_quote
 from cassandra.metadata.placement.tokens import SortedRing
+from cassandra.util.pickles import restore
 
 if TYPE_CHECKING:
     from cassandra.metadata.placement import ring as rings
@@ -31,6 +32,8 @@ class ReplicationFactor:
     """
 
     __slots__ = ("all_replicas", "full_replicas", "transient_replicas")
+
+    __setstate__ = restore
 
     def __init__(self, all_replicas: int, transient_replicas: int | None = None) -> None:
         self.all_replicas = all_replicas

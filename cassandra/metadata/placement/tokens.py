@@ -13,6 +13,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._imports import import_module
+from cassandra.util.pickles import restore
 
 if TYPE_CHECKING:
     from cassandra.metadata.placement import ring
@@ -40,6 +41,8 @@ class Token:
     """
 
     __slots__ = ("value",)
+
+    __setstate__ = restore
 
     def __init__(self, token: object) -> None:
         self.value: Any = token

@@ -15,6 +15,7 @@ from cassandra.util.cql_text import (
     protect_type_or_function,
     protect_value,
 )
+from cassandra.util.pickles import restore
 from cassandra.versions import SignatureDescriptor
 
 if TYPE_CHECKING:
@@ -151,6 +152,8 @@ class IndexMetadata:
 
     __slots__ = ("index_options", "keyspace_name", "kind", "name", "table_name")
 
+    __setstate__ = restore
+
     def __init__(
         self,
         keyspace_name: str,
@@ -241,6 +244,8 @@ class UserType:
 
     __slots__ = ("field_names", "field_types", "keyspace", "name")
 
+    __setstate__ = restore
+
     def __init__(
         self, keyspace: str, name: str, field_names: Sequence[str], field_types: Sequence[str]
     ) -> None:
@@ -301,6 +306,8 @@ class Function:
         "argument_names", "argument_types", "body", "called_on_null_input", "deterministic",
         "keyspace", "language", "monotonic", "monotonic_on", "name", "return_type",
     )  # fmt: skip
+
+    __setstate__ = restore
 
     def __init__(
         self,
@@ -396,6 +403,8 @@ class Aggregate:
         "argument_types", "deterministic", "final_func", "initial_condition", "keyspace", "name",
         "reduce_func", "return_type", "state_func", "state_type",
     )  # fmt: skip
+
+    __setstate__ = restore
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from cassandra.metadata.schema.elements import Aggregate, Function, IndexMetadat
 from cassandra.metadata.schema.faults import Faulty, incomplete
 from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata
 from cassandra.util.cql_text import cql_map, maybe_escape_name
+from cassandra.util.pickles import restore
 
 _CDC_LOG = "_scylla_cdc_log"
 
@@ -36,6 +37,8 @@ class KeyspaceMetadata(Faulty):
         "__dict__", "aggregates", "durable_writes", "functions", "graph_engine", "indexes", "name",
         "replication_strategy", "tables", "tablets", "user_types", "views", "virtual",
     )  # fmt: skip
+
+    __setstate__ = restore
 
     def __init__(
         self,

@@ -425,6 +425,15 @@ async def test_a_file_is_not_closed_while_it_is_written_to(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("name", ["out.xlsx", "OUT.ORC", "out.db"])
+def test_files_in_formats_that_unload_does_not_write_are_refused(
+    session: Any, tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(ValueError, match=r"in the format parquet, csv or jsonl, and not .*: name"):
+        session.unload("a.t0", tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_with_the_name_of_a_file_of_another_format(
     session: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -35,11 +35,13 @@ def test_for_later_drops_the_timestamp() -> None:
         "consistency": 4, "batch": batch,
     }  # fmt: skip
     options = DEFAULTS.with_changes(timestamp=5, **for_all_writes)
-    later = options.for_later()
+    later = options.for_later(options.timestamp)
     reused = {"if_exists", "if_not_exists", "conditionals"}
     assert values(later) == {**values(DEFAULTS), **for_all_writes, "reused": reused}
-    assert later.for_later() is later
-    assert DEFAULTS.for_later() is DEFAULTS
+    assert later.for_later(None) is later
+    assert DEFAULTS.for_later(None) is DEFAULTS
+    # Another timestamp was set during the write.
+    assert options.for_later(None).timestamp == 5
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ from cassandra.cqlengine.usertype import UserType
 from cassandra.cqlengine.values import (
     SavedState,
     Values,
+    begin_write,
     changed_positions,
-    commit,
+    end_write,
     values_of,
     values_read,
 )
@@ -52,6 +53,11 @@ def values(*now: Any, stored: Any = None, explicit: int = 0, exposed: int = 0) -
     state = Values(now, stored)
     state.explicit, state.exposed = explicit, exposed
     return state
+
+
+def write(state: Values, *, is_insert: bool) -> None:
+    """Write the state of an instance, with success."""
+    end_write(state, ROW, begin_write(state, ROW, is_insert), has_succeeded=True)
 
 
 def test_values_of_replaces_the_tuple_of_a_row_once() -> None:
@@ -150,7 +156,7 @@ def test_a_value_equal_to_an_unwritten_default_is_written() -> None:
 def test_after_an_insert_all_values_are_known() -> None:
     tags = {"a"}
     state = values(1, None, tags, explicit=ID | TAGS, exposed=TAGS)
-    commit(state, ROW, is_insert=True)
+    write(state, is_insert=True)
     assert state.stored == [1, None, {"a"}]
     assert state.explicit == 0
     assert state.unknown == 0
@@ -161,20 +167,20 @@ def test_after_an_insert_all_values_are_known() -> None:
     assert changed_positions(state, ROW) == [2]
     # If a collection is null after the insert, its stored value counts as unknown.
     empty = values(1, None, None, explicit=ID)
-    commit(empty, ROW, is_insert=True)
+    write(empty, is_insert=True)
     assert empty.unknown == TAGS
 
 
 def test_after_an_update_of_a_new_instance_the_rest_is_unknown() -> None:
     state = values(1, "default", None, explicit=ID)
-    commit(state, ROW, is_insert=False)
+    write(state, is_insert=False)
     assert state.unknown == ~ID
     # An update makes the values known that it writes, except nulls of collections.
     state.explicit = NAME
-    commit(state, ROW, is_insert=False)
+    write(state, is_insert=False)
     assert not state.unknown & NAME
     state[2], state.explicit = None, TAGS
-    commit(state, ROW, is_insert=False)
+    write(state, is_insert=False)
     assert state.unknown & TAGS
 
 
@@ -183,15 +189,16 @@ def test_a_saved_state_can_be_swapped_back() -> None:
     later success swaps them again.
     """
     state = values(1, "x", None, stored=(1, "x", None), explicit=NAME)
-    saved = SavedState(state)
-    before_commit = (state.stored, state.explicit, state.unknown)
-    commit(state, ROW, is_insert=False)
-    after_commit = (state.stored, state.explicit, state.unknown)
-    assert before_commit != after_commit
+    before_write = (state.stored, state.explicit, state.unknown)
+    written = begin_write(state, ROW, is_insert=False)
+    saved = SavedState(state, ROW, written)
+    end_write(state, ROW, written, has_succeeded=True)
+    after_write = (state.stored, state.explicit, state.unknown)
+    assert before_write != after_write
     saved.swap()
-    assert (state.stored, state.explicit, state.unknown) == before_commit
+    assert (state.stored, state.explicit, state.unknown) == before_write
     saved.swap()
-    assert (state.stored, state.explicit, state.unknown) == after_commit
+    assert (state.stored, state.explicit, state.unknown) == after_write
 
 
 class Address(UserType):

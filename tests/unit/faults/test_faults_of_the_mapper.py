@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,20 @@ class Row(Model):
     tags = columns.Set(columns.Text)
 
 
+class Odd(columns.Text):
+    """A column class of an application. It converts "5" to a value that cannot be bound."""
+
+    def to_database(self, value: Any) -> Any:
+        return object() if value == "5" else value
+
+
+class OddRow(Model):
+    __keyspace__ = "ks"
+    __table_name__ = "row"
+    id = columns.Integer(primary_key=True)
+    name = Odd()
+
+
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
     """A node that can prepare the statements of the model `Row`."""
@@ -62,6 +77,30 @@ def connected(node: FakeNode) -> Iterator[FakeNode]:
         connection.set_session(cluster.connect())
         yield node
         connection.unregister_connection(connection.DEFAULT_CONNECTION)
+
+
+@pytest.mark.parametrize("has_level", [False, True])
+def test_a_row_that_cannot_be_bound_fails_alone(connected: FakeNode, has_level: bool) -> None:
+    """The other rows of `create_many` are written, whatever the settings of their statements."""
+    rows_of_model = OddRow.objects.consistency(1) if has_level else OddRow.objects
+    with pytest.raises(TypeError, match="row 5: ") as caught:
+        rows_of_model.create_many([{"id": number, "name": str(number)} for number in range(9)])
+    failed: Any = caught.value
+    assert [number for number, _ in failed.failed_rows] == [5]
+    assert len([r for r in connected.requests if r.opcode == Opcode.EXECUTE]) == 8
+
+
+async def test_a_row_that_cannot_be_bound_fails_alone_in_asyncio(node: FakeNode) -> None:
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        connection.set_session(await cluster.connect())
+        try:
+            with pytest.raises(TypeError, match="row 5: "):
+                await OddRow.objects.consistency(1).acreate_many(
+                    [{"id": number, "name": str(number)} for number in range(9)]
+                )
+        finally:
+            connection.unregister_connection(connection.DEFAULT_CONNECTION)
+    assert len([r for r in node.requests if r.opcode == Opcode.EXECUTE]) == 8
 
 
 def test_after_a_timeout_of_a_batch_the_changes_are_still_to_be_saved(connected: FakeNode) -> None:

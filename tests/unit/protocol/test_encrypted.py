@@ -301,6 +301,37 @@ def test_a_tuple_of_one_column_is_encrypted(implementation: Implementation) -> N
     assert block.values() == [single.to_binary((encrypted,), 4)]
 
 
+def test_tuples_of_one_column_in_a_list_are_encrypted(implementation: Implementation) -> None:
+    """Servers describe the marker of `(c) IN ?` as "in(c)", a list of tuples."""
+    policy = policy_of(iv=IV)
+    singles = ListType.apply_parameters((TupleType.apply_parameters((BytesType,)),))
+    markers = bound_columns([ColumnMetadata("ks", "t", "in(c)", singles)], policy)
+    block = plan_of(implementation, markers, key=()).bind(([(5,), (6,)],), version=4)
+    encrypted = [policy.encode_and_encrypt(column_of("c"), value) for value in (5, 6)]
+    assert block.values() == [singles.to_binary([(value,) for value in encrypted], 4)]
+
+
+def test_named_markers_are_encrypted_as_their_columns(implementation: Implementation) -> None:
+    """Servers describe the marker of `SET c = :other` by its own name."""
+    policy = policy_of(iv=IV)
+    blobs = ListType.apply_parameters((BytesType,))
+    markers = [
+        ColumnMetadata("ks", "t", "other", BytesType),
+        ColumnMetadata("ks", "t", "some", blobs),
+        ColumnMetadata("ks", "t", "x", BytesType),
+    ]
+    named = {"other": {"c"}, "some": {"in(c)"}, "x": {"y"}}
+    block = plan_of(implementation, bound_columns(markers, policy, named=named), key=()).bind(
+        (5, [6], b"x"), version=4
+    )
+    encrypted = [policy.encode_and_encrypt(column_of("c"), value) for value in (5, 6)]
+    assert block.values() == [encrypted[0], blobs.to_binary(encrypted[1:], 4), b"x"]
+    # A column keeps its own plain value if the marker stands for another one too.
+    markers = bound_columns(markers[:1], policy, named={"other": {"c", "y"}})
+    with pytest.raises(EncodeTypeError, match=r":other stands for the columns c, y of ks\.t, "):
+        plan_of(implementation, markers, key=()).bind((b"x",), version=4)
+
+
 def test_keys_in_tuples_and_lists_are_refused_by_a_random_cipher(
     implementation: Implementation,
 ) -> None:
@@ -310,9 +341,12 @@ def test_keys_in_tuples_and_lists_are_refused_by_a_random_cipher(
     for name, cql_type, value in [
         ("in(c)", ListType.apply_parameters((BytesType,)), [5]),
         ("(k,c)", pair, (1, 5)),
+        ("other", BytesType, 5),
     ]:
         marker = ColumnMetadata("ks", "t", name, cql_type)
-        markers = bound_columns([marker], policy, key_names=["k", "c"])
+        markers = bound_columns(
+            [marker], policy, key_names=["k", "c", "other"], named={"other": {"c"}}
+        )
         with pytest.raises(EncodeTypeError, match="never be found again"):
             plan_of(implementation, markers, key=()).bind((value,), version=4)
 

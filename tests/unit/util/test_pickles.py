@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
-from cassandra import util
+from cassandra import ConsistencyLevel, util
+from cassandra.auth import PlainTextAuthenticator, PlainTextAuthProvider
 from cassandra.cqltypes import Int32Type, UTF8Type
+from cassandra.metadata import Aggregate, Murmur3Token, ReplicationFactor, UserType
+from cassandra.policies import RetryPolicy
+from cassandra.query import FETCH_SIZE_UNSET, BatchStatement, BatchType, SimpleStatement
 from cassandra.util.geometry import _LinearRing
 
 
@@ -52,6 +56,14 @@ VALUES = [
     (
         Pickled(util.OrderedMap, {"_items": [([1], 2)], "_index": {b"": 0}}),
         util.OrderedMap([([1], 2)]),
+    ),
+    (Pickled(util.Version, {"_version": "4.0.1", "major": 4}), util.Version("4.0.1")),
+    (Pickled(Murmur3Token, {"value": 5}), Murmur3Token(5)),
+    (
+        Pickled(
+            ReplicationFactor, {"all_replicas": 3, "transient_replicas": 1, "full_replicas": 2}
+        ),
+        ReplicationFactor(3, 1),
     ),
 ]
 
@@ -99,3 +111,76 @@ def test_a_map_of_a_row() -> None:
         value[2]
     # A pickle of this driver has no key type.
     assert pickle.loads(pickle.dumps(value)) == value
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_statements_that_cassandra_driver_has_pickled(is_read: bool) -> None:
+    """Their pickles only have the attributes that are not the defaults."""
+    state: dict[str, Any] = {
+        "_routing_key": None,
+        "is_idempotent": is_read,
+        "_query_string": "Q",
+        "mine": 5,
+    }
+    if is_read:
+        state |= {
+            "consistency_level": 4, "_serial_consistency_level": 8, "fetch_size": 7,
+            "keyspace": "ks", "custom_payload": {"a": b"b"}, "retry_policy": RetryPolicy(),
+        }  # fmt: skip
+    statement: Any = unpickled(Pickled(SimpleStatement, state))
+    assert (statement.query_string, statement.mine) == ("Q", 5)
+    assert statement.is_idempotent is is_read
+    assert statement.consistency_level == (ConsistencyLevel.QUORUM if is_read else None)
+    assert statement.serial_consistency_level == (ConsistencyLevel.SERIAL if is_read else None)
+    assert statement.fetch_size == (7 if is_read else FETCH_SIZE_UNSET)
+    assert (statement.keyspace, statement.custom_payload) == (
+        ("ks", {"a": b"b"}) if is_read else (None, None)
+    )
+    assert isinstance(statement.retry_policy, RetryPolicy) is is_read
+    assert statement.table is None
+    assert not statement.is_lwt()
+
+
+def test_a_batch_that_cassandra_driver_has_pickled() -> None:
+    batch: Any = unpickled(
+        Pickled(
+            BatchStatement,
+            {
+                "batch_type": Pickled(BatchType, {"name": "LOGGED", "value": 0}),
+                "_statements_and_parameters": [(False, "A", ()), (True, b"id", [b"1"])],
+                "_session": None,
+                "consistency_level": 1,
+                "_routing_key": None,
+                "is_idempotent": True,
+            },
+        )
+    )
+    assert batch._statements_and_parameters == [(False, "A", ()), (True, b"id", [b"1"])]
+    assert (batch.consistency_level, batch.is_idempotent) == (1, True)
+    assert batch.query_string.startswith("BEGIN BATCH A; ")
+    batch.add("B")
+    assert len(batch._statements_and_parameters) == 3
+
+
+@pytest.mark.parametrize("cls", [PlainTextAuthProvider, PlainTextAuthenticator])
+def test_passwords_that_cassandra_driver_has_pickled(cls: type[Any]) -> None:
+    login = unpickled(Pickled(cls, {"username": "u", "password": "p"}))
+    assert (login.username, login.password) == ("u", "p")
+    assert "'p'" not in repr(vars(login))
+
+
+def test_schema_objects_that_cassandra_driver_has_pickled() -> None:
+    fields = {"keyspace": "ks", "name": "t", "field_names": ["a"], "field_types": ["int"]}
+    user_type: Any = unpickled(Pickled(UserType, fields))
+    assert user_type.as_cql_query() == UserType("ks", "t", ["a"], ["int"]).as_cql_query()
+    parts = {
+        "keyspace": "ks", "name": "f", "argument_types": ["int"], "state_func": "s",
+        "state_type": "int", "final_func": None, "initial_condition": None, "return_type": "int",
+        "deterministic": True,
+    }  # fmt: skip
+    assert unpickled(Pickled(Aggregate, parts)).signature == "f(int)"
+
+
+def unpickled(pickled: Pickled) -> Any:
+    """Return the object that is read from the pickle."""
+    return pickle.loads(pickle.dumps(pickled))

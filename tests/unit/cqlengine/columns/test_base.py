@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cassandra.cqlengine import ValidationError, columns as c
+from cassandra.cqlengine.models import Model
 from cassandra.util import Date, Duration, Time
 from tests.unit.cqlengine.test_usertype import Address
 
@@ -160,6 +161,22 @@ def test_value_managers_notice_changes_and_deletion() -> None:
     assert manager.deleted
     assert manager.getval() is None
     assert c.CounterValueManager(instance=None, column=c.Counter(), value=None).value == 0
+
+
+def test_a_value_manager_of_the_application_has_no_effect_and_warns() -> None:
+    class Manager(c.BaseValueManager):
+        """A class that cassandra-driver calls for each access to the value."""
+
+    class Shout(c.Text):
+        value_manager = Manager
+
+    with pytest.warns(RuntimeWarning, match=r"so Manager of the column name \(Shout\) has no eff"):
+
+        class Named(Model):
+            id = c.Integer(primary_key=True)
+            name = Shout()
+
+    assert Named(id=1, name="x").name == "x"
 
 
 @pytest.mark.parametrize(

@@ -336,7 +336,7 @@ def test_a_value_that_is_set_again_during_two_writes(session: FakeSession) -> No
 
 
 def test_responses_of_two_writes_in_reverse_order(session: FakeSession) -> None:
-    """The write that began later has written the changes of the first one, too."""
+    """The servers may have executed them in this order, too: the next `save` writes the value."""
     person = person_read(session)
     person.name = "y"
     first_save = dml.save(person)
@@ -347,7 +347,38 @@ def test_responses_of_two_writes_in_reverse_order(session: FakeSession) -> None:
     for operation in (second_save, first_save):
         with pytest.raises(StopIteration):
             operation.send(None)
+    assert person.get_changed_columns() == ["name"]
+    person.save()
+    assert session.last_statement[1] == ["z", 1]
     assert person.get_changed_columns() == []
+
+
+def test_two_writes_of_different_columns_leave_nothing_to_write(session: FakeSession) -> None:
+    person = person_read(session)
+    person.name = "y"
+    first_save = dml.save(person)
+    next(first_save)
+    person.age = 5
+    second_save = dml.save(person)
+    assert next(second_save).values == ["y", 5, 1]
+    for operation in (first_save, second_save):
+        with pytest.raises(StopIteration):
+            operation.send(None)
+    assert person.get_changed_columns() == []
+
+
+def test_a_timestamp_that_is_set_during_a_write_is_for_the_next_one(session: FakeSession) -> None:
+    person = person_read(session)
+    person.name = "y"
+    operation = person.timestamp(5)._write(dml.save(person))
+    assert next(operation).values == [5, "y", 1]
+    person.timestamp(6)
+    with pytest.raises(StopIteration):
+        operation.send(None)
+    person.update(name="z")
+    assert session.last_statement[1] == [6, "z", 1]
+    person.update(name="x")
+    assert session.last_statement[1] == ["x", 1]
     person.name = "y"
     assert person.get_changed_columns() == ["name"]
 

@@ -1,0 +1,241 @@
+"""Overlapping saves of one instance: a save begins before the response of another has arrived.
+
+Random programs change an instance and save it; a table that exists only here executes the requests
+in any order. After one more save, the row has the values of the instance.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import BatchQuery, dml
+from cassandra.cqlengine.running import Operation
+
+ASSIGNMENT = re.compile(r'"(\w+)"(\[\?\])? = (\? \+ )?(?:"\w+")?( [+-] )?')
+
+
+class Item(Model):
+    __keyspace__ = "ks"
+    id = columns.Integer(primary_key=True)
+    name = columns.Text()
+    size = columns.Integer(default=5)
+    tags = columns.Set(columns.Integer)
+    steps = columns.List(columns.Integer)
+    marks = columns.Map(columns.Integer, columns.Integer)
+
+
+class Visits(Model):
+    __keyspace__ = "ks"
+    id = columns.Integer(primary_key=True)
+    pages = columns.Counter()
+    files = columns.Counter()
+
+
+COLLECTIONS: dict[str, type[Any]] = {"tags": set, "steps": list, "marks": dict}
+
+
+class Table:
+    """A table with one row. It executes the inserts and updates of the mapper."""
+
+    def __init__(self) -> None:
+        self.row: dict[str, Any] = {}
+
+    def execute(self, text: str, bound: list[Any]) -> None:
+        """Execute one statement.
+
+        :param text: its CQL.
+        :param bound: its values, which may be changed later.
+        """
+        values = iter(bound)
+        if text.startswith("INSERT"):
+            for name in re.findall(r'"(\w+)"', text):
+                self.assign(name, next(values))
+            return
+        assignments = text.partition(" SET ")[2].partition(" WHERE ")[0]
+        for change in assignments.split(', "'):
+            match = ASSIGNMENT.match('"' + change.removeprefix('"'))
+            assert match is not None, change
+            name, has_key, is_prepended, sign = match.groups()
+            if has_key:
+                key, value = next(values), next(values)
+                elements = dict(self.row.get(name) or {})
+                elements[key] = value
+                self.assign(name, {k: v for k, v in elements.items() if v is not None})
+                continue
+            value = next(values)
+            old = self.row.get(name)
+            if is_prepended:
+                value = [*value, *(old or ())]
+            elif sign == " + " and isinstance(value, list):
+                value = [*(old or ()), *value]
+            elif sign == " + ":
+                value = (old or 0) + value if isinstance(value, int) else {*(old or ()), *value}
+            elif sign == " - " and isinstance(value, int):
+                value = (old or 0) - value
+            elif sign == " - ":
+                value = set(old or ()) - set(value)
+            self.assign(name, value)
+
+    def assign(self, name: str, value: Any) -> None:
+        """Set one column to a copy of the value."""
+        make = COLLECTIONS.get(name)
+        self.row[name] = value if make is None or value is None else make(value)
+
+
+def state_of(instance: Model) -> dict[str, Any]:
+    """Return the values of an instance in the form in which `Table` has them."""
+    return {
+        name: make(value) or None if (make := COLLECTIONS.get(name)) else value
+        for name, value in instance.items()
+    }
+
+
+def change(instance: Model, chance: random.Random, kinds: int) -> None:
+    """Change one value of an instance at random.
+
+    :param kinds: the number of the kinds of changes.
+    """
+    number = chance.randrange(4)
+    if isinstance(instance, Visits):
+        setattr(instance, chance.choice(["pages", "files"]), number)
+        return
+    item: Any = instance
+    kind = chance.randrange(kinds)
+    if kind == 0:
+        item.name = chance.choice([None, "x", "y"])
+    elif kind == 1:
+        item.size = number
+    elif kind == 2:
+        item.tags.add(number)
+    elif kind == 3:
+        item.tags.discard(number)
+    elif kind == 4:
+        item.steps.append(number)
+    elif kind == 5:
+        del item.steps[:number]
+    elif kind == 6:
+        item.marks[number] = chance.randrange(3)
+    elif kind == 7:
+        item.marks.pop(number, None)
+    else:
+        name = chance.choice(list(COLLECTIONS))
+        item[name] = COLLECTIONS[name]()
+
+
+class Program:
+    """A random program that saves one instance, several times at once.
+
+    :param model: the model of the instance.
+    :param seed: the seed of the program.
+    :param is_read: True if the row was read, False for a new instance.
+    :param failures: "" for no failures; "refused" if some writes are refused; "lost" if the
+        responses of some are lost. Then it only changes `name` and `size`, because the mapper
+        writes what was added to collections, and an addition whose response is lost is added again.
+    """
+
+    def __init__(self, model: type[Any], seed: int, is_read: bool, failures: str) -> None:
+        self.chance = random.Random(seed)
+        self.failures = failures
+        self.table = Table()
+        # The writes in flight: (operation, request, True if the table has executed it).
+        self.in_flight: list[tuple[Operation[Any], Any, bool]] = []
+        self.instance = model(id=1)
+        if is_read:
+            self.change()
+            self.save()
+            while self.in_flight:
+                self.respond(may_fail=False)
+
+    def change(self) -> None:
+        """Change one value of the instance."""
+        change(self.instance, self.chance, 2 if self.failures == "lost" else 9)
+
+    def save(self, in_batch: bool = False) -> None:
+        """Begin to save the instance.
+
+        :param in_batch: True to save it in a batch, with a change between two saves.
+        """
+        operation: Operation[Any] = dml.save(self.instance)
+        if in_batch:
+            batch = BatchQuery()
+            self.instance.batch(batch).save()
+            self.change()
+            self.instance.save()
+            operation = batch._operation()
+        request = next(operation, None)
+        if request is not None:
+            self.in_flight.append((operation, request, False))
+
+    def execute(self, number: int) -> None:
+        """Have the table execute a request, if it has not yet done so."""
+        operation, request, is_executed = self.in_flight[number]
+        if not is_executed:
+            entries = getattr(request, "entries", None) or [(request.text, request.values)]
+            for text, values in entries:
+                self.table.execute(text, values)
+            self.in_flight[number] = (operation, request, True)
+
+    def respond(self, may_fail: bool = True) -> None:
+        """Let the response of one of the writes arrive.
+
+        :param may_fail: True if it may be an error.
+        """
+        number = self.chance.randrange(len(self.in_flight))
+        operation, _, is_executed = self.in_flight[number]
+        has_failed = self.failures == "lost" or (self.failures == "refused" and not is_executed)
+        if may_fail and has_failed and self.chance.random() < 0.3:
+            del self.in_flight[number]
+            with pytest.raises(OSError, match="lost"):
+                operation.throw(OSError("lost"))
+            return
+        self.execute(number)
+        del self.in_flight[number]
+        with pytest.raises(StopIteration):
+            operation.send(None)
+
+    def run(self) -> None:
+        """Change and save the instance at random, then save it once more with nothing else."""
+        for _ in range(self.chance.randrange(4, 14)):
+            step = self.chance.randrange(5)
+            if step < 2:
+                self.change()
+            elif step == 2:
+                self.save(in_batch=self.chance.random() < 0.3)
+            elif self.in_flight:
+                if step == 3:
+                    self.execute(self.chance.randrange(len(self.in_flight)))
+                else:
+                    self.respond()
+        while self.in_flight:
+            self.respond()
+        self.save()
+        if self.in_flight:
+            self.respond(may_fail=False)
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+@pytest.mark.parametrize(
+    ("model", "failures"),
+    [(Item, ""), (Item, "refused"), (Item, "lost"), (Visits, ""), (Visits, "refused")],
+)
+def test_the_last_save_makes_the_row_equal(model: type[Any], is_read: bool, failures: str) -> None:
+    different = {}
+    for seed in range(200):
+        program = Program(model, seed, is_read, failures)
+        program.run()
+        instance = state_of(program.instance)
+        row = {name: program.table.row.get(name) for name in instance}
+        if model is Visits:
+            row = {name: value or 0 for name, value in row.items()}
+        row["id"] = 1
+        if row != instance:
+            different[seed] = (row, instance)
+        # Nothing is left to be written.
+        assert program.instance.get_changed_columns() == []
+    assert different == {}
