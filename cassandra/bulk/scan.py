@@ -374,9 +374,7 @@ def _cut(page: Page, remaining: int | None) -> tuple[int, int | None]:
     if message is None:
         return 0, remaining
     if remaining is not None and message.row_count > remaining:
-        # Every function that decodes the page decodes `row_count` rows, so a smaller number cuts
-        # the page.
-        rows_message(message).row_count = remaining
+        rows_message(message).keep_first(remaining)
     return message.row_count, None if remaining is None else remaining - message.row_count
 
 

@@ -185,6 +185,12 @@ class ResultMessage(StreamedResult):
         self._encoded = EncodedRows(body, 0, count)
         self.row_count = count
 
+    def keep_first(self, count: int) -> None:
+        """Drop all encoded rows but the first `count`. The rows must not have been decoded yet."""
+        encoded = self._encoded_rows()
+        self._encoded = EncodedRows(encoded.body, encoded.offset, count)
+        self.row_count = count
+
     def read_other(
         self,
         body: bytes,

@@ -178,6 +178,16 @@ def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
     assert len(frame_counts) == 1
 
 
+def test_rows_behind_the_first_are_dropped() -> None:
+    content = int32(2) + 2 * (value(int32(5)) + value(b"five"))
+    message = result(rows(ROWS_GLOBAL_TABLES_SPEC, content=content))
+    message.keep_first(1)
+    assert message.row_count == 1
+    assert message.rows_body[2] == 1
+    assert message.parsed_rows == [(5, "five")]
+    assert message.decode(tuple_factory) == [(5, "five")]
+
+
 def test_equal_bytes_reuse_the_metadata_without_parsing() -> None:
     """`cached` is the metadata of an earlier response, which is used if its bytes are the same."""
     first = result(rows(ROWS_GLOBAL_TABLES_SPEC))
