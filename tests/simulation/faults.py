@@ -464,7 +464,9 @@ class Faults:
         code, fields, scope = _ERRORS[event.parameter % len(_ERRORS)]
 
         def answer_with_error(node: Any, request: Request) -> tuple[str, Answer] | None:
-            is_read = all(text.startswith("SELECT") for text in request.queries)
+            # A request has no queries if the node has forgotten its prepared statement.
+            queries = request.queries
+            is_read = bool(queries) and all(text.startswith("SELECT") for text in queries)
             is_batch = request.opcode == Opcode.BATCH
             # The error fits only some kinds of requests; the node answers all others as usual.
             if scope == "read" and not is_read:
