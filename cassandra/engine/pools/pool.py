@@ -383,8 +383,9 @@ class HostPool(CompatPool, bases.PoolBase):
             self._serve_waiters()
 
     def _serve_waiters(self) -> None:
-        """Give the free streams of all connections to waiting requests. A request may wait for a new
-        connection although others have room, and none was opened.
+        """Give the free streams of all connections to waiting requests.
+
+        A request may wait for a new connection although others have room, and none was opened.
         """
         for connection in list(self.connections):
             self._on_room(connection)
@@ -515,11 +516,12 @@ class HostPool(CompatPool, bases.PoolBase):
 
     @property
     def is_busy(self) -> bool:
-        """True if requests wait for a free stream or for their answers. Requests that their callers
-        have abandoned do not count: their answers may never come.
+        """True if requests wait for a free stream or for their answers. Requests that are over, or
+        that their callers have abandoned, do not count: their answers may never come.
         """
         orphans = sum(connection.orphans for connection in self.connections)
-        return bool(self._waiters) or self.in_flight > orphans
+        is_awaited = any(not waiter.done for waiter in self._waiters)
+        return is_awaited or self.in_flight > orphans
 
     def load(self) -> str:
         """Return a description of how busy the connections are, for errors."""

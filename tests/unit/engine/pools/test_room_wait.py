@@ -158,15 +158,20 @@ async def test_the_end_of_the_session_ends_a_request_that_waits(nodes: FakeClust
 
 @pytest.mark.parametrize("node_count", [1, 3])
 @pytest.mark.parametrize("is_reset", [True, False], ids=["reset", "closed"])
+@pytest.mark.parametrize("shards", [None, 4], ids=["no shards", "shards"])
+@pytest.mark.parametrize("pool_size", [1, 2])
 async def test_a_request_waits_for_the_connections_that_broke_unnoticed(
-    node_count: int, is_reset: bool
+    node_count: int, is_reset: bool, shards: int | None, pool_size: int
 ) -> None:
     """Requests of a process that was suspended, whose connections were all cut in the meantime,
     wait once for new connections instead of failing.
     """
-    with FakeCluster(node_count) as nodes:
+    with FakeCluster(node_count, scylla=shards) as nodes:
         nodes.prime(READ, int_row(7))
-        async with connected(nodes) as (_, session):
+        async with connected(nodes, connections_per_host=pool_size) as (_, session):
+            pools = session._engine.pools.values()
+            count = (shards or 1) * pool_size
+            await until_on_loop(lambda: all(len(pool.connections) == count for pool in pools))
             await asyncio.sleep(2 * SILENCE)
             # The client learns of the ends only after it has sent its requests.
             for node in nodes.nodes:
@@ -321,3 +326,15 @@ async def test_a_delayed_retry_waits_at_its_host_if_that_is_busy() -> None:
             held.release_all()
             await occupant
             assert (await request).one() == (7,)
+
+
+async def test_requests_that_are_over_do_not_make_a_pool_busy(nodes: FakeCluster) -> None:
+    """They stay in the queue of a host that hangs, but nobody waits for them any more."""
+    async with connected(nodes) as (_, session):
+        full = FullPools(nodes, session)
+        await full.fill()
+        await exception_of(session.execute(READ, timeout=1))
+        for occupant in full._occupants:
+            occupant.cancel()
+        await asyncio.gather(*full._occupants, return_exceptions=True)
+        assert not any(pool.is_busy for pool in full.pools)
