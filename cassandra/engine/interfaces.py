@@ -63,6 +63,10 @@ class RequestPool(Protocol):
     def pick(self) -> Connection | None:
         """Return the connection with the fewest streams in use; None if all are full."""
 
+    @property
+    def is_opening(self) -> bool:
+        """True if connections are being opened, or one has closed just now and will be replaced."""
+
     def wait_for_room(self, waiter: Waiter) -> None:
         """Put `waiter` into the queue for free streams."""
 

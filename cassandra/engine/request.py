@@ -335,14 +335,29 @@ class Request(RequestBase):
         allows that, or fails.
         """
         busy_pools, self._busy = self._busy, None
-        if busy_pools is not None and self._wait_at(busy_pools):
+        # The pools may have room by now, if another host was tried meanwhile. No event would end a
+        # wait at an idle pool.
+        if busy_pools is not None and (self._send_to_any(busy_pools) or self._wait_at(busy_pools)):
             return
-        if self._is_under_way() or self._wait_at(self._pools_of_stale_connections()):
+        if self._is_under_way():
+            return
+        pools = self._pools_of_stale_connections()
+        # While a pool opens connections, its others may be stale too: wait for a new one.
+        if self._send_to_any(pool for pool in pools if not pool.is_opening) or self._wait_at(pools):
             return
         # `take` sends the request on the control connection, and returns False if the application
         # has not allowed that.
         if not self.session.core.query_fallback.take(self.session, self):
             self.fail(self._plan_exhausted_error())
+
+    def _send_to_any(self, pools: Iterable[RequestPool]) -> bool:
+        """Send to the first of `pools` with a free stream; return False if none has one."""
+        for pool in pools:
+            connection = self.choose(pool.host, pool)
+            if connection is not None:
+                self.send_to(pool.host, connection)
+                return True
+        return False
 
     def _wait_at(self, pools: Iterable[RequestPool]) -> bool:
         """Wait until one of `pools` has a free stream; return False if none can be waited for."""
@@ -738,6 +753,9 @@ class Request(RequestBase):
         if host is not None and connection is not None:
             self.send_to(host, connection)
         else:
+            # If the other hosts fail, wait until the streams of this host are not all in use.
+            if pool is not None and not pool.is_opening:
+                self._remember_busy(pool)
             self.try_next_host()
 
     # -- prepared statements that the server has forgotten -----------------------------------------

@@ -100,6 +100,10 @@ class EncodedRows:
             # Reset the traceback: otherwise, each access would add its frames to it.
             raise decoded[1].with_traceback(None)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The rows are decoded again, because their class may not exist in the other process.
+        return EncodedRows, (self.body, self.offset, self.count)
+
 
 @renew_in_child
 def _renew_lock() -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import math
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -130,8 +129,9 @@ class HostPool(CompatPool, bases.PoolBase):
         # The task that opens missing connections; it may be done.
         self._filling: asyncio.Task[None] | None = None
         # Requests that wait. Those that finish meanwhile, for example by a timeout, stay here until
-        # a stream is free or the queue is full.
-        self._waiters: deque[Waiter] = deque()
+        # a stream is free or the queue is full. Not a deque: a request that another pool continues
+        # leaves this queue, in which many may wait before it if the host hangs.
+        self._waiters: OrderedDict[Waiter, None] = OrderedDict()
         self._dropped_at = -math.inf  # when finished waiters were last removed; see DROP_INTERVAL
         # Connections that take no requests any more and are closed when they are idle.
         self._closing: list[Connection] = []
@@ -150,7 +150,14 @@ class HostPool(CompatPool, bases.PoolBase):
     @property
     def is_worth_waiting_for(self) -> bool:
         """True if a connection is open, although full, or is being opened."""
-        return bool(self.connections) or (self._filling is not None and not self._filling.done())
+        return bool(self.connections) or self.is_opening
+
+    @property
+    def is_opening(self) -> bool:
+        """True if connections are being opened, or one has closed just now and will be replaced."""
+        return (self._filling is not None and not self._filling.done()) or any(
+            connection.closed for connection in self.connections
+        )
 
     def wait_for_room(self, waiter: Waiter) -> None:
         """Put `waiter` into the queue: its `on_room` is called when a connection has a free stream.
@@ -165,14 +172,11 @@ class HostPool(CompatPool, bases.PoolBase):
                     f"{len(self._waiters)} requests wait already, as many as may "
                     "(max_waiting_requests)"
                 )
-        self._waiters.append(waiter)
+        self._waiters[waiter] = None
 
     def stop_waiting(self, waiter: Waiter) -> None:
         """Remove `waiter` from the queue, if it is there."""
-        # A request joins the queues of several pools at the same time, so it is usually near the
-        # front of each of them.
-        with contextlib.suppress(ValueError):
-            self._waiters.remove(waiter)
+        self._waiters.pop(waiter, None)
 
     def _drop_finished_waiters(self) -> None:
         """Remove finished waiters from the queue, but at most once per DROP_INTERVAL, because this
@@ -181,12 +185,9 @@ class HostPool(CompatPool, bases.PoolBase):
         now = asyncio.get_running_loop().time()
         if now - self._dropped_at >= DROP_INTERVAL:
             self._dropped_at = now
-            waiters = self._waiters
-            # Change the deque in place: `_on_room` may be iterating over it.
-            for _ in range(len(waiters)):
-                waiter = waiters.popleft()
-                if not waiter.done:
-                    waiters.append(waiter)
+            # Change the queue in place: `_on_room` may be using it.
+            for waiter in [waiter for waiter in self._waiters if waiter.done]:
+                del self._waiters[waiter]
 
     async def fill(self) -> None:
         """Open the missing connections in parallel, and wait for them.
@@ -289,7 +290,7 @@ class HostPool(CompatPool, bases.PoolBase):
         # Connections in `_closing` get no further requests.
         takes_requests = waiters and connection in self.connections
         while takes_requests and waiters and connection.has_room:
-            waiter = waiters.popleft()
+            waiter, _ = waiters.popitem(last=False)
             if not waiter.done:
                 try:
                     waiter.on_room(self.host, connection)
@@ -379,10 +380,15 @@ class HostPool(CompatPool, bases.PoolBase):
             # The new connections were lost at once: open others.
             self.refill()
         else:
-            # A request may wait for a new connection although others have room, but none may have
-            # been opened.
-            for connection in list(self.connections):
-                self._on_room(connection)
+            self._serve_waiters()
+
+    def _serve_waiters(self) -> None:
+        """Give the free streams of all connections to waiting requests.
+
+        A request may wait for a new connection although others have room, and none was opened.
+        """
+        for connection in list(self.connections):
+            self._on_room(connection)
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
         """Called when a connection has closed: open another one instead, unless it was closed on
@@ -408,6 +414,7 @@ class HostPool(CompatPool, bases.PoolBase):
             # the time.
             if self.connections:
                 self._fill_later()
+                self._serve_waiters()
                 return
             cause = error or ConnectionShutdown(f"connection to {self.host} was closed", self.host)
             self._fail_waiters(cause)
@@ -423,7 +430,7 @@ class HostPool(CompatPool, bases.PoolBase):
         closed.
         """
         # Replace the queue first: a waiter may call `wait_for_room` again at once.
-        waiters, self._waiters = self._waiters, deque()
+        waiters, self._waiters = self._waiters, OrderedDict()
         for waiter in waiters:
             if not waiter.done:
                 try:
@@ -454,7 +461,7 @@ class HostPool(CompatPool, bases.PoolBase):
                 connection.gate.notify()
         for connection in list(self.connections):
             self._retire(connection)
-        waiters, self._waiters = self._waiters, deque()
+        waiters, self._waiters = self._waiters, OrderedDict()
         for waiter in waiters:
             if not waiter.done:
                 try:
@@ -509,11 +516,12 @@ class HostPool(CompatPool, bases.PoolBase):
 
     @property
     def is_busy(self) -> bool:
-        """True if requests wait for a free stream or for their answers. Requests that their callers
-        have abandoned do not count: their answers may never come.
+        """True if requests wait for a free stream or for their answers. Requests that are over, or
+        that their callers have abandoned, do not count: their answers may never come.
         """
         orphans = sum(connection.orphans for connection in self.connections)
-        return bool(self._waiters) or self.in_flight > orphans
+        is_awaited = any(not waiter.done for waiter in self._waiters)
+        return is_awaited or self.in_flight > orphans
 
     def load(self) -> str:
         """Return a description of how busy the connections are, for errors."""

@@ -140,6 +140,19 @@ class ShardPool(HostPool):
         """Open connections to the other shards while the open connections serve requests."""
         if self._filling_shards is None or self._filling_shards.done():
             self._filling_shards = self._spawn(self._fill_shards())
+            self._filling_shards.add_done_callback(lambda _: self._serve_waiters())
+
+    @property
+    def is_opening(self) -> bool:
+        """True if connections to any shard are being opened, or will be at once."""
+        is_filling = self._filling_shards is not None and not self._filling_shards.done()
+        return is_filling or super().is_opening
+
+    def _serve_waiters(self) -> None:
+        # A request may wait for a new connection, because the others may be stale. `_adopt` gives
+        # it a new one, and this is called again when the shards are filled.
+        if not self.is_opening:
+            super()._serve_waiters()
 
     async def _fill_shards(self) -> None:
         """Open the missing connections: first on the shard-aware port, then on the

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 
+from cassandra._proxies import is_proxy
 from cassandra.errors import ProtocolError
 from cassandra.protocol.column_specs import (
     TYPE_CODES,
@@ -67,9 +68,7 @@ def reads_by_itself(message_type: type[Any]) -> bool:
         return message_type.reads_streams
     if not issubclass(message_type, MessageType):
         return True
-    reading_method: Any = message_type.recv_body
-    stock_method: Any = MessageType.recv_body
-    return reading_method.__func__ is not stock_method.__func__
+    return _function(message_type.recv_body) is not _function(MessageType.recv_body)
 
 
 def call_reader(
@@ -304,7 +303,8 @@ class _RestOfFile:
 
 
 def _function(method: Any) -> object:
-    return getattr(method, "__func__", method)
+    # A proxy is called instead of the method that it wraps.
+    return method if is_proxy(method) else getattr(method, "__func__", method)
 
 
 _READ_TYPE = _function(StreamedResult.read_type)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections import OrderedDict
 from typing import Any
 
@@ -293,6 +295,16 @@ def test_an_error_of_encoded_rows_is_kept(implementation: Implementation) -> Non
     with pytest.raises(DecodeError) as third:
         encoded.check()
     assert first.value is second.value is third.value
+
+
+def test_encoded_rows_can_be_pickled_and_copied(implementation: Implementation) -> None:
+    """Not with decoded rows, whose class may not exist in the other process."""
+    row_plan = plan(implementation)
+    encoded = implementation.rows.EncodedRows(b"head" + PAGE, 4, 3)
+    encoded.decode(row_plan, "named_tuples")
+    for copied in (pickle.loads(pickle.dumps(encoded)), copy.deepcopy(encoded)):
+        assert type(copied) is type(encoded)
+        assert copied.decode(row_plan, "tuples") == ROWS
 
 
 def test_encoded_rows_need_bytes(implementation: Implementation) -> None:

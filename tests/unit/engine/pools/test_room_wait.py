@@ -11,10 +11,10 @@ import pytest
 from cassandra import aio
 from cassandra.engine.heartbeats import SILENCE
 from cassandra.engine.pools.room_wait import MOST_AWAITED
-from cassandra.errors import NoConnectionsAvailable, NoHostAvailable
-from cassandra.policies.retry import FallthroughRetryPolicy
+from cassandra.errors import ConnectionException, NoConnectionsAvailable, NoHostAvailable
+from cassandra.policies.retry import ExponentialBackoffRetryPolicy, FallthroughRetryPolicy
 from cassandra.query import SimpleStatement
-from cassandra.testing.fake import FakeCluster, FakeNode, Hold, hold, reset, sequence
+from cassandra.testing.fake import FakeCluster, FakeNode, Hold, error, hold, reset, sequence
 from tests.unit.engine.faults import IDEMPOTENT_READ, READ, connected, exception_of, int_row
 from tests.waiting import until_on_loop
 
@@ -158,15 +158,20 @@ async def test_the_end_of_the_session_ends_a_request_that_waits(nodes: FakeClust
 
 @pytest.mark.parametrize("node_count", [1, 3])
 @pytest.mark.parametrize("is_reset", [True, False], ids=["reset", "closed"])
+@pytest.mark.parametrize("shards", [None, 4], ids=["no shards", "shards"])
+@pytest.mark.parametrize("pool_size", [1, 2])
 async def test_a_request_waits_for_the_connections_that_broke_unnoticed(
-    node_count: int, is_reset: bool
+    node_count: int, is_reset: bool, shards: int | None, pool_size: int
 ) -> None:
     """Requests of a process that was suspended, whose connections were all cut in the meantime,
     wait once for new connections instead of failing.
     """
-    with FakeCluster(node_count) as nodes:
+    with FakeCluster(node_count, scylla=shards) as nodes:
         nodes.prime(READ, int_row(7))
-        async with connected(nodes) as (_, session):
+        async with connected(nodes, connections_per_host=pool_size) as (_, session):
+            pools = session._engine.pools.values()
+            count = (shards or 1) * pool_size
+            await until_on_loop(lambda: all(len(pool.connections) == count for pool in pools))
             await asyncio.sleep(2 * SILENCE)
             # The client learns of the ends only after it has sent its requests.
             for node in nodes.nodes:
@@ -233,3 +238,103 @@ async def test_a_connection_in_use_that_breaks_makes_no_request_wait() -> None:
             failure = await exception_of(session.execute(IDEMPOTENT_READ))
             assert isinstance(failure, NoHostAvailable)
             assert len(node.queries(READ)) == 1
+
+
+# -- pools that have room before the wait begins ---------------------------------------------------
+
+
+async def test_a_busy_host_that_is_idle_again_gets_the_request(nodes: FakeCluster) -> None:
+    """If another host is tried first and fails, no event would end a wait at the idle host."""
+    async with connected(nodes, idle_heartbeat_interval=0) as (_, session):
+        full = FullPools(nodes, session)
+        await full.fill()
+        await full.free(1)
+        held = hold()
+        nodes.nodes[1].prime(READ, held)
+        request = asyncio.ensure_future(session.execute(IDEMPOTENT_READ, timeout=None))
+        await until_on_loop(lambda: len(held.held) == 1)
+        await full.free(0)
+        nodes.nodes[1].drop_connections(reset=True)
+        await until_on_loop(lambda: request.done() or any(full.waiting))
+        assert request.done()
+        assert request.result().one() == (0,)
+        await full.free_all()
+
+
+async def test_a_connection_that_was_replaced_before_it_broke_needs_no_wait() -> None:
+    """If the pool has opened another connection already, the request is sent on it at once."""
+    with FakeNode() as node:
+        held = hold()
+        node.prime(READ, sequence(held, int_row(7)))
+        async with connected(node, idle_heartbeat_interval=0) as (_, session):
+            (pool,) = session._engine.pools.values()
+            await asyncio.sleep(2 * SILENCE)
+            request = asyncio.ensure_future(session.execute(IDEMPOTENT_READ, timeout=None))
+            await until_on_loop(lambda: len(held.held) == 1)
+            (previous,) = pool.connections
+            pool._replace(previous)
+            await until_on_loop(lambda: bool(pool.connections) and not pool.is_opening)
+            previous.close(ConnectionException("reset"))
+            await until_on_loop(lambda: request.done() or pool.waiting > 0)
+            assert request.done()
+            assert request.result().one() == (7,)
+
+
+class CountedWaiter:
+    """A request that waits, and counts how often it is compared with another one."""
+
+    done = False
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountedWaiter.comparisons += 1
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+async def test_a_request_leaves_a_long_queue_without_a_search(nodes: FakeCluster) -> None:
+    """Requests that other pools continue leave the queue of a hung host, in which many wait."""
+    async with connected(nodes) as (_, session):
+        (pool, *_) = session._engine.pools.values()
+        waiters: list[Any] = [CountedWaiter() for _ in range(1000)]
+        for waiter in waiters:
+            pool.wait_for_room(waiter)
+        CountedWaiter.comparisons = 0
+        for waiter in reversed(waiters):
+            pool.stop_waiting(waiter)
+        assert pool.waiting == 0
+        assert CountedWaiter.comparisons < len(waiters)
+
+
+async def test_a_delayed_retry_waits_at_its_host_if_that_is_busy() -> None:
+    """While the retry policy's delay passes, other requests may take the streams of the host."""
+    with FakeNode() as node:
+        timeout = error(0x1200, received=1, blockfor=1, data_present=0)
+        node.prime(READ, sequence(timeout, int_row(7)))
+        held = hold()
+        node.prime(OCCUPY, held)
+        policy = ExponentialBackoffRetryPolicy(1)
+        async with connected(node, {"retry_policy": policy}) as (_, session):
+            (pool,) = session._engine.pools.values()
+            pool.connections[0].set_stream_limit(1)
+            request = asyncio.ensure_future(session.execute(IDEMPOTENT_READ))
+            await until_on_loop(lambda: bool(session._engine.delayed))
+            occupant = asyncio.ensure_future(session.execute(OCCUPY))
+            await until_on_loop(lambda: request.done() or pool.waiting == 1)
+            held.release_all()
+            await occupant
+            assert (await request).one() == (7,)
+
+
+async def test_requests_that_are_over_do_not_make_a_pool_busy(nodes: FakeCluster) -> None:
+    """They stay in the queue of a host that hangs, but nobody waits for them any more."""
+    async with connected(nodes) as (_, session):
+        full = FullPools(nodes, session)
+        await full.fill()
+        await exception_of(session.execute(READ, timeout=1))
+        for occupant in full._occupants:
+            occupant.cancel()
+        await asyncio.gather(*full._occupants, return_exceptions=True)
+        assert not any(pool.is_busy for pool in full.pools)

@@ -23,6 +23,7 @@ from cassandra.protocol.opcodes import (
     RESULT_KIND_SET_KEYSPACE,
     RESULT_KIND_VOID,
 )
+from tests.unit.drop_in.test_tracers import Proxy
 from tests.unit.protocol.wire import int32, short, string, value
 
 # Flags of the metadata of rows (native_protocol_v5.spec, section 4.2.5.2).
@@ -387,3 +388,18 @@ class DerivedErrorWithRecvBody(ErrorWithRecvBody):
 def test_classes_that_read_from_files(message_type: Any, expected: bool) -> None:
     """The bytes of a response are read from a file only for classes that override how."""
     assert reads_by_itself(message_type) is expected
+
+
+def test_classes_whose_reading_was_replaced_read_from_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An application's test may replace the method by a mock, and a tracer by a proxy."""
+
+    class OwnError(ErrorMessage):
+        pass
+
+    assert not reads_by_itself(OwnError)
+    monkeypatch.setattr(OwnError, "recv_body", lambda *_: None)
+    assert reads_by_itself(OwnError)
+    monkeypatch.setattr(OwnError, "recv_body", Proxy(ErrorMessage.recv_body, []))
+    assert reads_by_itself(OwnError)
