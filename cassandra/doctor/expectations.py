@@ -94,8 +94,8 @@ def keyspace(session: Session, name: str | None, local_dc: str | None) -> Iterat
             yield finding(
                 PROBLEM,
                 subject,
-                f"has no replicas in {local_dc!r}, but {counts or 'none'}: LOCAL_ONE and LOCAL_QUORUM fail "
-                "there",
+                f"has no replicas in {local_dc!r}, but {counts or 'none'}: LOCAL_ONE and "
+                "LOCAL_QUORUM fail there",
                 f"ALTER KEYSPACE {name} with replicas in {local_dc}, then nodetool rebuild; or "
                 "choose another local data centre",
             )

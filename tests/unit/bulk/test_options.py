@@ -87,11 +87,12 @@ def test_none_is_the_default_of_an_option_or_is_refused_by_name(name: str) -> No
     """A program may pass None for an option that it does not use."""
     if name in ("batch", "max_errors"):  # here, None has a meaning
         return
-    try:
-        options = LoadOptions(**{name: None})  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
-        assert str(error).startswith(name)
+    refused_names = {"concurrency", "counters", "dry_run", "encoding", "header", "null", "quote"}
+    if name in {*refused_names, "restart"}:
+        with pytest.raises((TypeError, ValueError), match=name):
+            LoadOptions(**{name: None})  # type: ignore[arg-type]
     else:
+        options = LoadOptions(**{name: None})  # type: ignore[arg-type]
         assert getattr(options, name) == getattr(LoadOptions(), name)
 
 
