@@ -186,7 +186,10 @@ class ResultMessage(StreamedResult):
         self.row_count = count
 
     def keep_first(self, count: int) -> None:
-        """Drop all encoded rows but the first `count`. The rows must not have been decoded yet."""
+        """Drop all encoded rows but the first `count`. The rows must not have been decoded yet.
+
+        :param count: the number of rows to keep.
+        """
         encoded = self._encoded_rows()
         self._encoded = EncodedRows(encoded.body, encoded.offset, count)
         self.row_count = count
