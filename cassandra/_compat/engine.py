@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from cassandra._compat.refusal import refusing
-from cassandra._proxies import is_proxy
+from cassandra._proxies import is_own
 from cassandra.engine.connection import Connection
 from cassandra.errors import ConnectionException
 
@@ -128,8 +128,7 @@ async def open_by_factory(
     factory = getattr(settings.connection_class, "factory", None)
     # If the application has not replaced the factory, open the connection directly, without a
     # thread.
-    is_own = getattr(factory, "__func__", None) is _OWN_FACTORY and not is_proxy(factory)
-    if factory is None or is_own:
+    if factory is None or is_own(factory, _OWN_FACTORY):
         return await open_connection(endpoint, *details)
     loop = asyncio.get_running_loop()
 

@@ -6,8 +6,9 @@ import datetime
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from cassandra._write_times import warn_of_write_time
@@ -38,8 +39,8 @@ class LoadOptions:
         is a text in a text column, and null in an int column. In text and blob columns of the
         primary key, which cannot be null, an empty field is an empty value.
     :param encoding: the encoding of CSV and JSON lines.
-    :param ignore: names of fields to ignore, also if `columns` has them. Any other field without a
-        column is an error, unless `columns` selects what is written.
+    :param ignore: names of fields to ignore, also if `columns` has them; None for none. Any other
+        field without a column is an error, unless `columns` selects what is written.
     :param date_format: the format of dates, for `datetime.datetime.strptime`, or a list of formats,
         of which the first that fits a text is used. "iso" in a list stands for ISO 8601. None reads
         ISO 8601.
@@ -112,13 +113,14 @@ class LoadOptions:
         check_count("concurrency", self.concurrency, 1)
         for name in ("delimiter", "quote"):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, str) or len(value) != 1):
+            is_default = value is None and name == "delimiter"
+            if not is_default and (not isinstance(value, str) or len(value) != 1):
                 instead = ": write '\\t' for a tab" if value in ("\\t", "tab") else ""
                 raise ValueError(f"{name} must be one character, but is {value!r}{instead}")
             # Python's csv module takes these, and divides the rows in other ways.
             if value in ("\n", "\r"):
                 raise ValueError(f"{name} must not end a line, but is {value!r}")
-        if self.quote is not None and self.quote == self.delimiter:
+        if self.quote == self.delimiter:
             raise ValueError(f"delimiter and quote are both {self.quote!r}")
         for name in ("date_format", "timestamp_format"):
             _check_formats(name, getattr(self, name))
@@ -149,6 +151,9 @@ class LoadOptions:
             raise TypeError(f"null is a text or a list of texts, but is {self.null!r}")
         if isinstance(self.ignore, str):
             raise TypeError(f"ignore is a list of names, not the text {self.ignore!r}")
+        if not isinstance(self.ignore, (Iterable, NoneType)):
+            raise TypeError(f"ignore is a list of names, but is {self.ignore!r}")
+        object.__setattr__(self, "ignore", tuple(self.ignore or ()))
         # Replace the encoding by Python's name for it. The class is frozen, so `self.encoding =
         # ...` would raise an error.
         object.__setattr__(self, "encoding", check_encoding(self.encoding))

@@ -27,7 +27,7 @@ from cassandra.bulk.opened import MANIFEST
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import counted
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
-from cassandra.bulk.scan_options import RangeOptions, UnloadOptions
+from cassandra.bulk.scan_options import RangeOptions, UnloadOptions, positive
 from cassandra.bulk.sources import OTHER_ENDINGS
 from cassandra.bulk.texts import json_of, refuse_other
 from cassandra.bulk.unknown_options import FOR_READING, FOR_TEXT_FILES, IN_ALL_CALLS, unknown_option
@@ -130,6 +130,7 @@ class _Writer:
                 "texts"
             )
         form.check(format)
+        positive("file_bytes", file_bytes)
         _check_folder(target, format)
         self._form = form
         # Parquet has no type for a duration of months, days and nanoseconds, so we write structs,

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from cassandra.engine.request_bodies import MessageBody
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
+    from cassandra.protocol.handler import called_handler
     from cassandra.util.cql_text import protect_name
     from cassandra.util.intervals import OncePerInterval
 else:
@@ -53,6 +54,7 @@ else:
         Encoder="cassandra.encoder",
         MessageBody="cassandra.engine.request_bodies",
         OncePerInterval="cassandra.util.intervals",
+        called_handler="cassandra.protocol.handler",
         message_of="cassandra.client.messages",
         protect_name="cassandra.util.cql_text",
     )
@@ -201,6 +203,9 @@ class SessionBase(RequestMaker, ObservedBySession):
         self._request_init_listeners: list[
             tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
         ] = []
+        handler = called_handler(self.client_protocol_handler)
+        if handler is not self.client_protocol_handler:
+            self.client_protocol_handler = handler
 
     def __copy__(self) -> Self:
         duplicate = type(self).__new__(type(self))

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import cassandra._impl as implementations
 from cassandra._forks import renew_in_child
-from cassandra._proxies import is_proxy
+from cassandra._proxies import is_own, is_proxy
 from cassandra._threads import RLock
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ def is_stock(cls: type[Any], method: object) -> bool:
     bound_to: Any = getattr(method, "__self__", None)
     if type(bound_to) is implementations.codecs.TypeCalls:
         return bound_to.owner is cls
-    function = getattr(method, "__func__", None)
-    if not any(function is stock.__func__ for stock in stock_methods.values()):
+    if not any(is_own(method, stock.__func__) for stock in stock_methods.values()):
         return False
     # A `classmethod` object from a namespace is not bound to a class.
     return bound_to is cls or isinstance(method, classmethod)

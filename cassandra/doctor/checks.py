@@ -12,7 +12,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from cassandra.cluster.session import Session
-from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
+from cassandra.doctor.findings import (
+    NOTE,
+    OK,
+    PROBLEM,
+    WARNING,
+    Finding,
+    all_named,
+    counted,
+    finding,
+)
 from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
 from cassandra.query.statement import SimpleStatement
@@ -263,8 +272,7 @@ def ring(session: Session, timeout: float) -> Iterator[Finding]:
     fewest, most = min(counts.values()), max(counts.values())
     per_host = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     total = sum(counts.values())
-    noun = "token" if total == 1 else "tokens"
-    yield finding(OK, "ring", f"{total} {noun}, {per_host} for each host")
+    yield finding(OK, "ring", f"{counted(total, 'token')}, {per_host} for each host")
 
 
 def replication(session: Session, timeout: float) -> Iterator[Finding]:
@@ -279,9 +287,7 @@ def replication(session: Session, timeout: float) -> Iterator[Finding]:
         yield from faults
         faultless_count += not faults
     if faultless_count:
-        yield finding(
-            OK, "replication", f"{faultless_count} keyspace{'s' * (faultless_count != 1)} in order"
-        )
+        yield finding(OK, "replication", f"{counted(faultless_count, 'keyspace')} in order")
 
 
 def _replication_faults(name: str, strategy: Any, nodes_by_dc: Counter[str]) -> Iterator[Finding]:
@@ -311,8 +317,8 @@ def _replication_faults(name: str, strategy: Any, nodes_by_dc: Counter[str]) -> 
                 yield finding(
                     PROBLEM,
                     subject,
-                    f"has {factor} replicas in {datacenter!r}, but no node is there: the data "
-                    f"centres are {', '.join(map(repr, sorted(nodes_by_dc)))}",
+                    f"has {counted(factor, 'replica')} in {datacenter!r}, but no node is there: "
+                    f"{all_named('data centre', nodes_by_dc)}",
                     "names of data centres are case-sensitive; ALTER KEYSPACE",
                 )
             elif factor:
@@ -339,7 +345,7 @@ def _warn_of_too_few_nodes(
         yield finding(
             WARNING,
             subject,
-            f"has {factor} replicas, but {where} has {node_count} node{'s' * (node_count != 1)}: "
+            f"has {counted(factor, 'replica')}, but {where} has {counted(node_count, 'node')}: "
             f"QUORUM needs {factor // 2 + 1}, ALL can never be met",
             "add nodes, or lower the replication factor",
         )

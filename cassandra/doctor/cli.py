@@ -17,7 +17,7 @@ from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
 from cassandra.doctor.checks import CHECKS, advice
 from cassandra.doctor.expectations import keyspace, local_datacenter
-from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
+from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, counted, finding
 from cassandra.doctor.network import (
     GIVE_CERTIFICATE,
     Examined,
@@ -149,10 +149,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _summary(problems: int, warnings: int) -> str:
     """Return the last line of the output: how many problems and warnings there are."""
-
-    def counted(count: int, word: str) -> str:
-        return f"{count} {word}{'s' * (count != 1)}"
-
     if not problems and not warnings:
         return "nothing is wrong"
     return f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}"

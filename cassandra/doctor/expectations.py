@@ -9,7 +9,16 @@ from collections.abc import Iterable, Iterator
 
 from cassandra._misspelt import nearest
 from cassandra.cluster.session import Session
-from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
+from cassandra.doctor.findings import (
+    NOTE,
+    OK,
+    PROBLEM,
+    WARNING,
+    Finding,
+    all_named,
+    counted,
+    finding,
+)
 from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
 
 _ALL_KEYSPACES_SHOWN = 10  # up to this number of keyspaces, a message names all
@@ -28,7 +37,7 @@ def local_datacenter(session: Session, name: str | None) -> Iterator[Finding]:
             yield finding(
                 NOTE,
                 "data centres",
-                f"the nodes are in {_names(counts)}; --local-dc checks the one of an application",
+                f"{all_named('data centre', counts)}; --local-dc checks the one of an application",
             )
         return
     subject = f"local data centre {name}"
@@ -36,7 +45,7 @@ def local_datacenter(session: Session, name: str | None) -> Iterator[Finding]:
         yield finding(
             PROBLEM,
             subject,
-            f"no node is in {name!r}: the data centres are {_names(counts)}",
+            f"no node is in {name!r}: {all_named('data centre', counts)}",
             f"{_suggestion(name, counts)}names are case-sensitive; give the same name to "
             "DCAwareRoundRobinPolicy(local_dc=...)",
         )
@@ -63,16 +72,13 @@ def keyspace(session: Session, name: str | None, local_dc: str | None) -> Iterat
     metadata = session.cluster.metadata
     subject = f"keyspace {name}"
     if name not in metadata.keyspaces:
-        own_names = sorted(
+        own_names = [
             keyspace for keyspace in metadata.keyspaces if not keyspace.startswith("system")
-        )
-        shown_names = _names(own_names[:_ALL_KEYSPACES_SHOWN]) or "none"
-        further_count = len(own_names) - _ALL_KEYSPACES_SHOWN
+        ]
         yield finding(
             PROBLEM,
             subject,
-            f"does not exist: the keyspaces are {shown_names}"
-            + (f" and {further_count} others" if further_count > 0 else ""),
+            f"does not exist: {all_named('keyspace', own_names, _ALL_KEYSPACES_SHOWN)}",
             f"{_suggestion(name, metadata.keyspaces)}names are in lower case, unless they were "
             "quoted when they were created; or CREATE KEYSPACE",
         )
@@ -81,21 +87,21 @@ def keyspace(session: Session, name: str | None, local_dc: str | None) -> Iterat
     if isinstance(strategy, NetworkTopologyStrategy):
         factors = strategy.dc_replication_factors
         counts = ", ".join(f"{factor} in {dc}" for dc, factor in sorted(factors.items()))
-        text = f"exists, with replicas: {counts}"
+        text = f"exists, with replicas: {counts}" if counts else "exists, without replicas"
         known_dcs = {host.datacenter for host in metadata.all_hosts()}
         # If the data centre does not exist, `local_datacenter` reports that.
         if local_dc is not None and local_dc in known_dcs and not factors.get(local_dc):
             yield finding(
                 PROBLEM,
                 subject,
-                f"has no replicas in {local_dc!r}, but {counts}: LOCAL_ONE and LOCAL_QUORUM fail "
-                "there",
+                f"has no replicas in {local_dc!r}, but {counts or 'none'}: LOCAL_ONE and "
+                "LOCAL_QUORUM fail there",
                 f"ALTER KEYSPACE {name} with replicas in {local_dc}, then nodetool rebuild; or "
                 "choose another local data centre",
             )
             return
     elif isinstance(strategy, SimpleStrategy):
-        text = f"exists, with {strategy.replication_factor} replicas (SimpleStrategy)"
+        text = f"exists, with {counted(strategy.replication_factor, 'replica')} (SimpleStrategy)"
     else:
         text = "exists"
     yield finding(OK, subject, text)
@@ -131,10 +137,6 @@ def _check_quorum(
             f"{level} fails for {lost_percentage:.0f} % of its ranges{where}",
             "start the nodes that are down: too many replicas are missing",
         )
-
-
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(map(repr, sorted(names)))
 
 
 def _suggestion(name: str, names: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 OK = "ok"
@@ -36,3 +37,29 @@ def finding(level: str, subject: str, text: str, do: str = "") -> Finding:
     :param do: as in `Finding`.
     """
     return Finding(level, subject, " ".join(text.split()), do)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: "1 node", "2 nodes".
+
+    :param count: the number.
+    :param noun: the singular noun, whose plural ends in s.
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def all_named(noun: str, names: Collection[str], shown: int | None = None) -> str:
+    """Return a clause that names all objects of a kind: "the keyspaces are 'a', 'b'".
+
+    :param noun: the singular noun, whose plural ends in s.
+    :param names: the names of the objects.
+    :param shown: up to this number of names, the clause has all; None for no limit.
+    """
+    if not names:
+        return f"there are no {noun}s"
+    ordered = sorted(names)
+    listed = ", ".join(map(repr, ordered[:shown]))
+    if len(ordered) == 1:
+        return f"the only {noun} is {listed}"
+    rest = 0 if shown is None else max(len(ordered) - shown, 0)
+    return f"the {noun}s are {listed}" + (f" and {counted(rest, 'other')}" if rest else "")

@@ -31,6 +31,7 @@ from cassandra.errors import (
     SessionShutdown,
 )
 from cassandra.policies.balancing import HostDistance
+from cassandra.policies.reconnection import delays_of
 from cassandra.policies.token_aware import plans_in_any_thread
 from cassandra.protocol.converted import converting
 from cassandra.protocol.encrypted import decrypting
@@ -261,7 +262,7 @@ class EngineSession(ObservedSession):
             open_connection=self._open_connection,
             on_failure=self._on_failure,
             spawn=self.core.spawn,
-            new_schedule=settings.reconnection_policy.new_schedule,
+            new_schedule=lambda: delays_of(settings.reconnection_policy),
             # The pool compares numbers, so None becomes infinity.
             most_waiting=(
                 math.inf if settings.max_waiting_requests is None else settings.max_waiting_requests

@@ -47,6 +47,7 @@ from cassandra.engine.waiting import outcome_of
 from cassandra.errors import ConnectionException
 from cassandra.observers import BRIEF_EVENTS
 from cassandra.policies.balancing import HostDistance
+from cassandra.policies.reconnection import delays_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -494,7 +495,7 @@ class WorkerSession(EngineSession):
             self._delays = None
         elif wanted and self._retry is None and not self.closed and not self._opening:
             if self._delays is None:
-                self._delays = iter(self.core.settings.reconnection_policy.new_schedule())
+                self._delays = delays_of(self.core.settings.reconnection_policy)
             delay = next(self._delays, None)
             if delay is not None:
                 self._retry = self.loop.call_later(delay, self._try_again)

@@ -142,6 +142,16 @@ DRIVER = [
         why="The program did not make that request.",
     ),
     Difference(
+        key="replaced-handlers",
+        what=(
+            "If ``encode_message`` or ``decode_message`` of ``ProtocolHandler`` itself is "
+            "replaced, sessions call the replacement only if they are created afterwards, and "
+            "only for their own requests."
+        ),
+        why="The driver encodes and decodes the messages of the default handler itself, faster.",
+        do="Replace it before ``connect``, or assign a subclass to ``client_protocol_handler``.",
+    ),
+    Difference(
         key="error-notes",
         what=(
             "Tracebacks (Python 3.11 and later) end with a note that says which host refused "

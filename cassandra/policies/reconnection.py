@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import random
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,10 @@ from cassandra._unknown_options import advise_missing
 
 if TYPE_CHECKING:
     from cassandra.policies.balancing import Engine
+
+log = logging.getLogger(__name__)
+
+DELAY_AFTER_ERROR = 60.0  # seconds between attempts after a schedule has failed
 
 
 class ReconnectionPolicy:
@@ -23,6 +28,23 @@ class ReconnectionPolicy:
         If the iterator ends, there is no further attempt.
         """
         raise NotImplementedError
+
+
+def delays_of(policy: ReconnectionPolicy) -> Iterator[float]:
+    """Return the delays in seconds of a new schedule of `policy`.
+
+    If the application's policy raises an error, or returns something other than delays, the error
+    is logged, and constant delays follow: a host must not be lost for an error of the application.
+    """
+    try:
+        for delay in policy.new_schedule():
+            yield float(delay)
+    except Exception:
+        log.exception(
+            "the schedule of %r failed; attempts to reach hosts follow every %d s",
+            policy, DELAY_AFTER_ERROR,
+        )  # fmt: skip
+        yield from itertools.repeat(DELAY_AFTER_ERROR)
 
 
 class ConstantReconnectionPolicy(ReconnectionPolicy):

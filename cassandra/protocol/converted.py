@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cassandra._patterns import pattern
+from cassandra._proxies import is_own
 from cassandra.codecs.converter import from_native, to_native
 from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION, _CassandraType
 from cassandra.cqltypes.containers import TupleType, VectorType, _Wrapper
@@ -121,8 +122,7 @@ def _is_opaque(cql_type: CqlType) -> bool:
     """Return True if the type's codec is not made from the codecs of its subtypes. Converters of
     the subtypes then do not apply.
     """
-    build_method: Any = cql_type.build_codec
-    has_own_codec = build_method.__func__ is not _BUILD_CODEC
+    has_own_codec = not is_own(cql_type.build_codec, _BUILD_CODEC)
     return has_own_codec or (cql_type._overridden() and not issubclass(cql_type, _Wrapper))
 
 

@@ -5,7 +5,8 @@ To do so, subclass `_ProtocolHandler` or `ProtocolHandler`. Override the class m
 class to `Session.client_protocol_handler`.
 
 A session with the default handler does not call this module. The engine then encodes and decodes
-messages itself, to the same bytes and objects.
+messages itself, to the same bytes and objects. If an application has replaced a method of the
+default handler before the session is created, the session calls it (`called_handler`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cassandra._bounded import Bounded, text_size
+from cassandra._proxies import is_own
 from cassandra.errors import ProtocolError
 from cassandra.protocol.column_specs import NO_COLUMNS, ColumnMetadata, ResultMetadata
 from cassandra.protocol.encrypted import decrypting, objects_of_policy
@@ -67,9 +69,7 @@ class ProtocolHandlerBase:
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
-        adapt: Any = cls._adapt
-        stock: Any = ProtocolHandlerBase._adapt
-        cls._overrides_adapt = adapt.__func__ is not stock.__func__
+        cls._overrides_adapt = not is_own(cls._adapt, vars(ProtocolHandlerBase)["_adapt"].__func__)
 
     @classmethod
     def encode_message(
@@ -220,6 +220,49 @@ ProtocolHandlerBase.__name__ = ProtocolHandlerBase.__qualname__ = "_ProtocolHand
 
 class ProtocolHandler(ProtocolHandlerBase):
     """The default handler of sessions: ``parsed_rows`` is a list of tuples."""
+
+
+class _ChangedProtocolHandler(ProtocolHandler):
+    """The default handler of sessions if an application has changed `ProtocolHandler` or its base.
+
+    The engine encodes and decodes messages itself for `ProtocolHandler`, but calls the methods of
+    any other class, such as this one.
+    """
+
+
+_ChangedProtocolHandler.__name__ = _ChangedProtocolHandler.__qualname__ = "ProtocolHandler"
+
+# What tracers replace in the classes themselves, instead of making a subclass.
+_REPLACEABLE = (
+    "column_encryption_policy",
+    "decode_message",
+    "encode_message",
+    "message_types_by_opcode",
+)
+
+
+def _replaceable_attributes() -> list[object]:
+    return [
+        vars(handler).get(name)
+        for handler in (ProtocolHandler, ProtocolHandlerBase)
+        for name in _REPLACEABLE
+    ]
+
+
+_STOCK_ATTRIBUTES = _replaceable_attributes()
+
+
+def called_handler(handler: Any) -> Any:
+    """Return a handler whose methods the engine calls if an application has replaced some.
+
+    :param handler: the handler of a new session; returned itself unless it is `ProtocolHandler`,
+        with replaced attributes.
+    """
+    if handler is not ProtocolHandler:
+        return handler
+    pairs = zip(_replaceable_attributes(), _STOCK_ATTRIBUTES, strict=True)
+    is_changed = any(current is not stock for current, stock in pairs)
+    return _ChangedProtocolHandler if is_changed else handler
 
 
 class LazyProtocolHandler(ProtocolHandlerBase):
@@ -418,6 +461,7 @@ def cython_protocol_handler(colparser: Callable[[ResultMessage], Any]) -> type[P
 for _public_class in (
     ProtocolHandlerBase,
     ProtocolHandler,
+    _ChangedProtocolHandler,
     LazyProtocolHandler,
     NumpyProtocolHandler,
 ):

@@ -33,6 +33,10 @@ ELSEWHERE: list[Defended] = [
         test="tests/unit/drop_in/test_tracers.py",
     ),
     documented(
+        "replaced-handlers",
+        test="tests/unit/drop_in/test_tracers.py",
+    ),
+    documented(
         "error-notes",
         test="tests/unit/engine",
     ),

@@ -31,6 +31,7 @@ from cassandra.errors import (
     LoginRefused,
     NoHostAvailable,
 )
+from cassandra.policies.reconnection import delays_of
 from cassandra.protocol.messages.control import RegisterMessage
 from cassandra.protocol.messages.decode import decode_response
 
@@ -433,7 +434,7 @@ class ControlConnection:
         lifetime = asyncio.get_running_loop().time() - self._connected_at
         self._short_lives = self._short_lives + 1 if lifetime < SHORT_LIFE else 0
         if self._short_lives <= MOST_SHORT_LIVES:
-            self._delays = iter(self._settings.reconnection_policy.new_schedule())
+            self._delays = delays_of(self._settings.reconnection_policy)
         else:
             # A host accepts connections and closes them at once. Wait, or we would reconnect all
             # the time. Go on with the previous schedule of delays.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from cassandra.engine.failures import refuses_login
 from cassandra.engine.waiting import within
 from cassandra.errors import DriverException
+from cassandra.policies.reconnection import delays_of
 
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
@@ -80,10 +81,10 @@ class Reconnector:
     async def run(self) -> None:
         """Try after each delay of the schedule, until an attempt succeeds or the schedule ends."""
         try:
-            schedule = iter(self._policy.new_schedule())
+            schedule = delays_of(self._policy)
             while (delay := next(schedule, None)) is not None:
                 if await self._wait(delay):
-                    schedule = iter(self._policy.new_schedule())
+                    schedule = delays_of(self._policy)
                     # Unless `hurry` was called, wait for the first delay of the new schedule.
                     if not self._hurries:
                         continue

@@ -95,7 +95,7 @@ class ShardPool(HostPool):
     """
 
     __slots__ = (
-        "_excess_connections", "_filling_shards", "_opens_left", "_per_shard", "_port_of",
+        "_excess_connections", "_filling_shards", "_opened_count", "_per_shard", "_port_of",
         "_port_works", "_retry_timer", "_tablets",
     )  # fmt: skip
 
@@ -120,7 +120,8 @@ class ShardPool(HostPool):
         self._excess_connections: list[Connection] = []
         # The task of `_fill_shards`; it may be done.
         self._filling_shards: asyncio.Task[None] | None = None
-        self._opens_left = 0  # how many connections `_fill_shards` may still open
+        # The connections of the pool when `_fill_shards` began, and those that it has opened.
+        self._opened_count = 0
         # The timer of the next attempt to reach shards without a connection; None if not needed.
         self._retry_timer: asyncio.TimerHandle | None = None
 
@@ -158,17 +159,13 @@ class ShardPool(HostPool):
         """Open the missing connections: first on the shard-aware port, then on the
         ordinary port.
         """
-        shards = self.shards
-        assert shards is not None
-        # Open at most twice as many connections as there should be. Subtract one more for the
-        # control connection: the node counts it, too, when it chooses shards.
-        self._opens_left = 2 * shards.count * self._per_shard - len(self.connections) - 1
+        self._opened_count = len(self.connections)
         try:
             await self._open_by_port()
-            while self._missing_shards() and self._opens_left > 0 and not self.closed:
+            while self._missing_shards() and self._opens_left() and not self.closed:
                 # On the ordinary port the node chooses the shard: open as many connections as are
                 # missing, and then check which shards they are for.
-                count = min(len(self._missing_shards()), self._opens_left)
+                count = min(len(self._missing_shards()), self._opens_left())
                 if not await self._open_all([None] * count):
                     # The host refuses connections: try again after the reconnection policy's delay.
                     self._fill_later()
@@ -184,6 +181,13 @@ class ShardPool(HostPool):
             self._retry_timer = asyncio.get_running_loop().call_later(
                 RETRY_INTERVAL, self._retry_fill
             )
+
+    def _opens_left(self) -> int:
+        """Return how many connections `_fill_shards` may still open."""
+        # It opens at most twice as many connections as there should be now: the size of the pool
+        # may have grown. Subtract one more for the control connection: the node counts it, too,
+        # when it chooses shards.
+        return max(2 * self.size - self._opened_count - 1, 0)
 
     def _retry_fill(self) -> None:
         """Called by the timer after RETRY_INTERVAL: try again to connect to the missing shards."""
@@ -202,7 +206,7 @@ class ShardPool(HostPool):
         if self._port_works is None:
             await self._open_all(self._missing_targets(port)[:1])
         if self._port_works:
-            await self._open_all(self._missing_targets(port)[: self._opens_left])
+            await self._open_all(self._missing_targets(port)[: self._opens_left()])
 
     def _missing_targets(self, port: int) -> list[ShardTarget]:
         """Return a target for each missing connection."""
@@ -212,14 +216,14 @@ class ShardPool(HostPool):
     async def _open_all(self, targets: Iterable[ShardTarget | None]) -> int:
         """Open a connection for each of `targets`, concurrently; return how many were opened."""
         target_list = list(targets)
-        self._opens_left -= len(target_list)
+        self._opened_count += len(target_list)
         results = await asyncio.gather(
             *(self._open_one(target) for target in target_list), return_exceptions=True
         )
         errors = [result for result in results if isinstance(result, BaseException)]
         if errors:
             # Only connections that were opened count towards the limit.
-            self._opens_left += len(errors)
+            self._opened_count -= len(errors)
             log.debug("%r: %d connections were not opened: %s", self, len(errors), errors[0])
         return len(target_list) - len(errors)
 

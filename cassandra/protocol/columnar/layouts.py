@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
+from cassandra._proxies import is_own
 from cassandra.cqltypes.base import CassandraType, _CassandraType
 from cassandra.cqltypes.codecs.big_numbers import check_size
 from cassandra.cqltypes.containers import (
@@ -171,8 +172,7 @@ def layout_of(cqltype: CqlType, options: ColumnOptions = DEFAULT_OPTIONS) -> Lay
             if issubclass(cqltype, base):
                 return layout_of_container(cqltype, options, common)
         # A type that inherits this `_build` is a scalar: its codec depends only on `_factory`.
-        build_method: Any = cqltype._build
-        if build_method.__func__ is _CassandraType.__dict__["_build"].__func__:
+        if is_own(cqltype._build, _CassandraType.__dict__["_build"].__func__):
             return _layout_of_scalar(cqltype, options, common)
     return Layout("blob", format="z", **common)
 

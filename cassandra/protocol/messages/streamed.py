@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 
-from cassandra._proxies import is_proxy
+from cassandra._proxies import is_own
 from cassandra.errors import ProtocolError
 from cassandra.protocol.column_specs import (
     TYPE_CODES,
@@ -65,10 +65,15 @@ _READING_METHODS = frozenset(
 def reads_by_itself(message_type: type[Any]) -> bool:
     """Return True if the message class `message_type` overrides a method that reads from a file."""
     if issubclass(message_type, StreamedResult):
-        return message_type.reads_streams
-    if not issubclass(message_type, MessageType):
-        return True
-    return _function(message_type.recv_body) is not _function(MessageType.recv_body)
+        # Look at the classes for each message: an application may also change them later.
+        for base in message_type.__mro__:
+            if base is StreamedResult:
+                return False
+            if not _READING_METHODS.isdisjoint(vars(base)):
+                return True
+    return not issubclass(message_type, MessageType) or not is_own(
+        message_type.recv_body, _RECV_BODY
+    )
 
 
 def call_reader(
@@ -121,20 +126,12 @@ class StreamedResult(MessageType):
     type_codes: ClassVar[Mapping[int, Any]] = MappingProxyType(TYPE_CODES)
     """The `cassandra.cqltypes` class of each option id. A subclass may set another mapping."""
 
-    # True if a subclass overrides one of _READING_METHODS.
-    reads_streams: ClassVar[bool] = False
-
     kind: int
     paging_state: bytes | None
     result_metadata_id: bytes | None
     metadata: ResultMetadata
     column_metadata: Any
     parsed_rows: Any
-
-    def __init_subclass__(cls, **named: Any) -> None:
-        super().__init_subclass__(**named)
-        if not _READING_METHODS.isdisjoint(vars(cls)):
-            cls.reads_streams = True
 
     def __init__(self, kind: int) -> None:
         self.kind = kind
@@ -243,7 +240,7 @@ class StreamedResult(MessageType):
             return
         is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
         # Unless the subclass overrides read_type, read all columns at once.
-        if _function(type(self).read_type) is _READ_TYPE:
+        if is_own(type(self).read_type, _READ_TYPE):
             with _RestOfFile(f) as cursor:
                 metadata = read_columns(
                     cursor, count, is_global, user_type_map, codes=self.type_codes
@@ -302,9 +299,5 @@ class _RestOfFile:
         self._f.seek(self._cursor.pos - len(self._cursor.data), 1)
 
 
-def _function(method: Any) -> object:
-    # A proxy is called instead of the method that it wraps.
-    return method if is_proxy(method) else getattr(method, "__func__", method)
-
-
-_READ_TYPE = _function(StreamedResult.read_type)
+_READ_TYPE = vars(StreamedResult)["read_type"].__func__
+_RECV_BODY = vars(MessageType)["recv_body"].__func__

@@ -26,6 +26,8 @@ def test_load_settings_have_the_fields_of_load_options() -> None:
         ({"null": 5}, TypeError, "null is a text or a list of texts, but is 5"),
         ({"null": ["a", 5]}, TypeError, "null is a text or a list of texts"),
         ({"ignore": "a"}, TypeError, "ignore is a list of names, not the text 'a'"),
+        ({"ignore": 5}, TypeError, "ignore is a list of names, but is 5"),
+        ({"quote": None}, ValueError, "quote must be one character, but is None"),
         ({"encoding": "klingon"}, ValueError, "encoding must be one that Python knows"),
         ({"encoding": "hex"}, ValueError, "encoding must be one of texts, but is 'hex'"),
         ({"header": None}, TypeError, "but is None: write header=False"),
@@ -78,6 +80,20 @@ def test_unknown_options_are_refused_by_name() -> None:
     assert load_options({"ttl": 5}) == LoadOptions(ttl=5)
     with pytest.raises(TypeError, match="load has no option 'xyz'; there are columns"):
         load_options({"xyz": 5})
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(LoadOptions)])
+def test_none_is_the_default_of_an_option_or_is_refused_by_name(name: str) -> None:
+    """A program may pass None for an option that it does not use."""
+    if name in ("batch", "max_errors"):  # here, None has a meaning
+        return
+    refused_names = {"concurrency", "counters", "dry_run", "encoding", "header", "null", "quote"}
+    if name in {*refused_names, "restart"}:
+        with pytest.raises((TypeError, ValueError), match=name):
+            LoadOptions(**{name: None})  # type: ignore[arg-type]
+    else:
+        options = LoadOptions(**{name: None})  # type: ignore[arg-type]
+        assert getattr(options, name) == getattr(LoadOptions(), name)
 
 
 @pytest.mark.parametrize("value", [0, -1, True, 1.5, "8", None])

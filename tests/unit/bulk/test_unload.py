@@ -215,6 +215,8 @@ async def test_decimals_of_a_frame_are_numbers_on_asyncio(nodes: FakeCluster) ->
         ({"compression": "rar"}, "pyarrow has no compression 'rar'"),
         ({"compression": "gz"}, "pyarrow has no compression 'gz' here: write 'gzip'"),
         ({"format": "tsv"}, "not 'tsv': write format='csv', delimiter="),
+        ({"file_bytes": None}, "file_bytes is a number from 1 on, not None"),
+        ({"quote": None}, "quote must be one character, but is None"),
         ({"decimals": (99, 1)}, "precision of 1 to 76"),
         ({"varints": "int8"}, "varints is 'text' or 'int64'"),
         ({"decimals": (9, 1), "format": "csv"}, "decimals is an option of Parquet: csv has"),

@@ -208,8 +208,8 @@ def test_the_keyspace_and_the_local_data_centre_are_checked(
         capsys, node.address, "--port", node.port, "--local-dc", "dc1", "--keyspace", "shop"
     )
     assert code == 1
-    assert "PROBLEM  local data centre dc1: no node is in 'dc1': the data centres are" in out
-    assert "PROBLEM  keyspace shop: does not exist: the keyspaces are none" in out
+    assert "PROBLEM  local data centre dc1: no node is in 'dc1': the only data centre is" in out
+    assert "PROBLEM  keyspace shop: does not exist: there are no keyspaces" in out
     assert "2 problems" in out
 
 

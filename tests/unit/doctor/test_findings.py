@@ -6,7 +6,16 @@ import dataclasses
 
 import pytest
 
-from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
+from cassandra.doctor.findings import (
+    NOTE,
+    OK,
+    PROBLEM,
+    WARNING,
+    Finding,
+    all_named,
+    counted,
+    finding,
+)
 
 
 def test_a_finding_has_its_text_in_one_line() -> None:
@@ -16,3 +25,21 @@ def test_a_finding_has_its_text_in_one_line() -> None:
     assert len({OK, NOTE, WARNING, PROBLEM}) == 4
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.level = OK  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("names", "clause"),
+    [
+        ([], "there are no keyspaces"),
+        (["a"], "the only keyspace is 'a'"),
+        (["b", "a"], "the keyspaces are 'a', 'b'"),
+        (["c", "b", "a"], "the keyspaces are 'a', 'b' and 1 other"),
+        (["d", "c", "b", "a"], "the keyspaces are 'a', 'b' and 2 others"),
+    ],
+)
+def test_a_clause_of_names_fits_their_number(names: list[str], clause: str) -> None:
+    assert all_named("keyspace", names, 2) == clause
+
+
+def test_a_noun_fits_its_number() -> None:
+    assert [counted(number, "node") for number in range(3)] == ["0 nodes", "1 node", "2 nodes"]

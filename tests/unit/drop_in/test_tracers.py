@@ -21,8 +21,10 @@ from cassandra.cluster import Cluster, ResponseFuture, ResultSet, Session
 from cassandra.concurrent import execute_concurrent
 from cassandra.cqltypes import DateType, Int32Type, ListType, TimeUUIDType
 from cassandra.errors import InvalidRequest, NoHostAvailable
+from cassandra.protocol import ProtocolHandler, ResultMessage
 from cassandra.query import BatchStatement, SimpleStatement, dict_factory, named_tuple_factory
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged, rows
+from tests.unit.handlers import handler_of
 from tests.unit.metadata.schema.rows import schema
 from tests.waiting import until
 
@@ -254,6 +256,67 @@ def test_proxies_of_the_methods_of_types_are_called(monkeypatch: pytest.MonkeyPa
     assert calls == ["serialize", "deserialize"]
     assert numbers.deserialize(numbers.serialize([1], 4), 4) == [1]
     assert calls == ["serialize", "deserialize"] * 2
+
+
+@pytest.mark.parametrize("kind", [ProtocolHandler, ProtocolHandler.__base__])
+@pytest.mark.parametrize("makes_proxies", [True, False], ids=["proxies", "functions"])
+def test_replaced_methods_of_the_default_handler_are_called(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, kind: Any, makes_proxies: bool
+) -> None:
+    """A session that is created after the methods were replaced calls them for its requests."""
+    calls: list[str] = []
+
+    def counting(name: str) -> Any:
+        original = getattr(kind, name)
+
+        def count_and_call(*args: Any, **kwargs: Any) -> Any:
+            calls.append(name)
+            return original(*args, **kwargs)
+
+        return staticmethod(count_and_call)
+
+    for name in ("encode_message", "decode_message"):
+        method = inspect.getattr_static(kind, name, None) or getattr(kind, name)
+        monkeypatch.setattr(kind, name, Proxy(method, calls) if makes_proxies else counting(name))
+    with Cluster([node.address], port=node.port) as cluster:
+        assert cluster.connect().execute("SELECT v").all() == FOUR_ROWS
+        assert calls == ["encode_message", "decode_message"]
+        monkeypatch.undo()
+        assert cluster.connect().execute("SELECT v").all() == FOUR_ROWS
+    assert calls == ["encode_message", "decode_message"]
+
+
+def test_proxies_of_the_readers_of_an_own_message_class_are_called(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proxies may be set after the class exists and was used."""
+
+    class Own(ResultMessage):
+        pass
+
+    session.client_protocol_handler = handler_of(Own)
+    assert session.execute("SELECT v").all() == FOUR_ROWS
+    calls: list[str] = []
+    for name in ("recv_body", "recv_results_rows", "read_type"):
+        monkeypatch.setattr(Own, name, Proxy(inspect.getattr_static(Own, name), calls))
+    assert session.execute("SELECT v").all() == FOUR_ROWS
+    assert calls == ["recv_body", "recv_results_rows", "read_type"]
+
+
+def test_readers_of_a_mixin_are_called(session: Session) -> None:
+    calls: list[str] = []
+
+    class Mixin:
+        def recv_results_rows(self, *args: Any) -> None:
+            calls.append("recv_results_rows")
+            super().recv_results_rows(*args)  # type: ignore[misc]
+
+    class Own(Mixin, ResultMessage):
+        pass
+
+    session.client_protocol_handler = handler_of(Own)
+    assert session.execute("SELECT v").all() == FOUR_ROWS
+    assert calls == ["recv_results_rows"]
 
 
 # -- results that applications create --------------------------------------------------------------

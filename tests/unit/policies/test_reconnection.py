@@ -11,7 +11,22 @@ import pytest
 from cassandra.policies.reconnection import (
     ConstantReconnectionPolicy,
     ExponentialReconnectionPolicy,
+    ReconnectionPolicy,
+    delays_of,
 )
+
+
+def test_a_failing_schedule_is_followed_by_constant_delays(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Failing(ReconnectionPolicy):
+        def new_schedule(self) -> Any:
+            yield 1
+            yield "soon"
+
+    assert list(itertools.islice(delays_of(Failing()), 3)) == [1, 60, 60]
+    assert "could not convert string to float" in caplog.text
+    assert list(delays_of(ConstantReconnectionPolicy(2, 1))) == [2]
 
 
 def test_constant_reconnection() -> None:

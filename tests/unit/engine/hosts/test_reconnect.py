@@ -161,17 +161,22 @@ async def test_each_hurry_causes_one_attempt() -> None:
     assert watch.calls[-1] == "forgotten"
 
 
-async def test_an_exception_of_the_policy_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """If the policy's `new_schedule` raises, there are no attempts."""
+@pytest.mark.simulated
+async def test_an_exception_of_the_policy_does_not_end_the_attempts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """If the policy's `new_schedule` raises, the error is logged, and attempts go on."""
 
     class BrokenPolicy(ReconnectionPolicy):
         def new_schedule(self) -> Iterator[float]:
             raise ZeroDivisionError
 
-    watch = FakeWatch()
+    watch = FakeWatch(DOWN, True)
     Reconnector(watch, HOST, BrokenPolicy())
-    assert await calls_at_end(watch) == ["forgotten"]
-    assert "reconnecting to 10.0.0.1:9042 failed" in caplog.text
+    assert watch.task is not None
+    await watch.task
+    assert watch.calls == ["try", DOWN, "try", "forgotten"]
+    assert "attempts to reach hosts follow every 60 s" in caplog.text
 
 
 async def test_hurry_begins_a_new_schedule() -> None:

@@ -231,6 +231,27 @@ async def test_a_shard_that_cannot_be_reached_is_tried_again_later(
 
 
 @pytest.mark.simulated
+@pytest.mark.parametrize("port", [PORT, None])
+async def test_a_pool_that_grows_while_it_is_filled_gets_all_connections(
+    stub: StubNode, port: int | None
+) -> None:
+    """The limit of connections to open grows, too: the rest must not wait for the next attempt."""
+    pool = stub.pool(port=port)
+    open_at_once = pool._open
+
+    async def open_slowly(*args: Any) -> Connection:
+        await asyncio.sleep(0.1)
+        return await open_at_once(*args)
+
+    pool._open = open_slowly
+    await pool.fill()
+    pool.resize(4)
+    await until_on_loop(lambda: len(pool.connections) == 4 * INFO.shards_count)
+    assert pool._retry_timer is None
+    pool.close()
+
+
+@pytest.mark.simulated
 async def test_refused_connections_are_opened_after_the_policys_delay(stub: StubNode) -> None:
     """If connections to shards are refused, the reconnection policy says when to try again, here
     after a second.
