@@ -71,9 +71,10 @@ class Values(list[Any]):
       after an UPDATE of an instance that was never read: it does not write the instance's defaults.
       It also happens after a write that has failed.
 
-    The attribute `in_flight` has the writes that have no response yet, by their numbers. `disputed`
-    is the set of the positions to which several of them write different values: until a write that
-    is alone has written these positions, the database may have any of the values.
+    The attribute `in_flight` has the writes that have no response yet. Each saved instance keeps
+    it, so it is a list: an empty list takes less memory than a dict or a set that had elements.
+    `disputed` is the set of the positions to which several of them write different values: until a
+    write that is alone has written these positions, the database may have any of the values.
     """
 
     __slots__ = (
@@ -89,7 +90,7 @@ class Values(list[Any]):
         self.unknown = 0
         self.options: Options = DEFAULTS
         self.write_count = 0  # the number of writes that were begun: see `end_write`
-        self.in_flight: dict[int, Written] | None = None  # None until the first write
+        self.in_flight: list[Written] | None = None  # None until the first write
         self.disputed = 0
 
 
@@ -107,6 +108,9 @@ class Written(Values):
     """
 
     __slots__ = ("has_company", "in_doubt", "is_insert", "number", "originals", "positions")
+
+    # Two writes of the same values are not the same write.
+    __eq__ = object.__eq__
 
     def __init__(self, values: Values, mapping: ColumnsOfModel, is_insert: bool) -> None:
         # Another thread may set a value at any time, and then marks it as explicit: copy the values
@@ -153,7 +157,7 @@ class SavedState:
         self._write_count = values.write_count
         # Counters that were added to a batch are in the stored values already.
         if not self._mapping.has_counter and values.in_flight is not None:
-            values.in_flight[self._write.number] = self._write
+            values.in_flight.append(self._write)
 
     def end_execution(self, has_failed: bool = False) -> None:
         """Call this after the batch has succeeded, or after its states were restored.
@@ -282,10 +286,10 @@ def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Wri
     """
     in_flight = values.in_flight
     if in_flight is None:
-        in_flight = values.in_flight = {}
+        in_flight = values.in_flight = []
     write = Written(values, mapping, is_insert)
     if in_flight:
-        _add_changes_in_flight(write, mapping, list(in_flight.values()))
+        _add_changes_in_flight(write, mapping, in_flight.copy())
     touched_bits = write.explicit | write.exposed
     # Copy the values that the application may change in place. These are values that it has read or
     # set.
@@ -301,7 +305,7 @@ def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Wri
             write[position] = copier(write[position])
             # The application may change its object again after this write.
             write.exposed |= 1 << position
-    in_flight[write.number] = write
+    in_flight.append(write)
     return write
 
 
@@ -365,7 +369,7 @@ def will_write(values: Values, mapping: ColumnsOfModel, write: Written, position
     if in_flight is None or len(in_flight) == 1 or mapping.has_counter:
         return
     # The servers may execute these writes in any order: see `end_write`.
-    for other in list(in_flight.values()):
+    for other in in_flight.copy():
         if other is write:
             continue
         for position, column in enumerate(mapping.order):
@@ -397,8 +401,8 @@ def end_write(values: Values, mapping: ColumnsOfModel, write: Written, has_succe
 def _remove(values: Values, write: Written) -> None:
     """Remove a write that has ended from those in flight."""
     in_flight = values.in_flight
-    if in_flight is not None:
-        in_flight.pop(write.number, None)
+    if in_flight is not None and write in in_flight:
+        in_flight.remove(write)
     # The order of the writes is not known, so the next one writes their values once more.
     if values.disputed and not in_flight:
         values.explicit |= values.disputed

@@ -342,11 +342,9 @@ def bound_columns(
                 return _type_that_refuses_values(description, cql_type, policy)
             return cql_type
 
-        name = column.name
         # In ``SET ssn = :other``, the marker stands for a value of another column than its name.
-        names = sorted(named.get(name, ()))
-        if names and not is_encrypted_column(column, name):
-            name = names[0]
+        names = sorted(named.get(column.name, ()))
+        name = names[0] if names else column.name
         if len(names) > 1 and any(is_encrypted_column(column, other) for other in names):
             cql_type = _type_of_ambiguous(column, names)
         else:

@@ -6,9 +6,31 @@ know the column.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
 from cassandra.query.markers import tokens_of
 
+# A column, or the columns of a tuple.
+_Columns: TypeAlias = "str | list[str]"
+
 _OPERATORS = frozenset("=<>!")
+_OPENING = frozenset("([{")
+_CLOSING = frozenset(")]}")
+
+
+class _List(NamedTuple):
+    """An open bracket.
+
+    :param columns: what the values in the brackets are compared or assigned to; None if they are
+        something else, such as the arguments of a function.
+    :param has_rows: True for ``IN (...)``: each value is one for all of the columns.
+    :param start: the index of the bracket.
+    """
+
+    columns: _Columns | None
+    has_rows: bool
+    start: int
 
 
 def columns_of_named_markers(query: str) -> dict[str, set[str]]:
@@ -20,103 +42,86 @@ def columns_of_named_markers(query: str) -> dict[str, set[str]]:
     :param query: the query string.
     """
     columns: dict[str, set[str]] = {}
-    inserted: list[str] = []  # the columns of an INSERT
-    tokens = [
-        # Servers fold names without quotes to lower case.
-        text[1:-1].replace('""', '"') if text.startswith('"') else text.lower()
-        for _, text in tokens_of(query)
-    ]
+    # Servers fold names without quotes to lower case.
+    tokens = [text if text.startswith('"') else text.lower() for _, text in tokens_of(query)]
+    lists: list[_List] = []  # the open brackets
+    value_number = 0  # of the value in the innermost bracket
+    numbers: list[int] = []  # the same of the other brackets
+    starts: dict[int, int] = {}  # the opening brackets by the closing ones
     for index, token in enumerate(tokens):
-        if token == "into" and "(" in tokens[index:]:
-            start = tokens.index("(", index)
-            inserted = [name for name in tokens[start + 1 : _end(tokens, start)] if name != ","]
-        elif token == "values" and tokens[index + 1 : index + 2] == ["("]:
-            end = _end(tokens, index + 1)
-            for name, value in zip(inserted, _items(tokens[index + 2 : end]), strict=False):
-                if len(value) == 2 and value[0] == ":":
-                    columns.setdefault(value[1], set()).add(name)
-        elif token == ":" and index >= 2 and index + 1 < len(tokens):
-            before = index - 1
-            if tokens[before] == "in":
-                name = _compared(tokens, before - 1)
-                name = f"in{name}" if name.startswith("(") else f"in({name})"
-                columns.setdefault(tokens[index + 1], set()).add(name)
-            elif tokens[before] in _OPERATORS:
-                while before > 0 and tokens[before] in _OPERATORS:
-                    before -= 1
-                columns.setdefault(tokens[index + 1], set()).add(_compared(tokens, before))
-            elif tokens[before] in ("(", ","):
-                element = _element(tokens, index)
-                if element is not None:
-                    columns.setdefault(tokens[index + 1], set()).add(element)
+        if token in _OPENING:
+            lists.append(_list_at(tokens, index, lists, starts))
+            numbers.append(value_number)
+            value_number = 0
+        elif token in _CLOSING and lists:
+            starts[index] = lists.pop().start
+            value_number = numbers.pop()
+        elif token == ",":
+            value_number += 1
+        elif token == ":" and 0 < index < len(tokens) - 1:
+            before = tokens[index - 1]
+            if before not in ("(", ","):
+                name = _compared(tokens, index - 1, starts)
+                if name is not None and before == "in":
+                    name = f"in({name if isinstance(name, str) else ','.join(name)})"
+            # A marker in an expression, as in ``(:x + 1)``, is not the value.
+            elif not lists or tokens[index + 2 : index + 3] not in ([","], [")"]):
+                continue
+            else:
+                name, has_rows, _ = lists[-1]
+                if isinstance(name, list) and not has_rows:
+                    name = name[value_number] if value_number < len(name) else None
+            if name is not None:
+                text = name if isinstance(name, str) else f"({','.join(name)})"
+                columns.setdefault(_unquoted(tokens[index + 1]), set()).add(text)
     return columns
 
 
-def _element(tokens: list[str], index: int) -> str | None:
-    """Return what a marker inside brackets stands for: ``a`` in ``a IN (:x)``, ``(a, b) > (:x, ?)``
-    and ``(a, b) IN ((:x, ?))``, ``(a,b)`` in ``(a, b) IN (:x)``; None for other brackets.
+def _list_at(
+    tokens: Sequence[str], index: int, lists: Sequence[_List], starts: Mapping[int, int]
+) -> _List:
+    """Return what a bracket that opens at `index` has.
 
-    :param index: the index of the marker's colon.
+    :param lists: the open brackets around it.
+    :param starts: the opening brackets by the closing ones.
     """
-    start = _start(tokens, index)
-    number = len(_items(tokens[start + 1 : index])) - 1
-    is_tuple = True
-    # One of the tuples of a list is in brackets of its own.
-    while start > 0 and tokens[start - 1] in ("(", ","):
-        start = _start(tokens, start)
-    before = start - 1
-    if before > 0 and tokens[before] == "in":
-        is_tuple = _start(tokens, index) != start
-        before -= 1
-    elif before > 0 and tokens[before] in _OPERATORS:
-        while before > 0 and tokens[before] in _OPERATORS:
-            before -= 1
-    else:
-        return None
-    name = _compared(tokens, before)
-    if not is_tuple or not name.startswith("("):
-        return name
-    names = name[1:-1].split(",")
-    return names[number] if number < len(names) else None
-
-
-def _start(tokens: list[str], index: int) -> int:
-    """Return the index of the bracket that is open before `index`; -1 if there is none."""
-    depth = 0
-    while index > 0 and depth >= 0:
-        index -= 1
-        depth += (tokens[index] in (")", "]", "}")) - (tokens[index] in ("(", "[", "{"))
-    return index if depth < 0 else -1
-
-
-def _compared(tokens: list[str], last: int) -> str:
-    """Return the column or the tuple of columns that ends at `last`."""
-    if tokens[last] != ")" or "(" not in tokens[:last]:
-        return tokens[last]
-    start = last - 1 - tokens[:last][::-1].index("(")
-    return "".join(tokens[start : last + 1])
-
-
-def _end(tokens: list[str], start: int) -> int:
-    """Return the index of the bracket that closes the one at `start`; the number of tokens if there
-    is none.
-    """
-    depth = 0
-    for index in range(start, len(tokens)):
-        depth += (tokens[index] in ("(", "[", "{")) - (tokens[index] in (")", "]", "}"))
-        if depth == 0:
-            return index
-    return len(tokens)
-
-
-def _items(tokens: list[str]) -> list[list[str]]:
-    """Split a list at its commas, but not at those inside brackets."""
-    items: list[list[str]] = [[]]
-    depth = 0
-    for token in tokens:
-        depth += (token in ("(", "[", "{")) - (token in (")", "]", "}"))
-        if token == "," and depth == 0:
-            items.append([])
+    columns: _Columns | None = None
+    has_rows = False
+    if tokens[index] == "(" and index > 0:
+        before = tokens[index - 1]
+        if before in ("(", ","):
+            # One of the tuples of ``(a, b) IN ((:x, :y), ...)``.
+            if lists and lists[-1].has_rows:
+                columns = lists[-1].columns
         else:
-            items[-1].append(token)
-    return items
+            columns = _compared(tokens, index - 1, starts)
+            has_rows = before == "in"
+    return _List(columns, has_rows, index)
+
+
+def _compared(tokens: Sequence[str], last: int, starts: Mapping[int, int]) -> _Columns | None:
+    """Return what the operator that ends at `last` compares or assigns to; None if there is none.
+
+    :param starts: the opening brackets by the closing ones.
+    """
+    # ``(a, b) VALUES (:x, :y)`` has the form of a comparison, too.
+    if tokens[last] in ("in", "values"):
+        last -= 1
+    else:
+        end = last
+        while last > 0 and tokens[last] in _OPERATORS:
+            last -= 1
+        if last == end:
+            return None
+    if last < 0:
+        return None
+    if tokens[last] == ")" and last in starts:
+        return [_unquoted(token) for token in tokens[starts[last] + 1 : last] if token != ","]
+    # Nothing that we know is assigned in ``m[?] = :x`` and ``n += :x``.
+    is_name = tokens[last].startswith('"') or tokens[last].replace("_", "a")[0].isalnum()
+    return _unquoted(tokens[last]) if is_name else None
+
+
+def _unquoted(token: str) -> str:
+    """Return a name without its quotes."""
+    return token[1:-1].replace('""', '"') if token.startswith('"') else token

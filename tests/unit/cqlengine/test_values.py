@@ -393,3 +393,15 @@ def test_numpy_arrays_are_compared_by_all_elements(session: FakeSession) -> None
 )
 def test_nulls_inside_collections_are_copied(column: Any, value: Any) -> None:
     assert column._copier()(value) == value
+
+
+def test_writes_of_the_same_values_end_apart() -> None:
+    """Each write in flight is one of its own; an instance without any keeps an empty list."""
+    state = values(1, 2, None, stored=(1, 2, None))
+    first = begin_write(state, ROW, is_insert=False)
+    second = begin_write(state, ROW, is_insert=False)
+    end_write(state, ROW, second, has_succeeded=True)
+    assert state.in_flight is not None
+    assert state.in_flight[0] is first
+    end_write(state, ROW, first, has_succeeded=True)
+    assert state.in_flight == []

@@ -326,6 +326,10 @@ def test_named_markers_are_encrypted_as_their_columns(implementation: Implementa
     )
     encrypted = [policy.encode_and_encrypt(column_of("c"), value) for value in (5, 6)]
     assert block.values() == [encrypted[0], blobs.to_binary(encrypted[1:], 4), b"x"]
+    # The marker of a plain column may have the name of an encrypted one.
+    markers_of_plain = [ColumnMetadata("ks", "t", "c", BytesType)]
+    plain = bound_columns(markers_of_plain, policy, named={"c": {"y"}})
+    assert plan_of(implementation, plain, key=()).bind((b"x",), version=4).values() == [b"x"]
     # A column keeps its own plain value if the marker stands for another one too.
     markers = bound_columns(markers[:1], policy, named={"other": {"c", "y"}})
     with pytest.raises(EncodeTypeError, match=r":other stands for the columns c, y of ks\.t, "):

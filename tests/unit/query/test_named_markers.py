@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from cassandra.query.named_markers import columns_of_named_markers
@@ -27,8 +29,37 @@ from cassandra.query.named_markers import columns_of_named_markers
         (":x", {}),
         ("SELECT * FROM t WHERE (a, b) IN :x", {"x": {"in(a,b)"}}),
         ("SELECT * FROM t WHERE (a, b) <= :x", {"x": {"(a,b)"}}),
-        ("c) = :y", {"y": {")"}}),
+        ("c) = :y", {}),
+        # Names in quotes are neither keywords nor brackets.
+        ('INSERT INTO t ("into", "a,(", ssn) VALUES (?, :x, :y)', {"x": {"a,("}, "y": {"ssn"}}),
+        ('INSERT INTO "values" (k, ssn) VALUES (:x, :y)', {"x": {"k"}, "y": {"ssn"}}),
+        ('SELECT * FROM t WHERE "in" = :x AND "values" IN :y', {"x": {"in"}, "y": {"in(values)"}}),
+        # No value of the column itself is bound.
+        ("INSERT INTO t (k, ssn) VALUES (1, f(:x)) USING TTL :y", {}),
+        ("INSERT INTO t (k, p, n) VALUES (1, (:x, :y), :z + 1)", {}),
+        ("UPDATE t SET l = [:a, :b], s = {:c, :d}, m = {1: :e, :f : :g}, u = {h: :i, j: :k}", {}),
+        ("UPDATE t SET m[?] = :x, n += :y WHERE k IN (:z)", {"z": {"k"}}),
+        ("VALUES (:x) IN (:y", {}),
     ],
 )
 def test_markers_and_their_columns(query: str, expected: dict[str, set[str]]) -> None:
     assert columns_of_named_markers(query) == expected
+
+
+def test_long_lists_take_linear_time() -> None:
+    """Each marker once meant another look at all of the list: minutes for 65535 markers."""
+    markers = [f"m{number}" for number in range(20_000)]
+    query = f"SELECT * FROM t WHERE a IN (:{', :'.join(markers)})"
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        columns = columns_of_named_markers(query)
+    finally:
+        sys.setprofile(None)
+    assert columns == {name: {"a"} for name in markers}
+    assert calls < 50 * len(markers)
