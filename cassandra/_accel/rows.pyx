@@ -278,7 +278,7 @@ cdef class EncodedRows:
             raise rows.with_traceback(None)
 
     def __reduce__(self):
-        return EncodedRows, (self.body, self.offset, self.count)
+        return type(self), (self.body, self.offset, self.count)
 
 
 cdef list named_rows(object row_plan, bytes body, Py_ssize_t offset, Py_ssize_t count):

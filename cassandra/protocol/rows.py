@@ -102,7 +102,7 @@ class EncodedRows:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The rows are decoded again, because their class may not exist in the other process.
-        return EncodedRows, (self.body, self.offset, self.count)
+        return type(self), (self.body, self.offset, self.count)
 
 
 @renew_in_child
