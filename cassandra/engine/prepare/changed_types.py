@@ -45,6 +45,11 @@ log = logging.getLogger("cassandra.cluster")
 # reading of the schema after events.
 DEFAULT_WINDOW = 2.0  # seconds
 
+# A server may report a change before it drops the affected statements from its cache. If they are
+# prepared in this moment, it describes the old types once more. So compare them with the schema
+# again after these times.
+LATER_CHECKS = (0.5, 5.0)  # seconds
+
 
 class ChangedTypes:
     """Renews the prepared statements that use changed types.
@@ -121,6 +126,15 @@ class ChangedTypes:
             except (DriverException, OSError) as error:
                 log.debug("the wait for schema agreement failed: %s", error)
             await self._preparer.renew(statements)
+            self._spawn(self._renew_outdated(statements))
+
+    async def _renew_outdated(self, statements: list[PreparedStatement]) -> None:
+        """Renew those of `statements` once more whose types still differ from the schema."""
+        for delay in LATER_CHECKS:
+            await asyncio.sleep(delay)
+            outdated = [prepared for prepared in statements if self._is_outdated(prepared)]
+            if outdated:
+                await self._preparer.renew(outdated)
 
     async def _statements_using(self, changed_types: set[ChangedType]) -> list[PreparedStatement]:
         """Return the statements that bind values of one of the types, one for each id."""

@@ -5,6 +5,7 @@ The first tests use fakes of the preparer; the others use a fake node.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ import pytest
 from cassandra.aio import Session
 from cassandra.cluster import Cluster
 from cassandra.cqltypes import Int32Type, ListType, UserType, UTF8Type
-from cassandra.engine.prepare.changed_types import ChangedTypes
+from cassandra.engine.prepare.changed_types import LATER_CHECKS, ChangedTypes
 from cassandra.errors import ConnectionException
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import PreparedStatement
@@ -135,6 +136,21 @@ async def test_many_events_cause_one_renewal_when_the_nodes_agree(window: float)
     await until_on_loop(lambda: harness.renewed)
     assert harness.renewed == [["address", "person", "other"]]
     assert harness.agreements == 1
+
+
+async def test_statements_that_a_server_has_described_as_before_are_renewed_again() -> None:
+    """A server may report the change before it drops the statement from its cache."""
+    harness = ChangedTypesHarness()
+    fields = SimpleNamespace(field_names=["street"])
+    harness.keyspaces["ks"] = SimpleNamespace(user_types={"address": fields})
+    harness.changed_types.on_event(type_changed())
+    await until_on_loop(lambda: harness.renewed)
+    await asyncio.sleep(LATER_CHECKS[0] + 0.1)
+    assert harness.renewed == [["address", "person"]]
+    # Now the schema was read, and the statements lack a field.
+    fields.field_names.append("city")
+    await asyncio.sleep(sum(LATER_CHECKS))
+    assert harness.renewed == 2 * [["address", "person"]]
 
 
 async def test_an_event_about_an_unused_type_sends_nothing() -> None:
