@@ -13,6 +13,7 @@ cimport cython
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError
+from cpython.list cimport PyList_Append
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
@@ -102,19 +103,23 @@ cdef class ValuesBlock:
             raise ValueError(f"a block of {self.count} values ends in the middle of one")
         return pos
 
-    def values(self):
-        """Return each value: its bytes, None if it is null, or UNSET_VALUE if it is not set."""
-        cdef list bodies = []
+    def values(self, target=None):
+        """Append each value to a list: its bytes, None if it is null, or UNSET_VALUE if not set.
+
+        :param target: the list, which is also returned; None for a new one.
+        """
+        bodies = [] if target is None else target
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size = 0
         cdef Py_ssize_t index
         for index in range(self.count):  # no-cython-lint: counts only
             pos = self._next(pos, &size)
             if size >= 0:
-                bodies.append(PyBytes_FromStringAndSize(PyBytes_AS_STRING(self.data) + pos, size))
+                body = PyBytes_FromStringAndSize(PyBytes_AS_STRING(self.data) + pos, size)
+                PyList_Append(bodies, body)
                 pos += size
             else:
-                bodies.append(None if size == -1 else _unset)
+                PyList_Append(bodies, None if size == -1 else _unset)
         return bodies
 
     cdef Py_ssize_t _find(self, Py_ssize_t index, Py_ssize_t* size) except -1:

@@ -85,13 +85,20 @@ class ValuesBlock:
             raise ValueError(f"a block of {self.count} values ends in the middle of one")
         return spans
 
-    def values(self) -> list[Any]:
-        """Return each value: its bytes, None if it is null, or UNSET_VALUE if it is not set."""
+    def values(self, target: list[Any] | None = None) -> list[Any]:
+        """Append each value to a list: its bytes, None if it is null, or UNSET_VALUE if not set.
+
+        :param target: the list, which is also returned; None for a new one.
+        """
         data = self.data
-        return [
+        bodies = [
             data[pos : pos + size] if size >= 0 else (None if size == -1 else UNSET_VALUE)
             for pos, size in self._spans()
         ]
+        if target is None:
+            return bodies
+        list.extend(target, bodies)  # the method of `SentValues` would change its statement
+        return target
 
     def routing_key(self, indexes: Sequence[int]) -> bytes | None:
         """Return the partition key's bytes, or None if one of its columns is null or not set.

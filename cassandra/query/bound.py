@@ -152,10 +152,10 @@ class BoundStatement(Statement, bases.BoundBase):
 
         If you change the list or assign another, the statement sends the new values.
         """
-        block = self.block
-        values = SentValues(() if block is None else block.values())
+        values = SentValues()
         values._statement = self
-        return values
+        block = self.block
+        return values if block is None else block.values(values)
 
     @values.setter
     def values(self, values: Iterable[Any]) -> None:
