@@ -662,7 +662,10 @@ def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
 
 
 def tuple_items(value: object, name: str, count: int) -> list[Any] | tuple[Any, ...]:
-    """Return the items of a tuple, with None for missing ones at the end.
+    """Return the items of a tuple.
+
+    A tuple with fewer items than the type has fields stays as it is. Nulls after them would make
+    another partition key of it than literals of CQL and other drivers write.
 
     :param name: the CQL type, for error messages.
     :param count: the number of fields of the type. More items are an error.
@@ -670,8 +673,6 @@ def tuple_items(value: object, name: str, count: int) -> list[Any] | tuple[Any, 
     items = elements(value, name)
     if len(items) > count:
         refuse_value(value, f"has {len(items)} items, {name} takes {count}")
-    if len(items) < count:
-        return [*items, *[None] * (count - len(items))]
     return items
 
 
