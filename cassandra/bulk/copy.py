@@ -1,6 +1,10 @@
 """Copies the rows of a table to another table, of the same or another cluster, for both APIs.
 
 `copy` and `acopy` scan the source table, and load the rows of each page into the target table.
+
+Values are copied as bytes wherever the types of both tables encode them alike. A value that is
+decoded may be encoded to other bytes, which as a key are another row: tuples and user-defined types
+may lack their last fields, and numbers may be empty.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import LoadError, LoadReport
 from cassandra.bulk.scan import AsyncScan, Scan
 from cassandra.bulk.target import check_session, full_name, table_of
+from cassandra.engine.prepare.rebind import is_readable_as
+from cassandra.protocol.encrypted import is_encrypted
 from cassandra.sentinels import UNSET_VALUE
 from cassandra.util.cql_text import protect_name
 
@@ -28,9 +34,11 @@ if TYPE_CHECKING:
     from cassandra.aio.session import Session as AsyncSession
     from cassandra.bulk.sessions import Page
     from cassandra.cluster.session import Session
+    from cassandra.cqltypes.base import _CassandraType
     from cassandra.metadata import Metadata
     from cassandra.metadata.schema.elements import UserType
     from cassandra.metadata.schema.tables import TableMetadata
+    from cassandra.protocol.bind import BindPlan
 
 __all__ = ["CopyReport", "acopy", "copy"]
 
@@ -257,6 +265,11 @@ class _Copy:
         self.selectors = ", ".join([*map(protect_name, self._names), *selectors])
         static_columns = [name for name in values if target.columns[name].is_static]
         self._static_positions = [self._names.index(name) for name in static_columns]
+        # For each statement, the positions in a row of the values that it writes.
+        self._written_positions: list[Sequence[int]] = [
+            range(len(self._names)),
+            [*range(self._partition_width), *self._static_positions],
+        ]
         # The CQL of one or two INSERT statements. The first one writes rows. The second one, if
         # there are static columns, writes those of a partition that has no rows.
         self.texts = [self._query(target, self._names)]
@@ -274,7 +287,11 @@ class _Copy:
             "cluster": describe_cluster(other.cluster.metadata),
         }
         self._prepared: list[Any] = []
-        self._plain_rows = PlainRows()
+        self._target_types: list[type[_CassandraType]] = []  # of the columns of `_names`
+        self._plain_rows = PlainRows(self._is_copied_as_bytes)
+        # The bind plans of the statements, and the positions of the bytes for which they were made.
+        self._plans: list[BindPlan] = []
+        self._bytes_positions: frozenset[int] | None = None
         self._report = CopyReport()
         self._start = monotonic()
 
@@ -285,8 +302,40 @@ class _Copy:
             idempotent.
         """
         self._prepared = prepared
+        columns = prepared[0].plain_plan.columns[: len(self._names)]
+        self._target_types = [column.type for column in columns]
         for statement in prepared:
             statement.is_idempotent = True
+            statement.codecs = None  # the application's converters are not for stored values
+
+    def _is_copied_as_bytes(self, position: int, source_type: type[_CassandraType]) -> bool:
+        """Return True if the values of a column are copied without decoding them.
+
+        :param position: the position in a row of the scan.
+        """
+        if position >= len(self._names):
+            return False  # TTLs and write times
+        target_type = self._target_types[position]
+        return (
+            not is_encrypted(source_type)
+            and not is_encrypted(target_type)
+            and is_readable_as(source_type, target_type)
+        )
+
+    def _set_plans(self) -> None:
+        """Let the statements bind the values that the latest page has as bytes."""
+        positions = self._plain_rows.bytes_positions
+        if positions != self._bytes_positions:
+            self._bytes_positions = positions
+            self._plans = [
+                statement.plan_for_bytes(
+                    [index for index, position in enumerate(written) if position in positions]
+                )
+                for statement, written in zip(self._prepared, self._written_positions, strict=False)
+            ]
+        # Before each page: the driver may have renewed a statement after an ALTER TYPE.
+        for statement, plan in zip(self._prepared, self._plans, strict=True):
+            statement.bind_plan = plan
 
     def _query(self, target: TableMetadata, names: Sequence[str]) -> str:
         """Return the INSERT of these columns, with TTL and write time if they are kept."""
@@ -309,6 +358,7 @@ class _Copy:
             are shorter by that time now.
         """
         rows = self._plain_rows.tuples(page)
+        self._set_plans()
         self._report.read += len(rows)
         row_lists: list[list[Row]] = [[] for _ in self._prepared]
         last_partition: Row | None = None
@@ -357,7 +407,14 @@ class _Copy:
         # Otherwise the row cannot be written: it has a value outside the static columns, but lacks
         # a column of the key.
         if not is_static or not set(value_positions) <= set(self._static_positions):
-            key = dict(zip(self._names[: self._key_width], row, strict=False))
+            key = {
+                name: target_type.codec().decode_nullable(row[position])
+                if position in self._plain_rows.bytes_positions
+                else row[position]
+                for position, (name, target_type) in enumerate(
+                    zip(self._names[: self._key_width], self._target_types, strict=False)
+                )
+            }
             missing = next(name for name, value in key.items() if value is None)
             raise LoadError(
                 f"column {missing!r} of the primary key has no value in the row {key}",
@@ -409,9 +466,7 @@ class _Copy:
             columns_by_using[
                 tuple(0 if function == "TTL" else now for function in self._kept_functions)
             ] = []
-        written_positions: Sequence[int] = range(column_count)
-        if is_static:
-            written_positions = [*range(self._partition_width), *self._static_positions]
+        written_positions = self._written_positions[is_static]
         # Make one row per distinct (TTL, write time). Each row only has the columns with its TTL
         # and write time: the other columns are unset, so that the row does not write them.
         statement_rows = []

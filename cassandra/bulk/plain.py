@@ -13,12 +13,13 @@ Encrypted columns are still decrypted, because the key is needed to write them e
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.client.columnar import rows_message
 from cassandra.client.session import SessionBase
 from cassandra.cqltypes.containers import ListType, SetType
+from cassandra.cqltypes.scalars import BytesType
 from cassandra.cqltypes.udt import with_subtypes
 from cassandra.protocol.encrypted import is_encrypted
 from cassandra.protocol.handler import ProtocolHandler, encrypting_handler
@@ -84,9 +85,17 @@ class PlainRows:
     A value of a user-defined type becomes a dict by field name, also in collections. A set becomes
     a list, because elements that are equal in Python, such as -0.0 and 0.0, may differ for a
     server.
+
+    :param keeps_bytes: takes the index and the type of a column, and returns True if its values
+        stay bytes. None decodes all columns.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, keeps_bytes: Callable[[int, type[_CassandraType]], bool] | None = None
+    ) -> None:
+        self._keeps_bytes = keeps_bytes
+        # The indexes of the columns of the latest page whose values stay bytes.
+        self.bytes_positions: frozenset[int] = frozenset()
         # The metadata of the latest page, and the codecs and the plan that decode its rows.
         self._metadata: ResultMetadata | None = None
         self._codecs: list[Any] = []
@@ -117,7 +126,18 @@ class PlainRows:
             # Sets become lists, because a set may have user-defined types as elements: these become
             # dicts, which are not hashable.
             columns = metadata.native.for_user_types(_AS_DICTS).columns
-            self._codecs = [_faithful(column.type).codec(vectors="list") for column in columns]
+            if self._keeps_bytes is not None:
+                self.bytes_positions = frozenset(
+                    index
+                    for index, column in enumerate(columns)
+                    if self._keeps_bytes(index, column.type)
+                )
+            self._codecs = [
+                BytesType.codec()
+                if index in self.bytes_positions
+                else _faithful(column.type).codec(vectors="list")
+                for index, column in enumerate(columns)
+            ]
             self._row_plan = rows.RowPlan(metadata.names, self._codecs)
             self._metadata = metadata
         return self._row_plan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from cassandra._forks import renew_in_child
 from cassandra._habits import PREPARED, STATEMENT_SETTINGS, add_habits, warn_of_misspelt_setting
 from cassandra._threads import Lock
 from cassandra.consistency import ConsistencyLevel
+from cassandra.cqltypes.scalars import BytesType
 from cassandra.protocol.column_specs import ResultMetadata
 from cassandra.protocol.converted import bound_columns as converted_columns, converting
 from cassandra.protocol.encrypted import bound_columns, decrypting
@@ -211,6 +212,20 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                     self.bind_plan.strict, is_plain=True
                 )
         return plain_plan
+
+    def plan_for_bytes(self, positions: Collection[int]) -> BindPlan:
+        """Return a plan that binds the values at these positions as bytes that are encoded already.
+
+        The other values are bound without the session's converters.
+
+        :param positions: indexes of bind markers.
+        """
+        plan = self._build_plan(strict=False, is_plain=True)
+        columns = [
+            column._replace(type=BytesType) if index in positions else column
+            for index, column in enumerate(plan.columns)
+        ]
+        return bind_plans.BindPlan(columns, self.routing_key_indexes)
 
     def renew_codecs(self) -> None:
         """Use the session's current converters from now on, to bind values and to read rows.

@@ -31,7 +31,7 @@ def changes_of(old_columns: Sequence[ColumnMetadata], new_columns: Sequence[Colu
     return ", ".join(
         f"{old.name} {_type_name(old.type)} -> {new.name} {_type_name(new.type)}"
         for old, new in zip(old_columns, new_columns, strict=True)
-        if old.name != new.name or not _is_readable_as(old.type, new.type)
+        if old.name != new.name or not is_readable_as(old.type, new.type)
     )
 
 
@@ -92,7 +92,7 @@ def _type_name(cql_type: Any) -> str:
     return name
 
 
-def _is_readable_as(old: Any, new: Any) -> bool:
+def is_readable_as(old: Any, new: Any) -> bool:
     """Return True if bytes that were encoded for the type `old` mean the same value in the type
     `new`.
     """
@@ -107,7 +107,7 @@ def _is_readable_as(old: Any, new: Any) -> bool:
             return False
     elif len(old.subtypes) != len(new.subtypes):
         return False
-    return all(map(_is_readable_as, old.subtypes, new.subtypes))
+    return all(map(is_readable_as, old.subtypes, new.subtypes))
 
 
 class Renewed:

@@ -123,25 +123,34 @@ def by_acopy(node: FakeNode, prepare: Callable[[Any], None]) -> Any:
 COPIERS = pytest.mark.parametrize("copier", [by_copy, by_acopy], ids=["blocking", "asyncio"])
 
 
-def prime(node: FakeNode, row: tuple[Any, ...], column_kinds: dict[str, str]) -> None:
+def prime(
+    node: FakeNode,
+    row: tuple[Any, ...],
+    column_kinds: dict[str, str],
+    columns_of_tables: list[tuple[str, str]] = COLUMNS,
+) -> None:
     """Prime a table ``t`` that contains `row`, and a table ``u`` whose columns are of these kinds.
 
     :param column_kinds: for each column of ``u``: "partition_key", "clustering", "regular" or
         "static".
+    :param columns_of_tables: name and type of each column.
     """
     node.schema = {"system_schema.keyspaces": [keyspace("ks")]}
     node.schema["system_schema.columns"] = [
         column("ks", table, name, kind, 0 if kind != "regular" else -1, type=cql_type)
         for table, columns in (("t", {"id": "partition_key"}), ("u", column_kinds))
-        for name, cql_type in COLUMNS
+        for name, cql_type in columns_of_tables
         for kind in [columns.get(name, "regular")]
     ]
     node.schema["system_schema.tables"] = [
         {"keyspace_name": "ks", "table_name": name, **OPTIONS, "id": uuid.uuid4()} for name in "tu"
     ]
-    select = node.prime_prepare(SELECT, [("a", "bigint"), ("b", "bigint")], COLUMNS)
+    select = node.prime_prepare(SELECT, [("a", "bigint"), ("b", "bigint")], columns_of_tables)
     select.keyspace, select.table = "ks", "t"
-    for query, columns in ((INSERT, COLUMNS), (STATIC, [COLUMNS[0], COLUMNS[2]])):
+    for query, columns in (
+        (INSERT, columns_of_tables),
+        (STATIC, [columns_of_tables[0], columns_of_tables[2]]),
+    ):
         insert = node.prime_prepare(query, columns, pk_indexes=[0])
         # The load learns from the prepared statement which table it writes to.
         insert.keyspace, insert.table = "ks", "u"
@@ -150,7 +159,7 @@ def prime(node: FakeNode, row: tuple[Any, ...], column_kinds: dict[str, str]) ->
         token_bounds: Any = request.values
         start, end = (int.from_bytes(value, "big", signed=True) for value in token_bounds)
         # The row's token is 0, so it is in only one range of the ring.
-        return paged(COLUMNS, [row] if start < 0 <= end else [], keyspace="ks", table="t")
+        return paged(columns_of_tables, [row] if start < 0 <= end else [], keyspace="ks", table="t")
 
     node.prime(SELECT, answer_scan)
 
@@ -175,6 +184,27 @@ def test_converters_are_not_applied_to_copied_values(copier: Any) -> None:
         assert copier(node, register).written == 1
         # If converters had been used, they would have changed the letter case, and appended "00".
         assert values_written(node) == [[b"\0\0\0\1", b"Ada", b"Lovelace"]]
+
+
+@COPIERS
+@pytest.mark.parametrize(
+    ("cql_type", "value", "encoded"),
+    [
+        ("frozen<tuple<int, int>>", (1,), b"\0\0\0\4\0\0\0\1"),
+        ("frozen<list<frozen<tuple<int>>>>", [()], b"\0\0\0\1\0\0\0\0"),
+        ("text", "", b""),
+    ],
+)
+def test_copied_values_keep_their_bytes(
+    copier: Any, cql_type: str, value: object, encoded: bytes
+) -> None:
+    """With other bytes a key would be that of another row."""
+    columns = [("id", "int"), ("c", cql_type), ("v", cql_type)]
+    with FakeNode() as node:
+        kinds = {"id": "partition_key", "c": "clustering"}
+        prime(node, (1, value, value), kinds, columns)
+        assert copier(node, lambda session: None).written == 1
+        assert values_written(node) == [[b"\0\0\0\1", encoded, encoded]]
 
 
 @COPIERS
