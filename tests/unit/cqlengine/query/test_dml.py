@@ -164,9 +164,10 @@ def test_a_value_that_was_read_is_not_converted_by_a_later_save(session: FakeSes
     visit.delete()
     assert session.last_statement == ('DELETE FROM ks.visit WHERE "host" = ?', [mapped])
     # An address object keeps its sixteen bytes, also in the writes after the first one.
-    visit = Visit.create(host=ipaddress.ip_address(mapped), count=1)
+    address = ipaddress.ip_address(mapped)
+    visit = Visit.create(host=address, count=1)
     visit.update(count=2)
-    assert session.last_statement[1] == [2, "::ffff:102:304"]
+    assert session.last_statement[1] == [2, str(address)]  # its form depends on Python's version
 
 
 def test_values_that_were_read_are_not_converted_by_an_application_s_column(
