@@ -33,6 +33,14 @@ if importlib.util.find_spec("hypothesis") is not None:  # `tox -e shims` does no
     settings.load_profile("busy")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if sys.version_info < (3, 11):
+        # asyncio never closes its transport over TLS there if the handshake fails.
+        config.addinivalue_line(
+            "filterwarnings", "ignore:unclosed transport <asyncio.sslproto:ResourceWarning"
+        )
+
+
 def pytest_report_header() -> list[str]:
     """Print the tested implementation at the start of the run."""
     lines = [f"turbocql: implementation={_impl.implementation}, lane={LANE}"]

@@ -84,14 +84,22 @@ def locate(error: BaseException, where: str) -> None:
     """Add the position `where` to `error`. The caller then raises `error` again.
 
     For errors of the driver, `where` is put before the message. Errors of an application's code,
-    for example of an ``__index__``, keep their message; `where` is added as a note (since Python
-    3.11).
+    for example of an ``__index__``, keep their message; `where` is added as a note.
     """
     if isinstance(error, (EncodeTypeError, EncodeValueError, DecodeError)):
         # Change the error in place, so that it keeps its class and traceback.
         error.args = (f"{where}: {error.args[0] if error.args else ''}",)
-    elif hasattr(error, "add_note"):
-        error.add_note(f"in {where}")
+    else:
+        add_note(error, f"in {where}")
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Add a note to `error`, as its method ``add_note`` does since Python 3.11.
+
+    From that version on, tracebacks show notes. On any version, the driver's own commands and
+    reports do.
+    """
+    vars(error).setdefault("__notes__", []).append(note)
 
 
 def without_compiled_frames(error: ErrorT) -> ErrorT:

@@ -59,6 +59,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import class_advice
+from cassandra.cqltypes.failures import add_note
 from cassandra.engine.datacenters import unknown_local_datacenter
 from cassandra.engine.failures import as_exception, fault_among
 from cassandra.engine.faulty_vectors import faulty_vectors
@@ -218,7 +219,7 @@ class Request(RequestBase):
         )
         advice = _timeout_advice(error, self.request_body)
         if advice is not None:
-            _add_note(error, f"({advice})")
+            add_note(error, f"({advice})")
         # The last attempt ends here; its `error` and `latency` are public
         # (ResponseFuture.attempts).
         if last_attempt is not None and last_attempt.error is None:
@@ -605,16 +606,16 @@ class Request(RequestBase):
                 value = getattr(message, name)
                 if value is not None:
                     setattr(error, name, value)
-        _add_note(error, f"(from {attempt.host}, executing {self.request_body.describe()})")
+        add_note(error, f"(from {attempt.host}, executing {self.request_body.describe()})")
         for find_advice in (_advice_for, _paging_advice, _timeout_advice):
             advice = find_advice(error, self.request_body)
             if advice is not None:
-                _add_note(error, f"({advice})")
+                add_note(error, f"({advice})")
                 break
         for find_fault in (null_positions, faulty_vectors):
             note = find_fault(error, self.request_body)
             if note is not None:
-                _add_note(error, note)
+                add_note(error, note)
         attempt.error = error
         core = self.session.core
         observe = core.on_latency if isinstance(message, _ERRORS_AFTER_WORK) else core.on_refusal
@@ -776,7 +777,7 @@ class Request(RequestBase):
         # endless loop.
         if prepared is None or prepared in attempt.reprepared:
             if prepared is not None:
-                _add_note(
+                add_note(
                     error,
                     f"(by {attempt.host}, which has just prepared "
                     f"{query_head(prepared.query_string, 200)})",
@@ -965,15 +966,6 @@ def _timeout_advice(error: Exception, request_body: AnyBody) -> str | None:
         return None
     cql = getattr(request_body, "query", None) or request_body.statement_text()
     return None if cql is None else advice_for_timeout(getattr(cql, "template", cql))
-
-
-def _add_note(error: Exception, note: str) -> None:
-    """Add a note to an error of the server, for example the host and the statement.
-
-    Python 3.11 and later show notes in tracebacks. We do not change the message itself, because
-    applications compare it.
-    """
-    vars(error).setdefault("__notes__", []).append(note)
 
 
 def _ask_read_timeout(

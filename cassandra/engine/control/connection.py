@@ -21,6 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._clocks import wall_time_ns
+from cassandra.cqltypes.failures import add_note
 from cassandra.engine.failures import fault_among, refuses_login
 from cassandra.engine.hosts.debouncing import Debouncer
 from cassandra.engine.waiting import within
@@ -231,7 +232,7 @@ class ControlConnection:
         if errors and all(
             isinstance(error.__cause__, ConnectionRefusedError) for error in errors.values()
         ):
-            vars(failure).setdefault("__notes__", []).append(_NOBODY_LISTENS)
+            add_note(failure, _NOBODY_LISTENS)
         # Set only a programming error as the cause. The message lists all other errors, whose
         # tracebacks would only show frames of the engine.
         raise failure from fault_among(errors.values())

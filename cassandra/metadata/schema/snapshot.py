@@ -23,6 +23,7 @@ from cassandra._forks import renew_in_child
 from cassandra._imports import Deferred
 from cassandra._misspelt import nearest
 from cassandra._threads import RLock
+from cassandra.cqltypes.failures import add_note
 
 if TYPE_CHECKING:
     from cassandra.metadata.schema import build
@@ -73,11 +74,11 @@ def _with_names_note(
     hint = f"did you mean {similar_name!r}? " if similar_name else ""
     if isinstance(name, int):
         hint = f"the keys are names, not positions: write list(mapping.values())[{name}]; "
-    # Tracebacks show these notes since Python 3.11.
-    vars(error).setdefault("__notes__", []).append(
+    add_note(
+        error,
         f"({hint}there are {', '.join(map(repr, listed_names))}{more_note})"
         if names
-        else f"({if_empty})"
+        else f"({if_empty})",
     )
     return error
 

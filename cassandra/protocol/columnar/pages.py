@@ -320,6 +320,8 @@ def pandas_of_arrow(
         application chooses the types, and all columns are left to pyarrow.
     :raises ValueError: for durations for which `types_mapper` chooses a type.
     """
+    import pandas
+
     check_types_mapper(pyarrow, layout, options)
     table = arrow_table(pyarrow, layout, pages)
     object_columns: dict[int, list[Any]] = {}
@@ -341,7 +343,8 @@ def pandas_of_arrow(
         options = {"integer_object_nulls": True, **options}
     frame = table.to_pandas(**{"date_as_object": False, **options})
     for index, objects in object_columns.items():
-        frame.isetitem(index, object_array(objects))
+        # A Series, since older pandas look for numbers in arrays, and fail at very large ones.
+        frame.isetitem(index, pandas.Series(object_array(objects), dtype=object))
     if "types_mapper" not in options:
         for index, column in enumerate(table.columns):
             if column.null_count and pyarrow.types.is_integer(column.type):

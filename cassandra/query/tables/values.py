@@ -506,7 +506,7 @@ def duration_of(value: Any) -> object:
     """Return a Duration; a value that does not represent a duration is returned as it is.
 
     These represent a duration: a pandas offset, a pyarrow interval, a timedelta, and a mapping with
-    months, days and nanoseconds.
+    months, days and nanoseconds. Some releases of pyarrow make offsets with microseconds, too.
     """
     if isinstance(value, datetime.timedelta):
         return Duration(0, 0, nanoseconds_of(value))
@@ -514,9 +514,11 @@ def duration_of(value: Any) -> object:
         return Duration(*value)
     # An offset of pandas has its parts in `kwds`.
     parts = getattr(value, "kwds", value)
-    if not isinstance(parts, Mapping) or not parts or not set(parts) <= set(DURATION_PARTS):
+    known_parts = {*DURATION_PARTS, "microseconds"}
+    if not isinstance(parts, Mapping) or not parts or not set(parts) <= known_parts:
         return value
-    return Duration(*[parts.get(part, 0) for part in DURATION_PARTS])
+    months, days, nanoseconds = (parts.get(part, 0) for part in DURATION_PARTS)
+    return Duration(months, days, nanoseconds + 1000 * parts.get("microseconds", 0))
 
 
 def _decimal_to_whole(value: object) -> object:

@@ -206,6 +206,7 @@ def test_the_unload_command(calls: Calls, capsys: pytest.CaptureFixture[str]) ->
     assert json.loads(capsys.readouterr().out)["rows"] == 3
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib came with Python 3.11")
 def test_an_error_says_which_of_its_options_are_in_the_file(
     calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

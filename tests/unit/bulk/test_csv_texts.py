@@ -6,6 +6,7 @@ import csv
 import io
 import random
 import struct
+import sys
 from typing import Any
 
 import pytest
@@ -92,6 +93,8 @@ def csv_lines_of(
 def test_each_value_is_written_as_its_text(implementation: Implementation, type_name: str) -> None:
     """A value is written as `text_of` formats it, and quoted as the csv module would quote it."""
     cells: list[bytes | None] = [*CELLS[type_name], None]
+    if sys.version_info < (3, 11):
+        cells = [cell for cell in cells if cell != b"\0"]  # which the csv module refuses there
     if type_name not in ("text", "ascii", "blob"):
         # For historical reasons, values of other types may be empty, too. They are written as empty
         # texts.

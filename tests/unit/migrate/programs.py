@@ -414,7 +414,7 @@ CASES: list[tuple[str, str, list[str]]] = [
             executor.submit(work)
         mp.Pool(4, initializer=work)
         mp.Process(None, work)
-        mp.get_context("fork").Process(target=lambda: session.execute("a"))
+        mp.get_context("fork").Process(target=lambda query="a": session.execute(query))
         mp.Process(target=print, args=(cluster, 1))
         """,
         [
@@ -424,7 +424,7 @@ CASES: list[tuple[str, str, list[str]]] = [
             "differs submit(work), which uses session",
             "differs Pool(work), which uses session",
             "differs Process(target=work), which uses session",
-            "differs Process(target=lambda: session.execute('a')), which uses session",
+            "differs Process(target=lambda query='a': session.execute(query)), which uses session",
             "differs Process(args=(cluster, 1))",
         ],
     ),

@@ -335,7 +335,9 @@ def test_types_mappers_of_durations_are_refused_by_the_name_of_the_column() -> N
         pandas_frame(columns, row, types_mapper=pandas.ArrowDtype)
     # This mapper chooses no type for durations, so pyarrow converts them to pandas' objects.
     frame = pandas_frame(columns, row, types_mapper=lambda arrow_type: None)
-    assert frame["span"].iloc[0] == pandas.DateOffset(months=1, days=2, nanoseconds=3)
+    # Some releases of pyarrow add "microseconds", which are 0.
+    parts = {"months": 1, "days": 2, "nanoseconds": 3}
+    assert {name: part for name, part in frame["span"].iloc[0].kwds.items() if part} == parts
 
 
 def test_pandas_options_are_passed_to_pyarrow_or_refused_without_it() -> None:
