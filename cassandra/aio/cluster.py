@@ -23,7 +23,7 @@ from cassandra.engine.mistakes import (
     silence_future_of,
 )
 from cassandra.engine.schema.targets import Target
-from cassandra.engine.waiting import outcome_of, pools_opened
+from cassandra.engine.waiting import Closing, outcome_of, pools_opened
 from cassandra.errors import ConnectionException, ConnectionShutdown, InvalidRequest
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         self._waiting = 0  # the number of callers that wait for `_connecting`
         # Attempts to connect that were cancelled, but are still closing their connections.
         self._given_up: set[asyncio.Task[Core]] = set()
-        # The task of the first call of `shutdown`; later calls wait for it, too.
-        self._closing: asyncio.Task[None] | None = None
+        self._closing = Closing()
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 
     def _check_loops(self) -> None:
@@ -285,9 +284,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         # Without a loop of asyncio, `connect` has raised an error, which must reach the user.
         if self._core is None and self._connecting is None and running_loop() is None:
             return
-        if self._closing is None:
-            self._closing = asyncio.ensure_future(self._close())
-        await outcome_of(self._closing)
+        await self._closing.run(self._close)
 
     async def _close(self) -> None:
         """Cancel the attempts to connect, and close the sessions and the engine."""

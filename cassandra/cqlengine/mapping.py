@@ -125,6 +125,13 @@ class Mapping:
             position for position, column in enumerate(self.order) if column.mutable
         )
         self.mutable_positions = sum(1 << position for position in self.mutable)
+        # The columns of which an UPDATE may write the difference to the old value: counters and
+        # collections.
+        self.difference_positions = sum(
+            1 << position
+            for position, column in enumerate(self.order)
+            if column.is_counter or column.update_clause is not None
+        )
         # For columns whose values may change in place (by position): a function that converts a
         # value as `to_python` does, and returns a new object, which the application may change.
         self.isolators = {position: self.order[position]._isolator() for position in self.mutable}
@@ -143,25 +150,28 @@ class Mapping:
         # By position: a function that converts a value to the form that is bound. None if values
         # are bound as they are.
         self.wires = tuple(column.wire for column in self.order)
-        # By position: a function that returns True if a value other than None is stored as null,
-        # too. None if only None is stored as null.
-        self.null_checks = tuple(
-            None if type(column).is_null is Column.is_null else column.is_null
-            for column in self.order
+        # For an INSERT, by position: (the position's bit, a function that returns True if a value
+        # other than None is stored as null too, the function in `wires`, True for a column of the
+        # key). Instead of the first function, None if only None is stored as null.
+        self.insertion = tuple(
+            (
+                1 << position,
+                None if type(column).is_null is Column.is_null else column.is_null,
+                column.wire,
+                column.primary_key,
+            )
+            for position, column in enumerate(self.order)
         )
         # How to set a value of a new instance, by column name: (position, the position's bit,
-        # converter for `new_row`, converter for `row_to_insert`, True if values may change in
-        # place). A converter is None if values are stored as they are.
-        self.init = {
-            name: (
-                position,
-                1 << position,
-                _converter(column),
-                _early_converter(column),
-                position in changing,
-            )
-            for position, (name, column) in enumerate(columns.items())
-        }
+        # converter, True if values may change in place). The converter is None if values are stored
+        # as they are. The first dict is for `new_row`, the second one for `row_to_insert`.
+        self.init, self.init_to_insert = (
+            {
+                name: (position, 1 << position, converter_of(column), position in changing)
+                for position, (name, column) in enumerate(columns.items())
+            }
+            for converter_of in (_converter, _early_converter)
+        )
         # True if the application's class defines this method. Its `__init__` must be called for
         # each instance; its `save` or `asave` must write new instances.
         self.has_own_init = False
@@ -212,7 +222,7 @@ class Mapping:
         Names without a column are ignored. If one is probably a misspelt column, a warning is
         logged.
         """
-        return self._row_of(arguments, is_validated_later=False)
+        return self._row_of(arguments, self.init)
 
     def row_to_insert(self, arguments: dict[str, Any]) -> Values:
         """Return the values of a new instance that is validated afterwards.
@@ -220,25 +230,27 @@ class Mapping:
         Unlike `new_row`, this does not convert values of the package's own columns, because their
         validation does.
         """
-        return self._row_of(arguments, is_validated_later=True)
+        return self._row_of(arguments, self.init_to_insert)
 
-    def _row_of(self, arguments: dict[str, Any], is_validated_later: bool) -> Values:
+    def _row_of(
+        self,
+        arguments: dict[str, Any],
+        initializers: dict[str, tuple[int, int, Callable[[Any], Any] | None, bool]],
+    ) -> Values:
         """Return the values of a new instance, with defaults for columns without an argument.
 
         :param arguments: values by column name.
-        :param is_validated_later: True leaves the conversion of most values to the validation.
+        :param initializers: how to set each value: `init` or `init_to_insert`.
         """
         row = Values(self.blank)
         # A bit for each position that the application sets.
         explicit = 0
         for name, value in arguments.items():
-            initializer = self.init.get(name)
+            initializer = initializers.get(name)
             if initializer is None:
                 warn_of_misspelt(self.model, (name,), self.columns, are_keywords=True)
                 continue
-            position, bit, to_python, to_insert, mutable = initializer
-            if is_validated_later:
-                to_python = to_insert
+            position, bit, to_python, mutable = initializer
             explicit |= bit
             if value is None:
                 continue

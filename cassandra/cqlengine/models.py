@@ -491,7 +491,11 @@ class BaseModel(metaclass=ModelMetaClass):
         # instance is changed.
         saved_state = None
         if type(row) is not tuple:
-            saved_state = (row.stored, row.explicit, row.exposed, row.unknown)
+            # While writes are in flight, the copy has to write what they leave in doubt.
+            disputed = row.disputed
+            saved_state = (
+                row.stored, row.explicit | disputed, row.exposed, row.unknown | disputed,
+            )  # fmt: skip
         state = (tuple(row), saved_state)
         model: Any = type(self)
         # A class for another keyspace or connection cannot be imported by its name.

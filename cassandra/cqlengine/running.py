@@ -18,6 +18,7 @@ from cassandra.cqlengine.copies import snapshot
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.hooks import log_statement, set_row_factory
 from cassandra.cqlengine.options import NOT_SET
+from cassandra.cqltypes.failures import EncodeValueError
 from cassandra.query.row_factories import dict_factory
 from cassandra.query.statement import FETCH_SIZE_UNSET, SimpleStatement
 
@@ -39,8 +40,8 @@ class Request:
     """
 
     __slots__ = (
-        "all_pages", "connection", "consistency", "factory", "fetch_size", "idempotent", "text",
-        "timeout", "values",
+        "all_pages", "connection", "consistency", "factory", "fetch_size", "idempotent",
+        "is_prepared_again", "text", "timeout", "values",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +64,7 @@ class Request:
         # True if the driver may send the statement again, or to several nodes.
         self.idempotent = False
         self.all_pages = False  # True to get a list with the rows of all pages, not the result
+        self.is_prepared_again = False  # see `prepare_again`
 
     def display_text(self) -> str:
         """Return the CQL for logs."""
@@ -237,12 +239,17 @@ def blocking(request: Request) -> Any:
             # Conditional writes return a row, which `check_applied` reads as a dict.
             set_row_factory(outcome, dict_factory)
         return outcomes
-    statement, values = request.statement(prepared, connection.consistency)
     if log.isEnabledFor(logging.DEBUG):
         log_statement(log, connection, request.display_text(), request.parameters())
-    # Call the public `Session.execute`, because applications wrap it to observe or refuse
-    # statements.
-    result = connection.session.execute(statement, values, timeout=request.timeout)
+    try:
+        statement, values = request.statement(prepared, connection.consistency)
+        # Call the public `Session.execute`, because applications wrap it to observe or refuse
+        # statements.
+        result = connection.session.execute(statement, values, timeout=request.timeout)
+    except EncodeValueError:
+        if not prepare_again(connection, request):
+            raise
+        return blocking(request)
     set_row_factory(result, request.factory)
     # A `SimpleRequest` changes the schema, so prepared statements may be outdated.
     if type(request) is SimpleRequest:
@@ -296,16 +303,36 @@ async def awaited(request: Request) -> Any:
         # first of them.
         outcomes = connection.session.execute_concurrent(pairs, request.concurrency, False)
         return [outcome async for outcome in outcomes]
-    statement, values = request.statement(prepared, connection.consistency)
     if log.isEnabledFor(logging.DEBUG):
         log_statement(log, connection, request.display_text(), request.parameters())
-    future = connection.session.execute(statement, values, request.timeout)
-    future.row_factory = request.factory
-    result = await future
+    try:
+        statement, values = request.statement(prepared, connection.consistency)
+        future = connection.session.execute(statement, values, request.timeout)
+        future.row_factory = request.factory
+        result = await future
+    except EncodeValueError:
+        if not prepare_again(connection, request):
+            raise
+        return await awaited(request)
     # A `SimpleRequest` changes the schema, so prepared statements may be outdated.
     if type(request) is SimpleRequest:
         forget_prepared(connection)
     return await result.fetch_all() if request.all_pages else result
+
+
+def prepare_again(connection: Connection, request: Request) -> bool:
+    """Drop the prepared statements of a request whose values could not be encoded.
+
+    Returns False if that was done before. The statements have the types of the time when they were
+    prepared. If another process has added a field to a user-defined type since, a value that has
+    the field only fits the statements of now.
+    """
+    if request.is_prepared_again:
+        return False
+    request.is_prepared_again = True
+    for text in request.texts():
+        connection.prepared.pop(text, None)
+    return True
 
 
 def forget_prepared(changed: Connection) -> None:

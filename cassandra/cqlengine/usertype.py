@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from cassandra._habits import USER_TYPE, add_habits, is_of_driver_frame
@@ -17,6 +18,7 @@ from cassandra.cqlengine.columns.containers import BaseCollectionColumn
 from cassandra.cqlengine.copies import are_different, snapshot
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.naming import snake_case
+from cassandra.util import OrderedMap, SortedSet
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -127,6 +129,19 @@ class UserTypeMetaClass(type):
         return super().__new__(mcs, name, bases, attrs, **kwargs)
 
 
+def _to_bind(value: Any) -> Any:
+    """Return a value that was read in a form that can be bound: instances of user-defined types in
+    it become dicts by the names in the database.
+    """
+    if isinstance(value, BaseUserType):
+        return value.to_database()
+    if isinstance(value, OrderedMap):
+        return OrderedMap([(_to_bind(key), _to_bind(item)) for key, item in value.items()])
+    if type(value) in (list, tuple, SortedSet):
+        return [_to_bind(item) for item in value]
+    return value
+
+
 # `_values` and `_previous_values`.
 _OWN_ATTRIBUTES = 2
 
@@ -142,6 +157,10 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     _values: dict[str, Any]
     _previous_values: dict[str, Any] | None
+    # By name in the database: the fields of a value that was read which the class does not declare,
+    # for example because a newer version of the application has added them to the type. They are
+    # written back, because a value is always written as a whole.
+    _undeclared: Mapping[str, Any] = MappingProxyType({})
 
     # NoReturn, so that type checkers report values without their fields.
     def __init__(self, *_unnamed: NoReturn, **values: Any) -> None:
@@ -166,19 +185,28 @@ class BaseUserType(metaclass=UserTypeMetaClass):
                 value = column.get_default() if column.has_default else None
             row[name] = None if value is None else column.to_python(value)
         # Values that were read have the fields of the server, which the class may not know.
-        if not is_complete and values and not is_of_driver_frame(sys._getframe(1)):
-            self._warn_of_misspelt(values)
+        if values and (not is_complete or len(values) > len(row)):
+            if not is_of_driver_frame(sys._getframe(1)):
+                if not is_complete:
+                    self._warn_of_misspelt(values)
+            elif undeclared := values.keys() - self._known_names():
+                self._undeclared = {name: values[name] for name in undeclared}
         self._values = row
         # None means that all fields count as changed, because nothing was saved yet.
         self._previous_values = None
 
     @classmethod
+    def _known_names(cls) -> set[str]:
+        """Return the names of the fields, and their names in the database."""
+        columns = cls.__fields__
+        return {*columns, *(column.db_field_name for column in columns.values())}
+
+    @classmethod
     def _warn_of_misspelt(cls, values: Mapping[str, object]) -> None:
         """Warn of a name in `values` that is probably a misspelt field, whose value is lost."""
-        columns = cls.__fields__
-        known_names = {*columns, *(column.db_field_name for column in columns.values())}
+        known_names = cls._known_names()
         unknown_names = [name for name in values if name not in known_names]
-        missing_names = [name for name in columns if name not in values]
+        missing_names = [name for name in cls.__fields__ if name not in values]
         warn_of_misspelt(cls, unknown_names, missing_names, are_keywords=True)
 
     @classmethod
@@ -200,6 +228,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         name_by_field = {column.db_field_name: name for name, column in cls.__fields__.items()}
         # Check for a named tuple before a plain tuple: its fields are read by name.
         as_dict = getattr(value, "_asdict", None)
+        names = None
         if as_dict is not None:
             # A field such as "Zip Code" or "class" has another name in the driver's named tuples.
             # `__database_names__` has the names in the database.
@@ -213,7 +242,11 @@ class BaseUserType(metaclass=UserTypeMetaClass):
             }
             if as_dict is None:  # a mapping of the application, and not a value that was read
                 cls._warn_of_misspelt(fields)
-            return cls(**fields)
+            instance = cls(**fields)
+            if names is None:
+                # The type has no such fields: cassandra-driver ignores them, too.
+                vars(instance).pop("_undeclared", None)
+            return instance
         if isinstance(value, tuple):
             # Do not use strict=True: a value that was written before ALTER TYPE added a field has
             # fewer fields.
@@ -228,12 +261,14 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         """Return a dict of the values, converted for binding, by the fields' names in the
         database.
         """
-        if len(self.__dict__) > _OWN_ATTRIBUTES:
+        if len(self.__dict__) > _OWN_ATTRIBUTES + bool(self._undeclared):
             warn_of_misspelt(type(self), self.__dict__, self.__fields__)
         fields = {}
         for name, column in self.__fields__.items():
             value = self._values[name]
             fields[column.db_field_name] = None if value is None else column.to_database(value)
+        for name, value in self._undeclared.items():
+            fields[name] = _to_bind(value)
         return fields
 
     def validate(self) -> None:

@@ -6,15 +6,28 @@ application sets a value, or when it reads a collection, which it may then chang
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra._forks import renew_in_child
 from cassandra.cqlengine.copies import IMMUTABLE_CLASSES, are_different
 from cassandra.cqlengine.options import DEFAULTS, Options
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
+
+
+# Held while a write begins or ends, because several threads may write one instance. A thread may
+# enter again: a garbage collection may call a finalizer of the application that writes.
+_lock = threading.RLock()
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.RLock()
 
 
 class Instance(Protocol):
@@ -71,10 +84,9 @@ class Values(list[Any]):
       after an UPDATE of an instance that was never read: it does not write the instance's defaults.
       It also happens after a write that has failed.
 
-    The attribute `in_flight` has the writes that have no response yet. Each saved instance keeps
-    it, so it is a list: an empty list takes less memory than a dict or a set that had elements.
-    `disputed` is the set of the positions to which several of them write different values: until a
-    write that is alone has written these positions, the database may have any of the values.
+    The attribute `in_flight` has the writes that have no response yet. `disputed` is the set of the
+    positions to which several of them write different values: until a write that is alone has
+    written these positions, the database may have any of the values.
     """
 
     __slots__ = (
@@ -90,7 +102,7 @@ class Values(list[Any]):
         self.unknown = 0
         self.options: Options = DEFAULTS
         self.write_count = 0  # the number of writes that were begun: see `end_write`
-        self.in_flight: list[Written] | None = None  # None until the first write
+        self.in_flight: tuple[Written, ...] = ()
         self.disputed = 0
 
 
@@ -101,7 +113,8 @@ class Written(Values):
     any time. The application cannot change it.
 
     * `number` counts the writes of the instance.
-    * `originals` are the instance's own objects, of which this list may have copies.
+    * `originals` are the instance's own objects, of which this list may have copies. None if it
+      has no copies.
     * `positions` is the set of the positions that the write sends, without the primary key;
       `in_doubt` are those of them that have to be written again even if they get their old values.
     * `has_company` is True if other writes of the instance had no response when this one began.
@@ -116,7 +129,7 @@ class Written(Values):
         # Another thread may set a value at any time, and then marks it as explicit: copy the values
         # before the marks. (This does not call `__init__` of `Values`, for speed.)
         list.__init__(self, values)
-        self.originals = values.copy()
+        self.originals: list[Any] | None = None
         self.stored = values.stored
         self.explicit = values.explicit
         self.exposed = values.exposed
@@ -156,17 +169,19 @@ class SavedState:
         values = self._values
         self._write_count = values.write_count
         # Counters that were added to a batch are in the stored values already.
-        if not self._mapping.has_counter and values.in_flight is not None:
-            values.in_flight.append(self._write)
+        if not self._mapping.has_counter:
+            with _lock:
+                values.in_flight = (*values.in_flight, self._write)
 
     def end_execution(self, has_failed: bool = False) -> None:
         """Call this after the batch has succeeded, or after its states were restored.
 
         :param has_failed: True if it has failed; the servers may have executed it all the same.
         """
-        if has_failed:
-            self._values.unknown |= self._write.in_doubt
-        _remove(self._values, self._write)
+        with _lock:
+            if has_failed:
+                self._values.unknown |= self._write.in_doubt
+            _remove(self._values, self._write)
 
     def swap(self) -> None:
         """Restore the state before the write. A second call restores the state after the write."""
@@ -190,7 +205,7 @@ class SavedState:
         if self._is_restored:
             values.explicit |= explicit
         else:
-            for position, value in enumerate(write.originals):
+            for position, value in enumerate(write.originals or write):
                 if values[position] is not value:
                     values.explicit |= explicit & 1 << position
 
@@ -243,15 +258,16 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
     positions = []
     # Validation may have converted other values, if the column class is the application's.
     touched_bits = values.explicit | values.exposed
-    for position, value in enumerate(values):
-        if not touched_bits >> position & 1:
-            continue
-        old_value = stored[position]
-        is_explicit = values.explicit >> position & 1
+    while touched_bits:
+        bit = touched_bits & -touched_bits  # the lowest bit that is 1
+        touched_bits ^= bit
+        position = bit.bit_length() - 1
+        value, old_value = values[position], stored[position]
+        is_explicit = values.explicit & bit
         if value is old_value and not is_explicit:
             continue
         column = mapping.order[position]
-        is_unknown = is_explicit and (column.is_null(value) or values.unknown >> position & 1)
+        is_unknown = is_explicit and (column.is_null(value) or values.unknown & bit)
         if is_unknown and not column.is_counter:
             # The application has set a null, or a value whose old value is not known: write it even
             # if it equals `stored`. Another client may have written the column in the meantime, or
@@ -284,15 +300,18 @@ def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Wri
     :param mapping: the mapping of its model.
     :param is_insert: True if all values are written, False if only the changed values are.
     """
-    in_flight = values.in_flight
-    if in_flight is None:
-        in_flight = values.in_flight = []
-    write = Written(values, mapping, is_insert)
-    if in_flight:
-        _add_changes_in_flight(write, mapping, in_flight.copy())
+    with _lock:
+        write = Written(values, mapping, is_insert)
+        in_flight = values.in_flight
+        if in_flight:
+            _add_changes_in_flight(write, mapping, in_flight)
+        values.in_flight = (*in_flight, write)
     touched_bits = write.explicit | write.exposed
+    if not (touched_bits & mapping.mutable_positions or mapping.copiers):
+        return write
     # Copy the values that the application may change in place. These are values that it has read or
     # set.
+    write.originals = write.copy()
     for position in mapping.mutable:
         if touched_bits >> position & 1:
             write[position] = mapping.isolators[position](write[position])
@@ -305,7 +324,6 @@ def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Wri
             write[position] = copier(write[position])
             # The application may change its object again after this write.
             write.exposed |= 1 << position
-    in_flight.append(write)
     return write
 
 
@@ -365,18 +383,20 @@ def will_write(values: Values, mapping: ColumnsOfModel, write: Written, position
     # difference is written: to assign the whole could overwrite elements of other clients.)
     write.in_doubt = in_doubt = positions & ~mapping.mutable_positions
     values.unknown |= in_doubt
-    in_flight = values.in_flight
-    if in_flight is None or len(in_flight) == 1 or mapping.has_counter:
+    if len(values.in_flight) == 1 or mapping.has_counter:
         return
     # The servers may execute these writes in any order: see `end_write`.
-    for other in in_flight.copy():
+    disputed = 0
+    for other in values.in_flight:
         if other is write:
             continue
         for position, column in enumerate(mapping.order):
             if other.positions >> position & 1 and (
                 column.mutable or are_different(other[position], write[position])
             ):
-                values.disputed |= 1 << position
+                disputed |= 1 << position
+    with _lock:
+        values.disputed |= disputed
 
 
 def end_write(values: Values, mapping: ColumnsOfModel, write: Written, has_succeeded: bool) -> None:
@@ -387,24 +407,27 @@ def end_write(values: Values, mapping: ColumnsOfModel, write: Written, has_succe
     :param write: the result of `begin_write`.
     :param has_succeeded: False if it has failed, or if there was nothing to write.
     """
-    # If a write has begun later, only its result counts: it sends the changes of this one again.
-    if has_succeeded and mapping.has_counter:
-        values.stored = _with_counts(write, values.stored, mapping, (write,))
-    elif has_succeeded and write.number == values.write_count:
-        _store(values, mapping, write)
-    elif not has_succeeded and write.has_company:
-        # It would have sent the changes of the other writes, too: the next write does so.
-        values.disputed |= write.positions
-    _remove(values, write)
+    with _lock:
+        # If a write has begun later, only its result counts: it also sends the changes of this.
+        if has_succeeded and mapping.has_counter:
+            values.stored = _with_counts(write, values.stored, mapping, (write,))
+        elif has_succeeded and write.number == values.write_count:
+            _store(values, mapping, write)
+        elif not has_succeeded and write.has_company:
+            # It would have sent the changes of the other writes, too: the next write does so.
+            values.disputed |= write.positions
+        _remove(values, write)
 
 
 def _remove(values: Values, write: Written) -> None:
     """Remove a write that has ended from those in flight."""
+    # Writes are compared by identity.
     in_flight = values.in_flight
-    if in_flight is not None and write in in_flight:
-        in_flight.remove(write)
+    values.in_flight = (
+        () if in_flight == (write,) else tuple(other for other in in_flight if other is not write)
+    )
     # The order of the writes is not known, so the next one writes their values once more.
-    if values.disputed and not in_flight:
+    if values.disputed and not values.in_flight:
         values.explicit |= values.disputed
         values.unknown |= values.disputed
 
@@ -412,6 +435,7 @@ def _remove(values: Values, write: Written) -> None:
 def _store(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
     """Make the values of a write the stored values."""
     written_bits = write.explicit
+    originals = write.originals or write
     # The database has the written values, so they are known.
     if write.is_insert:
         unknown = 0
@@ -422,16 +446,16 @@ def _store(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
     # A null collection counts as unknown. If the application sets it next, it is then written as a
     # whole, and not added to elements that other clients may have written.
     for position in mapping.mutable:
-        if write.originals[position] is None and (write.is_insert or written_bits >> position & 1):
+        if originals[position] is None and (write.is_insert or written_bits >> position & 1):
             unknown |= 1 << position
-    if not write.has_company:
+    if values.disputed and not write.has_company:
         values.disputed &= ~write.positions
     values.stored = write.copy()
     values.unknown = unknown
     values.exposed |= write.exposed
     # The values that the application has set in the meantime were not written.
-    if not all(map(is_, values, write.originals)):
-        for position, value in enumerate(write.originals):
+    if not all(map(is_, values, originals)):
+        for position, value in enumerate(originals):
             if values[position] is not value:
                 written_bits &= ~(1 << position)
     values.explicit &= ~written_bits

@@ -42,7 +42,7 @@ from cassandra.engine.schema.refreshing import SchemaRefresher
 from cassandra.engine.session import EngineSession
 from cassandra.engine.sessions import Sessions
 from cassandra.engine.settings import Settings
-from cassandra.engine.waiting import outcome_of
+from cassandra.engine.waiting import Closing
 from cassandra.errors import ConnectionShutdown
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
@@ -87,7 +87,7 @@ class Core(Observers):
         # the mapping that they were made with, and are made again if it is another one.
         self.user_types: Mapping[str, Mapping[str, type]] = {}
         self.closed = False
-        self._closing: asyncio.Task[None] | None = None  # the task of `_close`
+        self._closing = Closing()
         # Wakes user threads that wait for answers; user threads may then also write to sockets
         # themselves. None for asyncio, where only the loop's thread starts requests.
         self.wake_queue: WakeQueue | None = None
@@ -282,10 +282,7 @@ class Core(Observers):
         """
         # Set this first: the steps of `_close` must not open connections or sessions again.
         self.closed = True
-        if self._closing is None:
-            # A task of its own: `Cluster.shutdown` cancels the callers of this method.
-            self._closing = asyncio.ensure_future(self._close())
-        await outcome_of(self._closing)
+        await self._closing.run(self._close)
 
     async def _close(self) -> None:
         sessions = list(self.sessions)

@@ -5,7 +5,7 @@ is closed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any, TypeVar
 
 from cassandra.engine.failures import for_caller
@@ -31,6 +31,26 @@ async def outcome_of(work: asyncio.Future[T]) -> T:
     if error is not None:
         raise for_caller(error)
     return work.result()
+
+
+class Closing:
+    """A closing that runs once: in a task of its own, for which all callers wait."""
+
+    __slots__ = ("_task",)
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[None] | None = None
+
+    async def run(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start to close if no earlier call has done so, and wait until that is completed.
+
+        If a caller is cancelled, the closing continues.
+
+        :param close: a coroutine function that closes everything.
+        """
+        if self._task is None:
+            self._task = asyncio.ensure_future(close())
+        await outcome_of(self._task)
 
 
 async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:

@@ -43,7 +43,7 @@ from cassandra.engine.observers import Hooks, Observers
 from cassandra.engine.opening import ConnectionOpener, draining_error
 from cassandra.engine.session import EngineSession
 from cassandra.engine.sessions import Sessions
-from cassandra.engine.waiting import outcome_of
+from cassandra.engine.waiting import Closing
 from cassandra.errors import ConnectionException
 from cassandra.observers import BRIEF_EVENTS
 from cassandra.policies.balancing import HostDistance
@@ -234,7 +234,7 @@ class WorkerCore(Observers):
         # A cluster with a throttler has no workers: the throttler belongs to the first loop.
         self.throttler = None
         self.closed = False
-        self._closing: asyncio.Task[None] | None = None  # the task of `_close`
+        self._closing = Closing()
         self.first_loop = FirstLoop(core)
         self.preparer = core.preparer
         self.hosts = _Hosts(self.first_loop)
@@ -330,9 +330,7 @@ class WorkerCore(Observers):
         If a call is cancelled, the closing continues. Further calls wait until it has completed.
         """
         self.closed = True
-        if self._closing is None:
-            self._closing = asyncio.ensure_future(self._close())
-        await outcome_of(self._closing)
+        await self._closing.run(self._close)
 
     async def _close(self) -> None:
         self.sessions.close()

@@ -11,14 +11,7 @@ from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
 from cassandra.cqlengine.query import dml
 from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.running import ManyRequests, Operation
-from cassandra.cqlengine.values import (
-    SavedState,
-    Written,
-    begin_write,
-    end_write,
-    values_of,
-    will_write,
-)
+from cassandra.cqlengine.values import SavedState, Written, end_write, values_of
 from cassandra.errors import DriverException
 
 if TYPE_CHECKING:
@@ -112,15 +105,9 @@ def _begun(model: Any, options: Options, row: object) -> _Creation:
     if mapping.discriminator is not None:
         mapping.set_discriminator(values)
     instance.validate()
-    written = begin_write(values, mapping, is_insert=True)
-    has_begun = False
-    try:
-        write = dml.insertion(mapping, written)
-        will_write(values, mapping, written, write.positions)
-        has_begun = True
-    finally:
-        if not has_begun:
-            end_write(values, mapping, written, has_succeeded=False)
+    written, write = dml.begun_write(mapping, values, dml.insertion, is_insert=True)
+    # An INSERT always has something to write.
+    assert write is not None
     return _Creation(instance, written, write)
 
 

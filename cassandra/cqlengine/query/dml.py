@@ -27,6 +27,7 @@ from cassandra.cqlengine.statements import (
 from cassandra.cqlengine.values import (
     SavedState,
     Values,
+    Written,
     begin_write,
     changed_positions,
     end_write,
@@ -159,34 +160,56 @@ def save(instance: BaseModel) -> Operation[BaseModel]:
                 is_new_row = True
     # CQL has no INSERT for counters: only UPDATE changes them.
     is_insert = is_new_row and not mapping.has_counter
-    yield from write_instance(instance, values, insertion if is_insert else _update, is_insert)
+    written, write = begun_write(mapping, values, insertion if is_insert else _update, is_insert)
+    if write is not None:
+        yield from finish_write(instance, values, written, write)
     return instance
 
 
-def write_instance(
-    instance: BaseModel,
+def begun_write(
+    mapping: Mapping,
     values: Values,
     write_of: Callable[[Mapping, Values], Write | None],
     is_insert: bool,
-) -> Operation[None]:
-    """Write the values of `instance`, and mark them as stored.
+) -> tuple[Written, Write | None]:
+    """Begin a write of an instance, and return it with its CQL, for `finish_write`.
+
+    The CQL is None if there is nothing to write. Then, and after an error, the write has ended.
 
     :param values: the instance's values.
-    :param write_of: returns the write, or None if there is nothing to write.
+    :param write_of: returns the CQL, or None if there is nothing to write.
     :param is_insert: True if the write has all values, False if it has only the changed values.
     """
-    mapping = instance.__mapping__
     written = begin_write(values, mapping, is_insert)
+    has_begun = False
+    try:
+        write = write_of(mapping, written)
+        if write is None:
+            written.positions = 0
+        else:
+            will_write(values, mapping, written, write.positions)
+            has_begun = True
+    finally:
+        if not has_begun:
+            end_write(values, mapping, written, has_succeeded=False)
+    return written, write
+
+
+def finish_write(
+    instance: BaseModel, values: Values, written: Written, write: Write
+) -> Operation[None]:
+    """Execute a write of `instance`, or add it to the batch, and mark its values as stored.
+
+    :param values: the instance's values.
+    :param written: the write that was begun.
+    :param write: its CQL.
+    """
+    mapping = instance.__mapping__
     # If the write is added to a batch, the batch restores this state when it fails.
     in_batch = written.options.batch is not None
     saved_state = SavedState(values, mapping, written) if in_batch else None
     has_succeeded = False
     try:
-        write = write_of(mapping, written)
-        if write is None:
-            written.positions = 0
-            return
-        will_write(values, mapping, written, write.positions)
         yield from execute_write(
             type(instance),
             written.options,
@@ -195,7 +218,7 @@ def write_instance(
             saved_state,
             instance,
             write.is_repeatable,
-            is_insert,
+            written.is_insert,
         )
         has_succeeded = True
     finally:
@@ -208,33 +231,29 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     Other nulls are not written, because each null leaves a tombstone.
     """
     options = values.options
-    to_bound_functions, null_checks = mapping.wires, mapping.null_checks
-    # Write the application's nulls for a new instance only. If the key of a saved instance has
-    # changed, the INSERT makes a new row, which has nothing to delete.
     if options.if_exists or options.conditionals:
         warn_of_dropped_conditions(options, "INSERT")
+    # Write the application's nulls for a new instance only. If the key of a saved instance has
+    # changed, the INSERT makes a new row, which has nothing to delete.
     explicit_bits = values.explicit if values.stored is None else 0
     # Without a clustering key, only static columns can be written: then leave out the defaults of
     # others. `_check_keys` refuses values that the application has set.
-    is_static = (
-        mapping.has_static and values.stored is None and mapping.lacks_clustering_key(values)
-    )
+    left_out = 0
+    if mapping.has_static and values.stored is None and mapping.lacks_clustering_key(values):
+        left_out = mapping.row_positions & ~explicit_bits
     written_bits = 0  # the positions of the written columns, as bits
     bound: list[Any] = []
-    for position, value in enumerate(values):
-        # A function that returns True if a value other than None (an empty collection, for example)
-        # is stored as null.
-        is_null = null_checks[position]
-        if is_static and mapping.row_positions >> position & 1 & ~(explicit_bits >> position):
+    for value, (bit, is_null, to_bound, is_key) in zip(values, mapping.insertion, strict=True):
+        if left_out & bit:
             continue
-        if not (value is None or (is_null is not None and is_null(value))):
-            to_bound = to_bound_functions[position]
-            bound.append(value if to_bound is None else to_bound(value))
-            written_bits |= 1 << position
-        # A null that the application has set deletes the value in the database.
-        elif explicit_bits >> position & 1 and not mapping.order[position].primary_key:
+        if value is None or (is_null is not None and is_null(value)):
+            # A null that the application has set deletes the value in the database.
+            if is_key or not explicit_bits & bit:
+                continue
             bound.append(None)
-            written_bits |= 1 << position
+        else:
+            bound.append(value if to_bound is None else to_bound(value))
+        written_bits |= bit
     _check_keys(mapping, values, written_bits)
     table = mapping.table_name(options.keyspace)
     timestamp = timestamp_of(options)
@@ -307,26 +326,34 @@ def _check_keys(mapping: Mapping, values: Values, written_bits: int) -> None:
 def _update(mapping: Mapping, values: Values) -> Write | None:
     """Return the UPDATE of all changes; None if there are no changes."""
     options = values.options
-    changed = [
-        position
-        for position in changed_positions(values, mapping)
-        if not mapping.order[position].primary_key
-    ]
     # A new row of counters is written by an UPDATE of all counters.
     if values.stored is None and mapping.has_counter:
         changed = [position for position, column in enumerate(mapping.order) if column.is_counter]
+    else:
+        changed = changed_positions(values, mapping)
+    written_bits = 0
+    for position in changed:
+        written_bits |= 1 << position
+    # Changes of the key are not written.
+    if written_bits & ~mapping.value_positions:
+        written_bits &= mapping.value_positions
+        changed = [position for position in changed if written_bits >> position & 1]
     if not changed:
         return None
     if options.if_not_exists:
         warn_of_dropped_conditions(options, "UPDATE")
-    written_bits = sum(1 << position for position in changed)
     _check_keys(mapping, values, written_bits)
     # CQL refuses a clustering key in an UPDATE of nothing but static columns.
-    only_static = all(mapping.order[position].static for position in changed)
+    only_static = not written_bits & mapping.row_positions
     keys = mapping.partition_positions if only_static else mapping.key_positions
     timestamp = timestamp_of(options, mapping.has_counter)
     table = mapping.table_name(options.keyspace)
-    if all(_is_plain(mapping, values, position) for position in changed):
+    if not written_bits & mapping.difference_positions or all(
+        mapping.order[position].update_clause is not None
+        and mapping.order[position].is_null(values[position])
+        for position in changed
+        if mapping.difference_positions >> position & 1
+    ):
         text, bound = _plain_update(mapping, values, options, table, changed, keys, timestamp)
         return Write(text, bound, written_bits)
     statement = UpdateStatement(
@@ -336,14 +363,6 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
         _add_change(statement, mapping, values, position)
     _add_where_and_conditions(statement, mapping, values, keys, options)
     return Write(statement.prepared(), statement.bound(), written_bits, statement.is_repeatable)
-
-
-def _is_plain(mapping: Mapping, values: Values, position: int) -> bool:
-    """Return True if the change of a column is a plain assignment: ``SET name = ?``."""
-    column = mapping.order[position]
-    if column.is_counter:
-        return False
-    return column.update_clause is None or column.is_null(values[position])
 
 
 def _to_bind(mapping: Mapping, position: int, value: object) -> object:
@@ -388,8 +407,11 @@ def _plain_update(
     if timestamp is not None:
         bound.append(timestamp)
     for position in changed:
-        is_null = mapping.order[position].is_null(values[position])
-        bound.append(None if is_null else _to_bind(mapping, position, values[position]))
+        value, to_bound = values[position], mapping.wires[position]
+        if mapping.order[position].is_null(value):
+            bound.append(None)
+        else:
+            bound.append(value if to_bound is None else to_bound(value))
     bound += [_to_bind(mapping, position, values[position]) for position in keys]
     bound += [clause.value for clause in options.conditionals]
     return plan.text, bound
@@ -448,36 +470,39 @@ def _add_where_and_conditions(
         )
 
 
-def check_changes(instance: BaseModel, changes: dict[str, Any]) -> None:
-    """Raise ValidationError for names without a column, and for changes of the primary key."""
-    model = type(instance)
-    mapping, values = model.__mapping__, values_of(instance)
-    for name in changes:
-        column = mapping.columns.get(name)
-        if column is None:
-            raise ValidationError(
-                f"{model.__module__}.{model.__name__} has no column named: {name}"
-            )
-        if column.primary_key:
-            position = mapping.index[name]
-            # Setting a column to the value that it has is allowed.
-            if changes[name] != values[position]:
-                raise ValidationError(
-                    f"Cannot apply update to primary key '{name}' for "
-                    f"{model.__module__}.{model.__name__}"
-                )
-
-
-def assign(instance: BaseModel, changes: dict[str, Any], checked: bool = False) -> None:
+def assign(instance: BaseModel, changes: dict[str, Any]) -> None:
     """Set attributes of an instance.
 
     :param changes: the values by name.
-    :param checked: True if `check_changes` has been called already.
+    :raises ValidationError: for names without a column, and for changes of the primary key.
     """
-    if not checked:
-        check_changes(instance, changes)
+    positions_to_change(instance, changes)
     for name, value in changes.items():
         setattr(instance, name, value)
+
+
+def positions_to_change(instance: BaseModel, changes: dict[str, Any]) -> list[int]:
+    """Return the positions of the columns that `changes` has values for.
+
+    :raises ValidationError: for names without a column, and for changes of the primary key.
+    """
+    model = type(instance)
+    mapping = model.__mapping__
+    positions = []
+    for name, value in changes.items():
+        position = mapping.index.get(name)
+        if position is None:
+            raise ValidationError(
+                f"{model.__module__}.{model.__name__} has no column named: {name}"
+            )
+        # Setting a column of the key to the value that it has is allowed.
+        if mapping.order[position].primary_key and value != instance._row[position]:
+            raise ValidationError(
+                f"Cannot apply update to primary key '{name}' for "
+                f"{model.__module__}.{model.__name__}"
+            )
+        positions.append(position)
+    return positions
 
 
 def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]:
@@ -488,36 +513,26 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
     """
     mapping = instance.__mapping__
     values = values_of(instance)
-    check_changes(instance, changes)
-    # Remember the state of these columns, to restore it after an error.
-    positions = [mapping.index[name] for name in changes]
+    # Remember the state of these columns, to restore it after an error before the request.
+    positions = positions_to_change(instance, changes)
     previous_values = [values[position] for position in positions]
-    bits = sum(1 << position for position in positions)
-    explicit_bits, exposed_bits = values.explicit & bits, values.exposed & bits
-
-    def checked_update(mapping: Mapping, written: Values) -> Write | None:
-        # Errors of the update itself, before its request, also restore the values.
-        try:
-            return _update(mapping, written)
-        except BaseException:
-            restore()
-            raise
-
-    def restore() -> None:
-        for position, value in zip(positions, previous_values, strict=True):
-            values[position] = value
-        values.explicit = values.explicit & ~bits | explicit_bits
-        values.exposed = values.exposed & ~bits | exposed_bits
-
+    explicit_bits, exposed_bits = values.explicit, values.exposed
     try:
-        assign(instance, changes, checked=True)
+        for name, value in changes.items():
+            setattr(instance, name, value)
         if mapping.discriminator is not None:
             mapping.set_discriminator(values)
         instance.validate()
+        written, write = begun_write(mapping, values, _update, is_insert=False)
     except BaseException:
-        restore()
+        for position, value in zip(positions, previous_values, strict=True):
+            bit = 1 << position
+            values[position] = value
+            values.explicit = values.explicit & ~bit | explicit_bits & bit
+            values.exposed = values.exposed & ~bit | exposed_bits & bit
         raise
-    yield from write_instance(instance, values, checked_update, is_insert=False)
+    if write is not None:
+        yield from finish_write(instance, values, written, write)
     return instance
 
 

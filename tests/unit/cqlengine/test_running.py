@@ -14,6 +14,7 @@ from cassandra.cqlengine import CQLEngineException, columns, connection, running
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.options import NOT_SET
 from cassandra.cqlengine.running import Call, ManyRequests, Operation, Request, simple_request
+from cassandra.cqltypes import EncodeValueError
 from cassandra.query.row_factories import dict_factory, tuple_factory
 from tests.unit.cqlengine.conftest import FakePrepared, FakeSession
 
@@ -135,6 +136,34 @@ async def test_collections_that_change_while_a_statement_is_prepared(
     await api.perform(Request(WRITE, [numbers], "here"))
     await api.perform(ManyRequests([(WRITE + " IF NOT EXISTS", [numbers])], "here", None, 1))
     assert [execution.values for execution in api.session.executions] == [[[1]], [[1, 2]]]
+
+
+@pytest.mark.parametrize("refusals", [1, 2])
+async def test_values_that_do_not_fit_a_statement_are_bound_to_it_as_prepared_now(
+    api: Api, monkeypatch: pytest.MonkeyPatch, refusals: int
+) -> None:
+    """Another process may have added a field to a user-defined type since a statement was prepared.
+    If the values do not fit its new types either, their error is raised.
+    """
+    await api.perform(Request(WRITE, [1], "here"))
+    execute = api.session.execute
+    errors = [EncodeValueError(f"refusal {number}") for number in range(refusals)]
+    remaining = list(errors)
+
+    def refuse(*arguments: Any, **options: Any) -> Any:
+        if remaining:
+            raise remaining.pop(0)
+        return execute(*arguments, **options)
+
+    monkeypatch.setattr(api.session, "execute", refuse)
+    if refusals == 1:
+        await api.perform(Request(WRITE, [2], "here"))
+    else:
+        with pytest.raises(EncodeValueError, match="refusal 1"):
+            await api.perform(Request(WRITE, [2], "here"))
+    assert api.session.prepared == [WRITE, WRITE]
+    values = [execution.values for execution in api.session.executions]
+    assert values == ([[1], [2]] if refusals == 1 else [[1]])
 
 
 async def test_rows_are_created_by_the_request_s_row_factory(api: Api) -> None:

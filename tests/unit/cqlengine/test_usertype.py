@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from cassandra import cqltypes
 from cassandra.cqlengine import ValidationError, columns as c, connection
 from cassandra.cqlengine.usertype import UserType, UserTypeDefinitionException
 from cassandra.cqltypes.udt import make_named_tuple, value_of_fields
@@ -298,3 +301,98 @@ def test_an_attribute_that_is_no_field_is_logged(caplog: pytest.LogCaptureFixtur
     assert [record.getMessage() for record in caplog.records] == [
         "Site.stret is not a column and is not written; did you mean 'street'?"
     ]
+
+
+def row_values(street: str, note: str) -> list[Address]:
+    """Return an address with a field that `Address` lacks, as rows have it: as a named tuple, and
+    as an instance if the class is registered.
+    """
+    row_type = make_named_tuple("address", ("street", "note", "no"))
+    assert row_type is not None
+    named = Address.from_value(row_type(street, note, 5))
+    assert named is not None
+    cql_type: Any = cqltypes.UserType.make_udt_class(
+        "ks",
+        "address",
+        ("street", "note", "no"),
+        (cqltypes.UTF8Type, cqltypes.UTF8Type, cqltypes.Int32Type),
+        mapped_class=Address,
+    )
+    encoded = cql_type.to_binary({"street": street, "note": note, "no": 5}, 4)
+    return [named, cql_type.from_binary(encoded, 4)]
+
+
+@pytest.mark.parametrize("is_registered", [False, True])
+def test_fields_that_a_class_does_not_declare_are_written_back(is_registered: bool) -> None:
+    """A newer version of an application has added a field to the type. An older one, whose class
+    lacks the field, changes another field: the value of the new field stays.
+    """
+    column: Any = c.List(c.UserDefinedType(Address))
+    [address] = column.to_python([row_values("a", "keep")[is_registered]])
+    assert dict(address) == {"street": "a", "number": 5}
+    assert address == Address(street="a", number=5)
+    expected = {"street": "b", "no": 5, "note": "keep"}
+    for duplicate in (address, copy.copy(address), pickle.loads(pickle.dumps(address))):
+        duplicate.street = "b"
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert column.to_database([duplicate]) == [expected]
+            assert column.to_database(column._isolator()([duplicate])) == [expected]
+    address.validate()
+    assert address.to_database() == expected
+
+
+def test_names_that_an_application_passes_without_a_field_are_not_written() -> None:
+    other = SimpleNamespace(_asdict=lambda: {"street": "a", "number": 5, "color": "red"})
+    for address in (
+        Address(street="a", number=5, color="red"),
+        Address.from_value({"street": "a", "no": 5, "color": "red"}),
+        Address.from_value(other),
+    ):
+        assert address is not None
+        assert address.to_database() == {"street": "a", "no": 5}
+
+
+def test_undeclared_fields_of_types_in_types_are_written_back() -> None:
+    """The instances of registered classes in an undeclared field are written back as well, with the
+    fields that they do not declare.
+    """
+
+    class Parcel(UserType):
+        weight = c.Integer()
+
+    address_type: Any = cqltypes.UserType.make_udt_class(
+        "ks",
+        "address",
+        ("street", "note", "no"),
+        (cqltypes.UTF8Type, cqltypes.UTF8Type, cqltypes.Int32Type),
+        mapped_class=Address,
+    )
+    text_type: Any = cqltypes.UTF8Type
+    contents = {
+        "one": address_type,
+        "some": cqltypes.ListType.apply_parameters([address_type]),
+        "unique": cqltypes.SetType.apply_parameters([address_type]),
+        "named": cqltypes.MapType.apply_parameters([text_type, address_type]),
+        "pair": cqltypes.TupleType.apply_parameters([text_type, address_type]),
+    }
+    parcel_type: Any = cqltypes.UserType.make_udt_class(
+        "ks",
+        "parcel",
+        ("weight", *contents),
+        (cqltypes.Int32Type, *contents.values()),
+        mapped_class=Parcel,
+    )
+    address = {"street": "a", "note": "keep", "no": 5}
+    value = {
+        "weight": 1,
+        "one": address,
+        "some": [address, address],
+        "unique": [address],
+        "named": {"x": address},
+        "pair": ("x", address),
+    }
+    encoded = parcel_type.to_binary(value, 4)
+    parcel = parcel_type.from_binary(encoded, 4)
+    assert dict(parcel) == {"weight": 1}
+    assert parcel_type.to_binary(parcel.to_database(), 4) == encoded

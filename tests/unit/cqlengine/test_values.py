@@ -401,7 +401,6 @@ def test_writes_of_the_same_values_end_apart() -> None:
     first = begin_write(state, ROW, is_insert=False)
     second = begin_write(state, ROW, is_insert=False)
     end_write(state, ROW, second, has_succeeded=True)
-    assert state.in_flight is not None
     assert state.in_flight[0] is first
     end_write(state, ROW, first, has_succeeded=True)
-    assert state.in_flight == []
+    assert state.in_flight == ()

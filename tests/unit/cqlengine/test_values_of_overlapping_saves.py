@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import random
 import re
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import pytest
 
-from cassandra.cqlengine import columns
+from cassandra.cqlengine import columns, models, values as states
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery, dml
 from cassandra.cqlengine.running import Operation
@@ -37,6 +40,7 @@ class Visits(Model):
     files = columns.Counter()
 
 
+INTERRUPTED_FILES = {module.__file__ for module in (dml, models, states)}
 COLLECTIONS: dict[str, type[Any]] = {"tags": set, "steps": list, "marks": dict}
 
 
@@ -239,3 +243,101 @@ def test_the_last_save_makes_the_row_equal(model: type[Any], is_read: bool, fail
         # Nothing is left to be written.
         assert program.instance.get_changed_columns() == []
     assert different == {}
+
+
+class Interruption:
+    """Lets another thread run in the middle of a call, without threads: a function is called at one
+    line of the mapper's code.
+
+    :param function: what the other thread does.
+    :param line: how many lines run before it.
+    """
+
+    def __init__(self, function: Callable[[], None], line: int) -> None:
+        self.function = function
+        self.lines_left = line
+        self.is_over = False
+
+    def _trace(self, frame: FrameType, event: str, argument: object) -> Any:
+        if frame.f_code.co_filename not in INTERRUPTED_FILES:
+            return None
+        # A thread that waits for the lock does not run.
+        if event != "return" and not self.is_over and not states._lock._is_owned():  # type: ignore[attr-defined]
+            self.lines_left -= 1
+            if self.lines_left < 0:
+                self.is_over = True
+                self.function()
+        return self._trace
+
+    def during(self, call: Callable[[], Any]) -> Any:
+        """Make a call, with the interruption, and return its result."""
+        previous = sys.gettrace()
+        sys.settrace(self._trace)
+        try:
+            return call()
+        finally:
+            sys.settrace(previous)
+
+
+def rows_of_two_threads(line: int, order: str, is_read: bool) -> tuple[Any, Any] | None:
+    """Save an instance while another thread changes and saves it; then save it once more.
+
+    :param line: at which line of the first save the other thread begins.
+    :param order: in which order the server executes the writes "a" and "b", and in which order
+        their responses arrive.
+    :param is_read: True if the row was read, False for a new instance.
+    :returns: the row and the values of the instance; None if the save has no such line.
+    """
+    table = Table()
+    instance = Item(id=1, name="x", tags={1})
+    if is_read:
+        table.row = {"id": 1, "name": "x", "size": 5, "tags": {1}}
+        instance._row = (1, "x", 5, {1}, None, None)
+        instance.name = "z"
+        instance.tags.add(2)
+    first = dml.save(instance)
+    second: list[Any] = []
+
+    def other_thread() -> None:
+        instance.name = "y"
+        instance.tags = {7}
+        instance.marks = {1: 1}
+        operation = dml.save(instance)
+        second.extend((operation, next(operation, None)))
+
+    interruption = Interruption(other_thread, line)
+    writes = {"a": (first, interruption.during(lambda: next(first, None)))}
+    if not interruption.is_over:
+        return None
+    writes["b"] = (second[0], second[1])
+    for name in order[:2]:
+        if writes[name][1] is not None:
+            table.execute(writes[name][1].text, writes[name][1].values)
+    for name in order[2:]:
+        if writes[name][1] is not None:
+            with pytest.raises(StopIteration):
+                writes[name][0].send(None)
+    last = dml.save(instance)
+    request = next(last, None)
+    if request is not None:
+        table.execute(request.text, list(request.values))
+        with pytest.raises(StopIteration):
+            last.send(None)
+    values_of_instance = state_of(instance)
+    row = {name: table.row.get(name) for name in values_of_instance}
+    row["id"] = 1
+    return row, values_of_instance
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+@pytest.mark.parametrize("order", ["abab", "abba", "baab", "baba"])
+def test_threads_that_begin_the_first_save_together(order: str, is_read: bool) -> None:
+    lines = 0
+    for line in range(1000):
+        outcome = rows_of_two_threads(line, order, is_read)
+        if outcome is None:
+            break
+        row, values_of_instance = outcome
+        assert row == values_of_instance, line
+        lines += 1
+    assert 20 < lines < 1000
