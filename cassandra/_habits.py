@@ -884,16 +884,6 @@ COLUMN_TYPES: dict[str, str] = {
     ),
 }
 
-
-def refuse_column_type(name: str) -> NoReturn:
-    """Raise the error for a name that `cassandra.cqlengine.columns` does not have.
-
-    :raises AttributeError: always, with advice if another library has a column of this name.
-    """
-    advice = f": {COLUMN_TYPES[name]}" if name in COLUMN_TYPES else ""
-    raise AttributeError(f"module 'cassandra.cqlengine.columns' has no attribute {name!r}{advice}")
-
-
 USER_TYPE: dict[str, str] = {
     **_same(
         "a UserType is a value of a column: assign it, instance.column = Address(...), and save "
@@ -917,18 +907,6 @@ MANAGEMENT: dict[str, str] = {
     ),
     **_same("write drop_keyspace(name)", "delete_keyspace drop_database"),
 }
-
-
-def refuse_management(name: str) -> NoReturn:
-    """Raise the error for a name that `cassandra.cqlengine.management` does not have.
-
-    :raises AttributeError: always, with advice if another library has a function of this name.
-    """
-    advice = f": {MANAGEMENT[name]}" if name in MANAGEMENT else ""
-    raise AttributeError(
-        f"module 'cassandra.cqlengine.management' has no attribute {name!r}{advice}"
-    )
-
 
 PREPARED: dict[str, str] = {
     **_same(

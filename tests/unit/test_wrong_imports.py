@@ -34,6 +34,10 @@ from cassandra import _wrong_imports, aio
         ),
         ("from cassandra.query import SimpleStatment", "did you mean 'SimpleStatement'?"),
         ("from cassandra.policies import RoundRobinPolcy", "did you mean 'RoundRobinPolicy'?"),
+        ("from cassandra.cqlengine.columns import ForeignKey", "CQL has no relations"),
+        ("from cassandra.cqlengine.columns import Integr", "did you mean 'Integer'?"),
+        ("from cassandra.cqlengine.management import create_all", "write sync_table(Model)"),
+        ("from cassandra.cqlengine.management import sync_tabel", "did you mean 'sync_table'?"),
     ],
 )
 def test_the_error_names_the_module_or_the_name(statement: str, message: str) -> None:
