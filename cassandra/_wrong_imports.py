@@ -116,7 +116,7 @@ def refuse_names(module: str, advice_by_name: Mapping[str, str]) -> Callable[[st
     :param advice_by_name: what to write in place of names of other libraries.
     """
 
-    def __getattr__(name: str) -> NoReturn:  # noqa: N807
+    def __getattr__(name: str) -> NoReturn:
         raise missing_name(module, name, advice_by_name)
 
     return __getattr__
