@@ -422,7 +422,8 @@ SESSION: dict[str, str] = {
     "session.load(table, frame)",
     **_same(
         "a session executes statements itself; write session.execute(query, parameters)",
-        "query run sql select execute_query do text",
+        "query run sql select execute_query do text table collection aggregate insert_one "
+        "update_one delete_one replace_one execute_prepared executeAsync",
     ),
     **_same(
         "there is nothing to commit: each statement is applied when it is executed. "
@@ -441,11 +442,11 @@ SESSION: dict[str, str] = {
     ),
     **_same(
         "write session.execute(query, parameters).all()",
-        "fetch fetchall fetch_all scalars all read_sql",
+        "fetch fetchall fetch_all scalars all read_sql find",
     ),
     **_same(
         "write session.execute(query, parameters).one()",
-        "fetchone fetchrow fetch_one fetchval scalar one first get",
+        "fetchone fetchrow fetch_one fetchval scalar one first get find_one",
     ),
     **_same("write session.execute(batch) with a BatchStatement", "execute_batch batch"),
     **_same("write session.set_keyspace('name')", "use use_keyspace use_database select_db"),

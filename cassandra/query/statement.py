@@ -23,6 +23,7 @@ from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import separate_minus_signs
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
+from cassandra.query.write_times import look_at_literal
 
 if TYPE_CHECKING:
     from cassandra import bases
@@ -419,6 +420,8 @@ def bind_params(
         ) from error
     if not text.isascii():
         _refuse_lone_surrogates(text, params)
+    if "TIMESTAMP " in query or "timestamp " in query:
+        look_at_literal(text)
     return text
 
 

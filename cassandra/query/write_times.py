@@ -1,0 +1,109 @@
+"""Warns if a parameter of a statement with ``USING TIMESTAMP`` has a wrong unit.
+
+Servers accept such a write, but older values win over it, or it wins over all later writes.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra._habits import stack_level
+from cassandra._patterns import pattern
+from cassandra._write_times import doubt_about
+
+if TYPE_CHECKING:
+    from cassandra.protocol import bind as bind_plans
+    from cassandra.protocol.bind import BindPlan, RowsBlock, ValuesBlock
+    from cassandra.protocol.column_specs import ColumnMetadata
+else:
+    from cassandra._impl import bind as bind_plans
+
+# The name that servers give to the marker of ``USING TIMESTAMP ?``.
+_UNNAMED = "[timestamp]"
+_NAMED = pattern(r"\bTIMESTAMP\s*:(\w+)", re.IGNORECASE)
+_LITERAL = pattern(r"\bUSING\s+(?:TTL\s+\d+\s+AND\s+)?TIMESTAMP\s+(\d+)", re.IGNORECASE)
+
+
+def bind_plan_of(
+    query: str,
+    columns: Sequence[ColumnMetadata],
+    routing_key_indexes: Sequence[int] | None,
+    strict: bool = False,
+) -> BindPlan:
+    """Return the bind plan of a prepared statement. It checks the write timestamps, if any.
+
+    :param query: the statement's CQL.
+    :param columns: its bind markers.
+    :param routing_key_indexes: see `BindPlan`.
+    :param strict: see `BindPlan`.
+    """
+    names = {_UNNAMED}
+    if isinstance(query, str) and ":" in query:  # tests of applications may pass None
+        names.update(name.lower() for name in _NAMED.findall(query))
+    positions = tuple(index for index, column in enumerate(columns) if column.name in names)
+    if not positions:
+        return bind_plans.BindPlan(columns, routing_key_indexes, strict)
+    plan = WriteTimePlan(columns, routing_key_indexes, strict)
+    plan.positions = positions
+    return plan
+
+
+class WriteTimePlan(bind_plans.BindPlan):
+    """A bind plan that looks at the write timestamp of each row, and warns once.
+
+    It does not override `bind_many`: loads have a check of their own, which names the row.
+    """
+
+    __slots__ = ("_has_warned", "positions")
+
+    positions: tuple[int, ...]
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._has_warned = False
+
+    def bind(self, values: Sequence[object], version: int) -> ValuesBlock:
+        """Encode values by position (see `BindPlan.bind`)."""
+        return self._looked_at(super().bind(values, version))
+
+    def bind_row(self, row: Any, version: int) -> ValuesBlock:
+        """Encode one row (see `BindPlan.bind_row`)."""
+        return self._looked_at(super().bind_row(row, version))
+
+    def bind_into(self, block: RowsBlock, row: object, version: int) -> None:
+        """Bind `row` and append it to `block`."""
+        block.append(self.bind_row(row, version))
+
+    def _looked_at(self, block: ValuesBlock) -> ValuesBlock:
+        """Return the values of a row, after a look at its write timestamps."""
+        if not self._has_warned:
+            values = block.values()
+            for position in self.positions:
+                # A value that is null or not set is no timestamp.
+                if isinstance(values[position], bytes):
+                    timestamp = int.from_bytes(values[position], "big", signed=True)
+                    self._has_warned |= _warns_of(timestamp)
+        return block
+
+
+def look_at_literal(text: str) -> None:
+    """Warn if a statement has a literal after ``USING TIMESTAMP`` that has a wrong unit.
+
+    :param text: the statement, with the literals of its parameters.
+    """
+    literal = _LITERAL.search(text)
+    if literal is not None:
+        _warns_of(int(literal[1]))
+
+
+def _warns_of(timestamp: int) -> bool:
+    """Warn of a write timestamp that is probably not in microseconds; return True if so."""
+    doubt = doubt_about(timestamp, "this write")
+    if doubt is None:
+        return False
+    # The mapper's warning has the same text, so Python shows only one of them.
+    warnings.warn(f"the timestamp {timestamp} {doubt}", RuntimeWarning, stacklevel=stack_level())
+    return True
