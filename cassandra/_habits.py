@@ -423,8 +423,9 @@ SESSION: dict[str, str] = {
     **_same(
         "a session executes statements itself; write session.execute(query, parameters)",
         "query run sql select execute_query do text table collection aggregate insert_one "
-        "update_one delete_one replace_one execute_prepared executeAsync",
+        "update_one delete_one replace_one execute_prepared",
     ),
+    **_same("write session.execute_async(query, parameters)", "executeAsync"),
     **_same(
         "there is nothing to commit: each statement is applied when it is executed. "
         "To apply several together, write session.execute(batch) with a BatchStatement",
