@@ -67,18 +67,21 @@ class WriteTimePlan(bind_plans.BindPlan):
 
     def bind(self, values: Sequence[object], version: int) -> ValuesBlock:
         """Encode values by position (see `BindPlan.bind`)."""
-        return self._looked_at(super().bind(values, version))
+        return self.look_at(super().bind(values, version))
 
     def bind_row(self, row: Any, version: int) -> ValuesBlock:
         """Encode one row (see `BindPlan.bind_row`)."""
-        return self._looked_at(super().bind_row(row, version))
+        return self.look_at(super().bind_row(row, version))
 
     def bind_into(self, block: RowsBlock, row: object, version: int) -> None:
         """Bind `row` and append it to `block`."""
         block.append(self.bind_row(row, version))
 
-    def _looked_at(self, block: ValuesBlock) -> ValuesBlock:
-        """Return the values of a row, after a look at its write timestamps."""
+    def look_at(self, block: ValuesBlock) -> ValuesBlock:
+        """Look at the write timestamps of a row, and return its values unchanged.
+
+        :param block: the values of the row.
+        """
         if not self._has_warned:
             values = block.values()
             for position in self.positions:

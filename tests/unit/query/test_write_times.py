@@ -42,6 +42,22 @@ def test_milliseconds_in_a_batch_warn() -> None:
         batch.add(prepared(), (1, SECONDS * 1000))
 
 
+def test_many_rows_of_a_batch_warn() -> None:
+    """The first row is enough to find out the unit."""
+    batch = BatchStatement()
+    with pytest.warns(RuntimeWarning, match="multiply by 1_000_000"):
+        batch.add_many(prepared(), [(1, SECONDS), (2, SECONDS)])
+    batch.add_many(prepared(), [])
+
+
+def test_a_query_string_in_a_batch_warns(session: Any, node: Any) -> None:
+    node.prime_prepare(QUERY, [("k", "int"), ("[timestamp]", "bigint")])
+    batch = BatchStatement()
+    batch.add(QUERY, (1, SECONDS))
+    with pytest.warns(RuntimeWarning, match="multiply by 1_000_000"):
+        session.execute(batch)
+
+
 def test_an_execution_warns(session: Any) -> None:
     """`execute` binds by position, and not by `BoundStatement.bind`."""
     with pytest.warns(RuntimeWarning, match="older values win over this write"):
