@@ -18,12 +18,12 @@ from cassandra._habits import (
 from cassandra._imports import at_first_cluster
 from cassandra._misspelt import class_attribute
 from cassandra._unknown_options import unknown_option
+from cassandra._write_times import warn_of_literal
 from cassandra.consistency import ConsistencyLevel, checked_serial
 from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import separate_minus_signs
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
-from cassandra.query.write_times import look_at_literal
 
 if TYPE_CHECKING:
     from cassandra import bases
@@ -421,7 +421,7 @@ def bind_params(
     if not text.isascii():
         _refuse_lone_surrogates(text, params)
     if "TIMESTAMP " in query or "timestamp " in query:
-        look_at_literal(text)
+        warn_of_literal(text)
     return text
 
 

@@ -1,4 +1,4 @@
-"""Warns if a parameter of a statement with ``USING TIMESTAMP`` has a wrong unit.
+"""Warns if a value that is bound to ``USING TIMESTAMP ?`` has a wrong unit.
 
 Servers accept such a write, but older values win over it, or it wins over all later writes.
 """
@@ -6,13 +6,11 @@ Servers accept such a write, but older values win over it, or it wins over all l
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._habits import stack_level
 from cassandra._patterns import pattern
-from cassandra._write_times import doubt_about
+from cassandra._write_times import warns_of_timestamp
 
 if TYPE_CHECKING:
     from cassandra.protocol import bind as bind_plans
@@ -24,7 +22,6 @@ else:
 # The name that servers give to the marker of ``USING TIMESTAMP ?``.
 _UNNAMED = "[timestamp]"
 _NAMED = pattern(r"\bTIMESTAMP\s*:(\w+)", re.IGNORECASE)
-_LITERAL = pattern(r"\bUSING\s+(?:TTL\s+\d+\s+AND\s+)?TIMESTAMP\s+(\d+)", re.IGNORECASE)
 
 
 def bind_plan_of(
@@ -88,25 +85,5 @@ class WriteTimePlan(bind_plans.BindPlan):
                 # A value that is null or not set is no timestamp.
                 if isinstance(values[position], bytes):
                     timestamp = int.from_bytes(values[position], "big", signed=True)
-                    self._has_warned |= _warns_of(timestamp)
+                    self._has_warned |= warns_of_timestamp(timestamp)
         return block
-
-
-def look_at_literal(text: str) -> None:
-    """Warn if a statement has a literal after ``USING TIMESTAMP`` that has a wrong unit.
-
-    :param text: the statement, with the literals of its parameters.
-    """
-    literal = _LITERAL.search(text)
-    if literal is not None:
-        _warns_of(int(literal[1]))
-
-
-def _warns_of(timestamp: int) -> bool:
-    """Warn of a write timestamp that is probably not in microseconds; return True if so."""
-    doubt = doubt_about(timestamp, "this write")
-    if doubt is None:
-        return False
-    # The mapper's warning has the same text, so Python shows only one of them.
-    warnings.warn(f"the timestamp {timestamp} {doubt}", RuntimeWarning, stacklevel=stack_level())
-    return True
