@@ -422,8 +422,10 @@ SESSION: dict[str, str] = {
     "session.load(table, frame)",
     **_same(
         "a session executes statements itself; write session.execute(query, parameters)",
-        "query run sql select execute_query do text",
+        "query run sql select execute_query do text table collection aggregate insert_one "
+        "update_one delete_one replace_one execute_prepared",
     ),
+    **_same("write session.execute_async(query, parameters)", "executeAsync"),
     **_same(
         "there is nothing to commit: each statement is applied when it is executed. "
         "To apply several together, write session.execute(batch) with a BatchStatement",
@@ -441,11 +443,11 @@ SESSION: dict[str, str] = {
     ),
     **_same(
         "write session.execute(query, parameters).all()",
-        "fetch fetchall fetch_all scalars all read_sql",
+        "fetch fetchall fetch_all scalars all read_sql find",
     ),
     **_same(
         "write session.execute(query, parameters).one()",
-        "fetchone fetchrow fetch_one fetchval scalar one first get",
+        "fetchone fetchrow fetch_one fetchval scalar one first get find_one",
     ),
     **_same("write session.execute(batch) with a BatchStatement", "execute_batch batch"),
     **_same("write session.set_keyspace('name')", "use use_keyspace use_database select_db"),
@@ -884,16 +886,6 @@ COLUMN_TYPES: dict[str, str] = {
     ),
 }
 
-
-def refuse_column_type(name: str) -> NoReturn:
-    """Raise the error for a name that `cassandra.cqlengine.columns` does not have.
-
-    :raises AttributeError: always, with advice if another library has a column of this name.
-    """
-    advice = f": {COLUMN_TYPES[name]}" if name in COLUMN_TYPES else ""
-    raise AttributeError(f"module 'cassandra.cqlengine.columns' has no attribute {name!r}{advice}")
-
-
 USER_TYPE: dict[str, str] = {
     **_same(
         "a UserType is a value of a column: assign it, instance.column = Address(...), and save "
@@ -917,18 +909,6 @@ MANAGEMENT: dict[str, str] = {
     ),
     **_same("write drop_keyspace(name)", "delete_keyspace drop_database"),
 }
-
-
-def refuse_management(name: str) -> NoReturn:
-    """Raise the error for a name that `cassandra.cqlengine.management` does not have.
-
-    :raises AttributeError: always, with advice if another library has a function of this name.
-    """
-    advice = f": {MANAGEMENT[name]}" if name in MANAGEMENT else ""
-    raise AttributeError(
-        f"module 'cassandra.cqlengine.management' has no attribute {name!r}{advice}"
-    )
-
 
 PREPARED: dict[str, str] = {
     **_same(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 from cassandra._habits import stack_level
+from cassandra._patterns import pattern
 
 # Numbers in these ranges are suspicious. Taken as seconds, milliseconds or nanoseconds, they are
 # times from 2001 on. Taken as microseconds, which servers expect, they are times in the first years
@@ -13,6 +15,8 @@ from cassandra._habits import stack_level
 _SECONDS = range(10**9, 10**11)
 _MILLISECONDS = range(10**12, 10**14)
 _NANOSECONDS = range(10**18, 4 * 10**18)
+
+_LITERAL = pattern(r"\bUSING\s+(?:TTL\s+\d+\s+AND\s+)?TIMESTAMP\s+(\d+)", re.IGNORECASE)
 
 _MICROSECONDS_OF_A_YEAR = 31_556_952 * 10**6
 
@@ -60,3 +64,27 @@ def warn_of_write_time(timestamp: object) -> None:
     doubt = doubt_about(timestamp, "this write") if type(timestamp) is int else None
     if doubt is not None:
         warnings.warn(f"timestamp={timestamp} {doubt}", RuntimeWarning, stacklevel=stack_level())
+
+
+def warn_of_literal(text: str) -> None:
+    """Warn if a statement has a literal after ``USING TIMESTAMP`` that has a wrong unit.
+
+    :param text: the statement, with the literals of its parameters.
+    """
+    literal = _LITERAL.search(text)
+    if literal is not None:
+        warns_of_timestamp(int(literal[1]))
+
+
+def warns_of_timestamp(timestamp: int) -> bool:
+    """Warn if the write timestamp of a statement was probably not meant as microseconds; return
+    True if so.
+
+    :param timestamp: microseconds since 1970.
+    """
+    doubt = doubt_about(timestamp, "this write")
+    if doubt is None:
+        return False
+    # The mapper's warning has the same text, so Python shows only one of them.
+    warnings.warn(f"the timestamp {timestamp} {doubt}", RuntimeWarning, stacklevel=stack_level())
+    return True

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
+from opcode import opmap
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NoReturn
 
 from cassandra._misspelt import nearest
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 # The names of errors in the DB-API and in drivers for other languages, by the driver's own name.
 _ERRORS = {
@@ -78,22 +85,50 @@ _MEANT = {
 
 # The function of Python's import system that looks for names of packages.
 _IMPORTING = "_handle_fromlist"
+_IMPORT_FROM = opmap["IMPORT_FROM"]
 
 
-def missing_name(module: str, name: str) -> Exception:
+def missing_name(
+    module: str, name: str, advice_by_name: Mapping[str, str] = MappingProxyType({})
+) -> Exception:
     """Return the error for a name that a module does not have.
 
     :param module: the name of the module. Its ``__getattr__``, which was called for `name`, calls
         this function directly or through a function of its own.
     :param name: the name.
-    :returns: an AttributeError; if ``from module import name`` looks for a name that exists
-        elsewhere, an ImportError, because Python drops the message of an AttributeError.
+    :param advice_by_name: what to write in place of names of other libraries.
+    :returns: an AttributeError; if ``from module import name`` looks for a name for which there is
+        advice, an ImportError, because Python drops the message of an AttributeError.
     """
-    advice = "" if name.startswith("_") else _advice(module, name)
-    callers = {sys._getframe(depth).f_code.co_name for depth in (2, 3)}
-    if advice and _IMPORTING in callers:
+    if name in advice_by_name:
+        advice = f": {advice_by_name[name]}"
+    else:
+        advice = "" if name.startswith("_") else _advice(module, name)
+    if advice and any(_is_import(sys._getframe(depth)) for depth in (2, 3)):
         return ImportError(f"cannot import name {name!r} from {module!r}{advice}", name=name)
     return AttributeError(f"module {module!r} has no attribute {name!r}{advice}")
+
+
+def refuse_names(module: str, advice_by_name: Mapping[str, str]) -> Callable[[str], NoReturn]:
+    """Return the ``__getattr__`` of a module, which raises the errors of `missing_name`.
+
+    :param module: the name of the module.
+    :param advice_by_name: what to write in place of names of other libraries.
+    """
+
+    def __getattr__(name: str) -> NoReturn:
+        raise missing_name(module, name, advice_by_name)
+
+    return __getattr__
+
+
+def _is_import(frame: FrameType) -> bool:
+    """Return True if a frame executes ``from module import name``."""
+    code = frame.f_code
+    # Python looks up the names of a package by a function, and those of a module by an instruction.
+    return code.co_name == _IMPORTING or (
+        frame.f_lasti >= 0 and code.co_code[frame.f_lasti] == _IMPORT_FROM
+    )
 
 
 def _advice(module: str, name: str) -> str:

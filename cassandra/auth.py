@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cassandra._imports import import_module
+from cassandra._lazy import lazy_names
 from cassandra._secrets import HiddenAttribute, Secret
 from cassandra._unknown_options import advise_options
 from cassandra.errors import AuthenticationFailed
@@ -390,3 +391,7 @@ def _sasl_client() -> type[Any]:
             "SASL authentication needs the package 'pure-sasl': pip install turbocql[sasl]; "
             "for a user name and a password use PlainTextAuthProvider"
         ) from error
+
+
+# Set it in this way, so that type checkers still report unknown names.
+globals()["__getattr__"] = lazy_names(__name__)

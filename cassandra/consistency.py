@@ -78,6 +78,7 @@ ConsistencyLevel.value_to_name = {
 
 
 SERIAL_LEVELS = (ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL)
+_SERIAL_NAMES = tuple(ConsistencyLevel.value_to_name[level] for level in SERIAL_LEVELS)
 
 
 def constant_of(value: object) -> str:
@@ -121,7 +122,8 @@ def checked_serial(name: str, level: int | None) -> int | None:
     if level is not None and not ConsistencyLevel.is_serial(level):
         is_known = isinstance(level, int) and level in ConsistencyLevel.value_to_name
         description = ConsistencyLevel.value_to_name[level] if is_known else repr(level)
-        raise ValueError(f"{name} must be SERIAL or LOCAL_SERIAL, but is {description}")
+        constant = constant_of(level) if str(level).upper() in _SERIAL_NAMES else ""
+        raise ValueError(f"{name} must be SERIAL or LOCAL_SERIAL, but is {description}{constant}")
     return level
 
 

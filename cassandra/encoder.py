@@ -27,6 +27,7 @@ from cassandra._lazy import lazy_names
 from cassandra.cqltypes.coerce import blob_bytes, duration_parts, refuse_zone, uuid_bytes
 from cassandra.cqltypes.missing import is_missing_type
 from cassandra.cqltypes.moments import NANOS_OF_DAY, is_whole_days, nanos_since_1970
+from cassandra.sentinels import UNSET_VALUE
 from cassandra.util.daterange import DateRange
 from cassandra.util.geometry import LineString, Point, Polygon
 from cassandra.util.orderedmap import OrderedMap, OrderedMapSerializedKey
@@ -201,6 +202,10 @@ class Encoder:
         if isinstance(val, int):
             # Do not call str(), which returns the member's name for some enums of integers.
             return int.__repr__(val)
+        if val is UNSET_VALUE:
+            raise TypeError(
+                "UNSET_VALUE has no literal in CQL: prepare the statement, or leave its column out"
+            )
         cls = type(val)
         # If the class defines neither str() nor repr(), the result would be like <Money object at
         # 0x7f...>, which is not a literal.
@@ -346,8 +351,8 @@ class Encoder:
         advice = (
             "None for a missing value"
             if str(val) == "NaT"
-            else "cassandra.util.Duration(months, days, nanoseconds) for a duration column, or a "
-            "datetime.time for a time column"
+            else "cassandra.util.Duration(months, days, nanoseconds) for a duration column, a "
+            "datetime.time for a time column, or int(value.total_seconds()) for a TTL"
         )
         raise TypeError(f"{val!r} has no literal in CQL: write {advice}")
 

@@ -13,8 +13,9 @@ import warnings
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from cassandra._habits import refuse_management, stack_level
+from cassandra._habits import MANAGEMENT, stack_level
 from cassandra._unknown_options import with_example
+from cassandra._wrong_imports import refuse_names
 from cassandra.cqlengine import schema_changes
 from cassandra.cqlengine.columns.containers import resolve_udts
 from cassandra.cqlengine.connection import (
@@ -671,4 +672,4 @@ async_sync_type = async_type
 
 
 # Set it in this way, so that type checkers still report unknown names.
-globals()["__getattr__"] = refuse_management
+globals()["__getattr__"] = refuse_names(__name__, MANAGEMENT)

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from cassandra._habits import MODEL, add_habits, frame_of_user_code, stack_level
+from cassandra._lazy import lazy_names
 from cassandra._misspelt import warn_of_misspelt
 from cassandra.cqlengine import connection
 from cassandra.cqlengine.class_bodies import (
@@ -869,3 +870,6 @@ class _Module(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Module
+
+# Set it in this way, so that type checkers still report unknown names.
+globals()["__getattr__"] = lazy_names(__name__)

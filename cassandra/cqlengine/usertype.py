@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from cassandra._habits import USER_TYPE, add_habits, is_of_driver_frame
+from cassandra._lazy import lazy_names
 from cassandra._misspelt import warn_of_misspelt
 from cassandra.cqlengine import connection
 from cassandra.cqlengine.class_bodies import warn_of_missing_columns
@@ -393,3 +394,6 @@ class UserType(BaseUserType):
 
 
 add_habits(UserType, USER_TYPE)
+
+# Set it in this way, so that type checkers still report unknown names.
+globals()["__getattr__"] = lazy_names(__name__)

@@ -1,4 +1,5 @@
-"""Advice for values that an application has formatted into a statement, usually by an f-string.
+"""Advice for values that an application has formatted into a statement, usually by an f-string, and
+for parameters whose literals do not fit their columns.
 
 What Python shows of a value is often not a literal of CQL: ``None``, ``b'abc'``, ``UUID('...')``, a
 date or a name without quotes. `cassandra.engine.server_hints` looks here.
@@ -39,6 +40,55 @@ QUOTE_ADVICE: tuple[tuple[str, str], ...] = (
      rf"\bIN\s*\(\s*{_NOT_OF_CQL}[a-z_]\w*\s*[,)]|''\s*:\s*{_NOT_OF_CQL}[a-z_]\w*\s*[,}}]",
      f"strings have single quotes in CQL; {_BETTER}"),
 )  # fmt: skip
+
+# Pairs of the names of types, and how a value of such a type is written, or passed.
+_FORMS_OF_TYPES = (
+    (r"(?:tiny|small|big|var)?int|counter",
+     "a number has no single quotes; as a parameter, pass an int instead of a str"),
+    (r"float|double|decimal",
+     "a number has no single quotes; as a parameter, pass a float or a Decimal instead of a str"),
+    (r"(?:time)?uuid",
+     "a UUID has no single quotes; as a parameter, pass a uuid.UUID instead of a str"),
+    (r"boolean",
+     "true and false have no single quotes; as a parameter, pass True or False instead of a str"),
+    (r"text|varchar|ascii",
+     "text has single quotes; as a parameter, pass a str: json.dumps(value) of a dict or a list"),
+    (r"inet", "an address has single quotes; as a parameter, pass a str"),
+    (r"blob", "a blob is written 0x0a1b, without quotes; as a parameter, pass bytes: "
+              "bytes.fromhex(text), or text.encode()"),
+    (r"timestamp", "a timestamp is written '2026-11-23 12:30:00+0000'; as a parameter, pass a "
+                   "datetime, or the milliseconds since 1970: int(seconds * 1000)"),
+    (r"date", "a date is written '2026-11-23'; as a parameter, pass a datetime.date"),
+    (r"time", "a time is written '12:30:00'; as a parameter, pass a datetime.time"),
+    (r"duration", "a duration is written 1h30m; as a parameter, pass a cassandra.util.Duration"),
+    (r"list|vector", "a list is written [value]; as a parameter, pass a list"),
+    (r"set", "a set is written {value}; as a parameter, pass a set"),
+    (r"map", "a map is written {key: value}; as a parameter, pass a dict"),
+)  # fmt: skip
+_TYPE_OF_COLUMN = (
+    r"Invalid [\w ]+ (?:constant|literal)\b.*(?<! not) of type (?:frozen<)?(\w+)|"
+    r"Unexpected receiver type '(?:frozen<)?(\w+)"
+)
+
+
+def advice_for_type(message: str, statement: str) -> str | None:
+    """Return how to write or pass a value of the type of a column, or None.
+
+    :param message: the server's message. It names the type if a literal does not fit it.
+    :param statement: the statement that the server has rejected.
+    """
+    match = re.search(_TYPE_OF_COLUMN, message, re.DOTALL)
+    if match is None:
+        return None
+    type_name: str = match[1] or match[2]
+    advice = next(
+        (advice for names, advice in _FORMS_OF_TYPES if re.fullmatch(names, type_name)),
+        # The type is a tuple or a user-defined type.
+        "prepare the statement, or register a class by cluster.register_user_type",
+    )
+    if re.search(r"\bIN\s*\(", statement, re.IGNORECASE):
+        advice += "; for several values, write IN %s and pass ((1, 2),)"
+    return advice
 
 
 def without_strings(statement: str) -> str:

@@ -10,7 +10,12 @@ from __future__ import annotations
 import re
 
 from cassandra._misspelt import nearest
-from cassandra.engine.literal_hints import PYTHON_VALUE_ADVICE, QUOTE_ADVICE, without_strings
+from cassandra.engine.literal_hints import (
+    PYTHON_VALUE_ADVICE,
+    QUOTE_ADVICE,
+    advice_for_type,
+    without_strings,
+)
 from cassandra.engine.vector_hints import (
     OLD_SERVER_ADVICE,
     VECTOR_REJECTION_ADVICE,
@@ -169,48 +174,20 @@ _AT_WORD = r"(?:mismatched|extraneous) input '(\w+)'|at input '(\w+)'"
 
 # For other errors: pairs of a pattern to look for in the server's message, and the advice.
 _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
-    (r"Invalid STRING constant .* of type (tiny|small|big|var)?int\b",
-     "a number has no single quotes; as a parameter, pass an int instead of a str"),
-    (r"Invalid STRING constant .* of type (time)?uuid\b",
-     "a UUID has no single quotes; as a parameter, pass a uuid.UUID instead of a str"),
-    (r"Invalid STRING constant .* of type boolean\b",
-     "true and false have no single quotes; as a parameter, pass True or False instead of a str"),
-    (r"Invalid STRING constant .* of type (float|double|decimal)\b",
-     "a number has no single quotes; as a parameter, pass a float or a Decimal instead of a str"),
     (r"Invalid FLOAT constant \(NaN\) .* of type",
      "only float and double have NaN: for a missing value, pass None as a parameter"),
     (r"Invalid FLOAT constant .* of type (tiny|small|big|var)?int\b",
      "write a number without a fraction; as a parameter, pass int(value)"),
-    (r"Invalid \w+ constant .* of type blob\b",
-     "a blob is written 0x0a1b, without quotes; as a parameter, pass bytes: bytes.fromhex(text), "
-     "or text.encode()"),
-    (r"Invalid \w+ constant .* of type (frozen<)?(list|set|vector)<",
-     "a list and a vector are written [value], and a set {value}; as a parameter, pass a list or "
-     "a set"),
-    (r"Invalid (?:\w+ constant|tuple type literal) .* of type (frozen<)?map<",
-     "a map is written {key: value}; as a parameter, pass a dict"),
-    (r"Invalid [A-RT-Z]\w+ constant .* of type (text|varchar|ascii|inet)\b",
-     "text and addresses have single quotes; as a parameter, pass a str"),
-    (r"Invalid \w+ constant .* for ", "strings, dates and addresses have single quotes; numbers, "
-                                     "booleans and UUIDs have none. Better, pass values as "
-                                     "parameters"),
-    (r"function system\.now|function now", "now() is a timeuuid: write toTimestamp(now()) for a "
-                                           "timestamp, toDate(now()) for a date"),
-    (r"Invalid map literal for \S+ of type",
-     "in a text, a dict is written as a map: prepare the statement, or register a class by "
-     "cluster.register_user_type"),
     (r"Invalid user type literal for \S+ of type (?:frozen<)?map<",
      "the text in a map has single quotes: {'key': 'value'}; better, pass a dict as a parameter"),
+    (r"function system\.now|function now", "now() is a timeuuid: write toTimestamp(now()) for a "
+                                           "timestamp, toDate(now()) for a date"),
     (r"Unable to make \w+ from '-?\d+'",
      "the number is too large for the type of the column: bigint has 64 bits, and varint any "
      "number"),
     (r"Collection column .* cannot be restricted by a '(?:=|IN)' relation",
      "CONTAINS finds one value: write column CONTAINS ? ALLOW FILTERING, or add an index of the "
      "column; execute one statement for each value"),
-    (r"Unexpected receiver type",
-     "in a text, a list or tuple is written in brackets. For IN, write IN %s and pass ((1, 2),); "
-     "for a user-defined type, prepare the statement, or register a class by "
-     "cluster.register_user_type"),
     (r"Invalid amount of bind variables",
      "the markers ? and :name need the values as the second argument of execute"),
     (r"SERIAL is not supported as conditional update commit|You must use conditional updates for "
@@ -234,7 +211,8 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
     (r"custom timestamp for conditional", "leave USING TIMESTAMP out: the servers order "
                                           "conditional writes"),
     (r"Invalid statement in batch", "batches take writes: execute the reads by execute_concurrent"),
-    (r"counter statement in a (?:un)?logged batch|counter and non-counter",
+    (r"counter statement in a (?:un)?logged batch|counter and non-counter|"
+     r"non-counter statement in a counter batch",
      "write BatchStatement(BatchType.COUNTER), with updates of counters alone"),
     (r"for non.counter column", "the servers add to counters only: read the value, and write "
                                 "UPDATE ... SET v = ? ... IF v = ?"),
@@ -404,7 +382,7 @@ def _advice_for_rejection(message: str, statement: str) -> str | None:
         rf"(?:\b(?:SELECT|WHERE|AND|BY|SET)\s+|[,(]\s*){column[1]}\.[\w\"]", _searched(statement)
     ):
         return f"columns have no table in front of them: leave {column[1]}. out"
-    return _first_match(_REJECTION_ADVICE, message)
+    return _first_match(_REJECTION_ADVICE, message) or advice_for_type(message, statement)
 
 
 def _advice_for_word(message: str) -> str | None:

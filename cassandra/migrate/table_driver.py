@@ -67,8 +67,8 @@ DRIVER = [
         key="ignored-pages",
         what=(
             "If a retry policy ignores the error of a later page of a result, the error is raised. "
-            "There, the page is requested again, for as long as it fails. The error of ``USE``, "
-            "and of a conditional write of the mapper, is raised, too."
+            "cassandra-driver requests the page again for as long as it fails. The errors of "
+            "``USE``, and of conditional writes of the mapper, are raised, too."
         ),
         why=(
             "Rows would be missing, later statements would run in the old keyspace, and the write "
@@ -80,7 +80,7 @@ DRIVER = [
         key="no-time",
         what=(
             "With ``timeout=0`` nothing is sent: the request fails with ``OperationTimedOut`` at "
-            "once. There, it is sent first."
+            "once. cassandra-driver sends the request first."
         ),
         why="Nobody would learn whether it was executed.",
         do=(
@@ -108,8 +108,8 @@ DRIVER = [
         key="connection-class",
         what=(
             "``connection_class`` chooses no event loop. Classes of reactors can be imported "
-            "without their packages; a program's own ``factory`` is called for each connection, "
-            "in a thread."
+            "without their packages. The ``factory`` of a class of your own is called for each "
+            "connection, in a thread."
         ),
         why="There is one event loop, asyncio's.",
         do="Leave ``connection_class`` out.",
@@ -128,8 +128,8 @@ DRIVER = [
     ),
     Difference(
         key="metadata-read-only",
-        what="Mappings of ``cluster.metadata`` refuse changes by the program.",
-        why="They are live: the next change of the schema would undo the program's own.",
+        what="Mappings of ``cluster.metadata`` refuse changes by the application.",
+        why="They are live: the next change of the schema would undo the application's change.",
         do="Change a copy: ``dict(keyspace.tables)``.",
         matchers=(NoticedAs(BREAKS, CHANGE),),
     ),
@@ -162,8 +162,8 @@ DRIVER = [
     Difference(
         key="error-texts",
         what=(
-            "The texts of errors that the driver itself raises, ``NoHostAvailable`` say, are its "
-            "own. Their classes and attributes (``errors``) are the same."
+            "Errors that the driver itself raises, such as ``NoHostAvailable``, have other "
+            "messages. Their classes and attributes (``errors``) are the same."
         ),
         why="They name the value, its type and the column or parameter.",
     ),
@@ -181,7 +181,7 @@ DRIVER = [
             "``column_types`` of vectors: the class knows its subtype, and its ``typename`` is "
             "``vector``, not the server's Java class."
         ),
-        why="As for all other types.",
+        why="The classes of all other types have their CQL names, too.",
     ),
     Difference(
         key="connection-counts",
@@ -191,7 +191,7 @@ DRIVER = [
             "nothing."
         ),
         why="One connection carries 32,768 requests at a time.",
-        do="Remove the calls, if they were made for more requests at a time.",
+        do="Remove such calls if their purpose was more requests at a time.",
         matchers=(CallOf(NOTE, callees=POOL_SIZES),),
     ),
     Difference(
@@ -201,7 +201,7 @@ DRIVER = [
             "the local data centre. Elsewhere they are prepared when they are first executed."
         ),
         why="Remote hosts get requests only if the local ones fail.",
-        do='Pass ``prepare_scope="all"`` if remote hosts are to know them before that.',
+        do='Pass ``prepare_scope="all"`` to prepare them on remote hosts, too.',
     ),
     Difference(
         key="metrics",
@@ -210,7 +210,7 @@ DRIVER = [
             "are plain numbers, and ``request_timer`` is a mapping."
         ),
         why="The package ``scales`` is not maintained.",
-        do="Read ``cluster.metrics``; ``scales`` is told nothing.",
+        do="Read ``cluster.metrics`` instead of the statistics of ``scales``.",
         matchers=(
             Setting(NOTE, (CLUSTER,), "metrics_enabled", values=(True,)),
             ModuleOf(DIFFERS, ("greplin.scales",)),

@@ -13,7 +13,10 @@ MAPPER = [
             "(texts and bytes for collections) with ``ValidationError`` before the server is "
             "asked."
         ),
-        why="There, it is any error, or the letters of the text are stored.",
+        why=(
+            "In cassandra-driver, the error may have any class, or the letters of the text are "
+            "stored."
+        ),
     ),
     Difference(
         key="clustering-filter",
@@ -45,7 +48,7 @@ MAPPER = [
             "If a field of a user-defined type is set inside an instance (``user.address.street = "
             '"x"``), the column has changed, and ``save`` writes it.'
         ),
-        why="There, ``save`` writes nothing, and the new value is lost.",
+        why="In cassandra-driver, ``save`` writes nothing, and the new value is lost.",
     ),
     Difference(
         key="empty-set",
@@ -65,7 +68,7 @@ MAPPER = [
             "After a batch was executed, or its block left, its instances write by themselves "
             "again."
         ),
-        why="There, their writes go to the batch that is over, and are lost.",
+        why="In cassandra-driver, their writes go to the finished batch, and are lost.",
     ),
     Difference(
         key="update-null",
@@ -73,12 +76,15 @@ MAPPER = [
             "``update`` of a queryset writes null to a column that has another name in the table, "
             "and a failed condition is ``LWTException`` then too."
         ),
-        why="There, the server does not know the name, or is asked to delete columns of a range.",
+        why=(
+            "In cassandra-driver, the statement has a name that the server does not know, or "
+            "deletes columns of a range."
+        ),
     ),
     Difference(
         key="list-remove",
         what="``update(column__remove=...)`` of a list removes the elements.",
-        why="There, it assigns them.",
+        why="In cassandra-driver, it assigns these elements to the list.",
         do="Look whether the list is meant to become what is given.",
         matchers=(RemovedFromList(DIFFERS),),
     ),
@@ -90,7 +96,7 @@ MAPPER = [
     Difference(
         key="mapper-decimals",
         what="Decimals of the mapper keep their digits, and mappings are user-defined types.",
-        why="There, decimals go through floats.",
+        why="In cassandra-driver, decimals are converted to floats and back.",
     ),
     Difference(
         key="shared-tables",
@@ -98,7 +104,7 @@ MAPPER = [
             "A subclass of a model that adds no column and no table name shares its parent's "
             "table, always."
         ),
-        why="There, it depends on which class is used first.",
+        why="In cassandra-driver, it depends on which class is used first.",
     ),
     Difference(
         key="default-ttl",

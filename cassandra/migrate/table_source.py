@@ -86,15 +86,15 @@ SOURCE = [
             "Compiled modules of today's drivers (``cassandra.bytesio``, ``numpy_parser``, "
             "``cython_marshal`` and their like) are missing."
         ),
-        why="Its own compiled modules have other names, and are used without being asked.",
+        why="This driver's compiled modules have other names, and it uses them by itself.",
         do="Import from ``cassandra.protocol`` and ``cassandra.cqltypes``, or nothing.",
         matchers=(NameOf(BREAKS, COMPILED, is_import=True),),
     ),
     Difference(
         key="private-names",
-        what="Private names and attributes (``session._pools``) are others.",
-        why="They are how each driver works inside.",
-        do="Use a public name: ``get_pool_state``, ``get_execution_profile``, ``metadata``, say.",
+        what="Private names and attributes (``session._pools``) differ.",
+        why="They belong to the inner workings of each driver.",
+        do="Use a public name, for example ``get_pool_state`` or ``metadata``.",
         matchers=(MissingName(BREAKS, is_private=True), PrivateAttribute(BREAKS)),
     ),
     Difference(
@@ -118,7 +118,10 @@ SOURCE = [
             "Protocol versions 1 and 2 and those of DataStax Enterprise are refused by "
             "``Cluster()``."
         ),
-        why="No server that is maintained needs them. There, it is an error of ``connect``.",
+        why=(
+            "No server that is maintained needs them. In cassandra-driver, ``connect`` raises the "
+            "error."
+        ),
         do="Leave ``protocol_version`` out.",
         matchers=(
             Setting(

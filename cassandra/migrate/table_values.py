@@ -10,10 +10,11 @@ VALUES = [
     Difference(
         key="wrong-types",
         what=(
-            "A value of a wrong type, or out of range, raises ``EncodeTypeError`` or "
-            "``EncodeValueError`` before anything is sent. They are ``TypeError``, the second one "
-            "``ValueError`` and ``OverflowError`` too; there, it is ``AttributeError``, "
-            "``struct.error``, ``IndexError``, ``KeyError`` or ``NoHostAvailable``, by the type."
+            "A value of a wrong type raises ``EncodeTypeError``, a ``TypeError``. A value out of "
+            "range raises ``EncodeValueError``, a ``ValueError`` and ``OverflowError``. Both are "
+            "raised before anything is sent. In cassandra-driver, the error is an "
+            "``AttributeError``, ``struct.error``, ``IndexError``, ``KeyError`` or "
+            "``NoHostAvailable``, depending on the type."
         ),
         why="The message has the value, its type and the column.",
         do="Catch ``TypeError`` and ``ValueError`` around values that users bring.",
@@ -27,16 +28,16 @@ VALUES = [
             "user-defined type (all fields null), a mapping for a tuple, ``12`` as an address, "
             "negative times."
         ),
-        why="The data that the program meant is lost there, without an error.",
+        why="In cassandra-driver, the data is lost without an error.",
     ),
     Difference(
         key="nulls-in-collections",
         what=(
             "``None`` in a list, a set or a map of a prepared statement is sent as a null, which "
-            "most servers refuse; there, it is stored as an empty value: for text, the empty "
-            "string. A note of the error names the column and the element."
+            "most servers refuse. A note of the error names the column and the element. "
+            "cassandra-driver stores an empty value instead: for text, the empty string."
         ),
-        why="An empty value is not what the program meant. scylla-driver sends nulls, too.",
+        why="An empty value is not what the application meant. scylla-driver sends nulls, too.",
         do="Leave such elements out before you bind the value.",
     ),
     Difference(
@@ -46,7 +47,7 @@ VALUES = [
             "and named tuples for user-defined types, generators, texts for identifiers and "
             "dates, subclasses of str in texts of statements."
         ),
-        why="There is one thing that they can mean.",
+        why="Their meaning is clear.",
     ),
     Difference(
         key="deprecation-warnings",
@@ -54,7 +55,7 @@ VALUES = [
             "No ``DeprecationWarning`` about indexes of results, legacy settings, ``len`` of "
             "querysets or release 4.0."
         ),
-        why="Nothing of that is going to leave this driver.",
+        why="This driver will keep all of these.",
     ),
     Difference(
         key="probable-mistakes",
@@ -64,8 +65,8 @@ VALUES = [
             "whose rows were all read, the result of a lightweight transaction as a condition, a "
             "named tuple whose names are those of the markers in another order."
         ),
-        why="The result is the same there, without a word.",
-        do="If your tests turn warnings into errors, write what the warnings say.",
+        why="cassandra-driver gives the same result without a warning.",
+        do="If your tests turn warnings into errors, change the code as the warnings say.",
     ),
     Difference(
         key="lazy-rows",
@@ -78,7 +79,10 @@ VALUES = [
     Difference(
         key="arguments",
         what="Arguments of a wrong kind are a ``TypeError`` or ``ValueError`` when they are given.",
-        why="There, it is an ``AttributeError`` of the driver's inside, or nothing until later.",
+        why=(
+            "In cassandra-driver, an ``AttributeError`` is raised inside the driver, or nothing "
+            "until later."
+        ),
     ),
     Difference(
         key="unregister-listener",
@@ -96,8 +100,8 @@ VALUES = [
     Difference(
         key="empty-pages",
         what=(
-            "``ResultSet.one`` and ``bool`` of a result skip empty pages. There, they return None "
-            "and False if the first page is empty, also if later pages have rows."
+            "``ResultSet.one`` and ``bool`` of a result skip empty pages. In cassandra-driver, "
+            "they return None and False if the first page is empty, even if later pages have rows."
         ),
         why="None and False would mean that there is no row.",
     ),

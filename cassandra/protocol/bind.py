@@ -219,6 +219,8 @@ def composite_key(parts: Sequence[bytes]) -> bytes | None:
 class BindPlan:
     """Binds values to the markers of one prepared statement; immutable and shared by threads.
 
+    As in the compiled twin, its methods do not call methods that a subclass overrides.
+
     :param columns: the `ColumnMetadata` of each bind marker.
     :param routing_key_indexes: positions of the markers of the partition key, in key order.
     :param strict: if True, a mapping with a name that has no bind marker is an error. If False, the
@@ -324,7 +326,7 @@ class BindPlan:
                 key_indexes,
                 version,
             )
-        block = self.bind(row, version)
+        block = BindPlan.bind(self, row, version)
         if key_indexes and block.has_unset:
             # Without its whole key, the server cannot find the row's partition.
             values = block.values()
@@ -335,14 +337,14 @@ class BindPlan:
 
     def bind_into(self, block: RowsBlock, row: object, version: int) -> None:
         """Bind `row` and append it to `block`. If binding fails, `block` is unchanged."""
-        block.append(self.bind_row(row, version))
+        block.append(BindPlan.bind_row(self, row, version))
 
     def bind_many(self, rows: Iterable[Any], version: int) -> RowsBlock:
         """Bind each of `rows`. An error's message begins with its row's number, counted from 0."""
         block = RowsBlock(len(self._encoders))
         for index, row in enumerate(rows):
             try:
-                block.append(self.bind_row(row, version))
+                block.append(BindPlan.bind_row(self, row, version))
             except Exception as error:
                 locate_row(error, index)
                 raise

@@ -26,6 +26,7 @@ from cassandra.query.statement import (
     query_head,
 )
 from cassandra.query.tables.rows import TableRows, rows_of, snapshot_and_count
+from cassandra.query.write_times import WriteTimePlan
 
 if TYPE_CHECKING:
     from cassandra.policies.retry import RetryPolicy
@@ -169,7 +170,7 @@ class TextRows:
         """Bind the rows to `prepared`, the prepared statement of the query string."""
         # Do not cache the result: at the next execution, the query may have been prepared again and
         # have other columns.
-        return BoundRows(prepared, bind_rows(prepared, self.rows))
+        return _rows_of_batch(prepared, self.rows)
 
 
 Entry = str | BoundRow | BoundRows | TextRows | NamedRow
@@ -195,6 +196,15 @@ def bind_rows(prepared: PreparedStatement, rows: object, is_plain: bool = False)
     except (TypeError, ValueError, KeyError) as error:
         name_statement(error, prepared.query_string)
         raise
+
+
+def _rows_of_batch(prepared: PreparedStatement, rows: object) -> BoundRows:
+    """Bind rows of a batch, and look at their first write timestamp, as loads do themselves."""
+    block = bind_rows(prepared, rows)
+    plan = prepared.bind_plan
+    if isinstance(plan, WriteTimePlan) and len(block):
+        plan.look_at(block.row(0))
+    return BoundRows(prepared, block)
 
 
 class BatchStatement(Statement):
@@ -610,7 +620,7 @@ class BatchStatement(Statement):
         :raises TypeError: if `rows` are not rows, or a value does not fit its column's type.
         """
         if isinstance(statement, PreparedStatement):
-            bound = BoundRows(statement, bind_rows(statement, rows))
+            bound = _rows_of_batch(statement, rows)
             # Check after binding, because `rows` may be an iterator without a length. No row is
             # added to the batch yet, so the batch stays as it was.
             self._check_room_for(bound.block.count)

@@ -17,19 +17,19 @@ from cassandra.protocol.converted import bound_columns as converted_columns, con
 from cassandra.protocol.encrypted import bound_columns, decrypting
 from cassandra.query.named_markers import columns_of_named_markers
 from cassandra.query.settings import SETTINGS, StatementSettings
+from cassandra.query.write_times import bind_plan_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from cassandra import bases
     from cassandra.codecs.registry import CodecRegistry, Converters
-    from cassandra.protocol import bind as bind_plans
     from cassandra.protocol.bind import BindPlan
     from cassandra.protocol.column_specs import ColumnMetadata
     from cassandra.protocol.encrypted import Encryption
     from cassandra.query.bound import BoundStatement
 else:
-    from cassandra._impl import bases, bind as bind_plans, binding
+    from cassandra._impl import bases, binding
 
 # Settings besides `SETTINGS` that an application may change. Pickles and copies keep them too.
 _OWN_SETTINGS = ("serial_consistency_level", "strict_names", "table", "table_keyspace")
@@ -164,7 +164,9 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         """Set the bind plan and the result's columns, and subscribe to changes of both."""
         policy = self.column_encryption_policy
         if policy is None and self.codecs is None:
-            self.bind_plan = bind_plans.BindPlan(self.column_metadata, self.routing_key_indexes)
+            self.bind_plan = bind_plan_of(
+                self.query_string, self.column_metadata, self.routing_key_indexes
+            )
             self.result_metadata_and_id = (metadata, metadata_id)
             return
         with _planning:
@@ -197,7 +199,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         converters = self.codecs.converters if self.codecs is not None else None
         if converters is not None and not is_plain:
             columns = converted_columns(columns, converters)
-        return bind_plans.BindPlan(columns, self.routing_key_indexes, strict)
+        return bind_plan_of(self.query_string, columns, self.routing_key_indexes, strict)
 
     @property
     def plain_plan(self) -> BindPlan:

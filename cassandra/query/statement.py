@@ -18,6 +18,7 @@ from cassandra._habits import (
 from cassandra._imports import at_first_cluster
 from cassandra._misspelt import class_attribute
 from cassandra._unknown_options import unknown_option
+from cassandra._write_times import warn_of_literal
 from cassandra.consistency import ConsistencyLevel, checked_serial
 from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
@@ -419,6 +420,8 @@ def bind_params(
         ) from error
     if not text.isascii():
         _refuse_lone_surrogates(text, params)
+    if "TIMESTAMP " in query or "timestamp " in query:
+        warn_of_literal(text)
     return text
 
 

@@ -57,7 +57,7 @@ from cassandra.policies import (
 )
 from cassandra.pool import Host
 from cassandra.protocol.rowclass import row_class
-from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
+from cassandra.query import UNSET_VALUE, BatchStatement, PreparedStatement, SimpleStatement
 from cassandra.testing import LocalCluster, LocalClusterError
 from cassandra.testing.fake import FakeNode
 from cassandra.util import Date, Time
@@ -717,6 +717,16 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
         TypeError,
         lambda: Encoder().cql_encode_all_types(Money()),
         r"has no literal in CQL: pass its fields .* or set session\.encoder\.mapping\[Money\]",
+    ),
+    "a literal of UNSET_VALUE": (
+        TypeError,
+        lambda: Encoder().cql_encode_all_types((1, UNSET_VALUE)),
+        "UNSET_VALUE has no literal in CQL: prepare the statement",
+    ),
+    "a timedelta as TTL": (
+        TypeError,
+        lambda: Encoder().cql_encode_all_types(datetime.timedelta(days=1)),
+        r"or int\(value\.total_seconds\(\)\) for a TTL",
     ),
     "classes for columns": (ModelDefinitionException, lambda: bad_model(int), "k is the class int"),
     "a column's class": (

@@ -34,6 +34,15 @@ from cassandra import _wrong_imports, aio
         ),
         ("from cassandra.query import SimpleStatment", "did you mean 'SimpleStatement'?"),
         ("from cassandra.policies import RoundRobinPolcy", "did you mean 'RoundRobinPolicy'?"),
+        ("from cassandra.cqlengine.columns import ForeignKey", "CQL has no relations"),
+        ("from cassandra.auth import Cluster", "write from cassandra.cluster import Cluster"),
+        ("from cassandra.cqlengine.models import sync_table", "cqlengine.management import sync_t"),
+        ("from cassandra.cqlengine.query import Modl", "cannot import name 'Modl'"),
+        ("from cassandra.cqlengine.query import BatchQury", "did you mean 'BatchQuery'?"),
+        ("from cassandra.cqlengine.usertype import Model", "cassandra.cqlengine.models import Mod"),
+        ("from cassandra.cqlengine.columns import Integr", "did you mean 'Integer'?"),
+        ("from cassandra.cqlengine.management import create_all", "write sync_table(Model)"),
+        ("from cassandra.cqlengine.management import sync_tabel", "did you mean 'sync_table'?"),
     ],
 )
 def test_the_error_names_the_module_or_the_name(statement: str, message: str) -> None:

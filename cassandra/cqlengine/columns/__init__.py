@@ -4,8 +4,9 @@ from cassandra._foreign import check_files
 
 check_files()
 
-from cassandra._habits import refuse_column_type
+from cassandra._habits import COLUMN_TYPES
 from cassandra._public_names import set_public_module
+from cassandra._wrong_imports import refuse_names
 from cassandra.cqlengine.columns import scalars, temporal
 from cassandra.cqlengine.columns.base import BaseValueManager, Column
 from cassandra.cqlengine.columns.containers import (
@@ -39,4 +40,4 @@ __all__ += temporal.__all__
 set_public_module(__name__, __all__, __name__)
 
 # Set it here instead of defining a function: type checkers would accept any name of the module.
-globals()["__getattr__"] = refuse_column_type
+globals()["__getattr__"] = refuse_names(__name__, COLUMN_TYPES)

@@ -4,6 +4,7 @@ from cassandra._foreign import check_files
 
 check_files()
 
+from cassandra._lazy import lazy_names
 from cassandra.cqlengine import connection as conn
 from cassandra.cqlengine.clauses import ConditionalClause, MapDeleteClause, WhereClause
 from cassandra.cqlengine.errors import CQLEngineException, UnicodeMixin, ValidationError
@@ -54,3 +55,6 @@ __all__ = [
     "ResultObject", "SelectStatement", "SimpleQuerySet", "SimpleStatement", "Token", "UnicodeMixin",
     "UpdateStatement", "ValidationError", "WhereClause", "check_applied", "conn",
 ]  # fmt: skip
+
+# Set it in this way, so that type checkers still report unknown names.
+globals()["__getattr__"] = lazy_names(__name__)

@@ -90,7 +90,7 @@ def test_invalid_settings_are_refused() -> None:
     profile = ExecutionProfile(serial_consistency_level=ConsistencyLevel.SERIAL)
     for wrong_level, level_name in (
         (ConsistencyLevel.QUORUM, "QUORUM"),
-        ("SERIAL", "'SERIAL'"),
+        ("SERIAL", "'SERIAL': write ConsistencyLevel.SERIAL"),
         ([], r"\[\]"),
     ):
         message = f"must be SERIAL or LOCAL_SERIAL, but is {level_name}"

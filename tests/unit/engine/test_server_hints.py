@@ -251,12 +251,21 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
         ('Invalid STRING constant (0-0) for "k" of type uuid', "pass a uuid.UUID"),
         ('Invalid STRING constant (x) for "k" of type double', "pass a float or a Decimal"),
         ('Invalid STRING constant (true) for "k" of type boolean', "pass True or False"),
-        ('Invalid INTEGER constant (5) for "k" of type list<int>', "pass a list or a set"),
-        ('Invalid STRING constant (5) for "k" of type frozen<set<int>>', "pass a list or a set"),
+        ('Invalid INTEGER constant (5) for "k" of type list<int>', "pass a list"),
+        ('Invalid STRING constant (5) for "k" of type frozen<set<int>>', "pass a set"),
         ('Invalid INTEGER constant (5) for "k" of type map<int, int>', "pass a dict"),
-        ('Invalid INTEGER constant (1) for "k" of type text', "addresses have single quotes; as"),
+        ('Invalid INTEGER constant (1) for "k" of type text', "text has single quotes; as"),
         ('Invalid INTEGER constant (1) for "k" of type inet', "as a parameter, pass a str"),
-        ('Invalid INTEGER constant (1) for "k" of type time', "strings, dates and addresses have"),
+        ('Invalid INTEGER constant (1) for "k" of type time', "pass a datetime.time"),
+        ('Invalid FLOAT constant (1.7e9) for "k" of type timestamp', "int(seconds * 1000)"),
+        ('Invalid FLOAT constant (1.7e9) for "k" of type date', "pass a datetime.date"),
+        ('Invalid INTEGER constant (5) for "k" of type duration', "cassandra.util.Duration"),
+        ("Invalid map literal for name of type text", "json.dumps(value)"),
+        ("Invalid map literal for items of type list<int>", "as a parameter, pass a list"),
+        ("Invalid set literal for m of type map<text, text>", "as a parameter, pass a dict"),
+        ("Unexpected receiver type 'set<text>'; only list", "as a parameter, pass a set"),
+        ("Unexpected receiver type 'map<int, int>'; only list", "as a parameter, pass a dict"),
+        ("Unexpected receiver type 'text'; only list and vector", "json.dumps(value)"),
         ("cannot assign result of function system.now (type timeuuid)", "toTimestamp(now())"),
         ("Invalid map literal for a of type frozen<address>", "register_user_type"),
         ("Cannot infer type for term 'k' in selection clause", "names of columns"),
@@ -268,6 +277,7 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
         ("Cannot provide custom timestamp for conditional updates", "USING TIMESTAMP"),
         ("Invalid statement in batch: only UPDATE, INSERT", "execute_concurrent"),
         ("Cannot include a counter statement in a logged batch", "BatchType.COUNTER"),
+        ("Cannot include non-counter statement in a counter batch", "updates of counters alone"),
         ("Invalid operation (v = v + 1) for non counter column v", "IF v = ?"),
         ("Invalid version for TimeUUID type: 0xc", "uuid.uuid1()"),
         ("A TTL must be greater or equal to 0, but was -1", "630,720,000"),
@@ -284,7 +294,6 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
         ("Unrecognized strategy option {dcX}", "data centers"),
         ("ConsistencyLevel LOCAL_ONE is unsupported with Accord for read", "QUORUM"),
         ("Accord transactions are disabled on table (See", "transactional_mode = 'full'"),
-        ("Unexpected receiver type 'int'; only list and vector are expected", "((1, 2),)"),
         ("Unexpected receiver type 'frozen<address>'; only list", "register_user_type"),
         ("Invalid amount of bind variables", "second argument of execute"),
         ("SERIAL is not supported as conditional update commit", "serial_consistency_level"),
@@ -317,6 +326,12 @@ def test_errors_for_statements_that_could_be_parsed_get_advice(message: str, adv
     is.
     """
     assert advice in str(advice_for_refusal(message, "SELECT"))
+
+
+def test_a_list_in_the_parentheses_of_in_gets_advice() -> None:
+    message = "Unexpected receiver type 'int'; only list and vector are expected"
+    assert "((1, 2),)" in str(advice_for_refusal(message, "SELECT * FROM t WHERE k IN (%s)"))
+    assert "((1, 2),)" not in str(advice_for_refusal(message, "SELECT * FROM t WHERE k = %s"))
 
 
 def test_names_with_a_table_in_front_get_advice() -> None:

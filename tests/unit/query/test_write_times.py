@@ -1,0 +1,98 @@
+"""Write timestamps that are bound in seconds or milliseconds lose the write, so they warn."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from typing import Any
+
+import pytest
+
+from cassandra.cqltypes import Int32Type, LongType
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.query import UNSET_VALUE, BatchStatement, PreparedStatement, bind_params
+
+SECONDS = 1_795_683_336
+MICROSECONDS = SECONDS * 1_000_000
+QUERY = "INSERT INTO t (k) VALUES (?) USING TIMESTAMP ?"
+
+
+def prepared(query: str = QUERY, name: str = "[timestamp]") -> PreparedStatement:
+    """Return a prepared statement whose second bind marker is that of the write timestamp."""
+    columns = [ColumnMetadata("ks", "t", "k", Int32Type), ColumnMetadata("ks", "t", name, LongType)]
+    return PreparedStatement(columns, b"id", [0], query, "ks", 5, None, None)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        prepared(),
+        prepared("INSERT INTO t (k) VALUES (:k) USING TTL 3 AND timestamp :At", "at"),
+    ],
+)
+def test_seconds_warn_once_for_each_statement(statement: PreparedStatement) -> None:
+    with pytest.warns(RuntimeWarning, match="multiply by 1_000_000") as warned:
+        list(map(statement.bind, [(1, SECONDS), (2, SECONDS)]))
+    assert [warning.filename for warning in warned] == [__file__]
+
+
+def test_milliseconds_in_a_batch_warn() -> None:
+    batch = BatchStatement()
+    with pytest.warns(RuntimeWarning, match="multiply by 1_000$"):
+        batch.add(prepared(), (1, SECONDS * 1000))
+
+
+def test_many_rows_of_a_batch_warn() -> None:
+    """The first row is enough to find out the unit."""
+    batch = BatchStatement()
+    with pytest.warns(RuntimeWarning, match="multiply by 1_000_000"):
+        batch.add_many(prepared(), [(1, SECONDS), (2, SECONDS)])
+    batch.add_many(prepared(), [])
+
+
+def test_a_query_string_in_a_batch_warns(session: Any, node: Any) -> None:
+    node.prime_prepare(QUERY, [("k", "int"), ("[timestamp]", "bigint")])
+    batch = BatchStatement()
+    batch.add(QUERY, (1, SECONDS))
+    with pytest.warns(RuntimeWarning, match="multiply by 1_000_000"):
+        session.execute(batch)
+
+
+def test_an_execution_warns(session: Any) -> None:
+    """`execute` binds by position, and not by `BoundStatement.bind`."""
+    with pytest.warns(RuntimeWarning, match="older values win over this write"):
+        session.execute_async(prepared(), (1, SECONDS))
+
+
+@pytest.mark.parametrize("value", [MICROSECONDS, 1, None, UNSET_VALUE])
+def test_other_values_do_not_warn(value: object) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bound = prepared().bind((1, value))
+        prepared("SELECT * FROM t WHERE k = ? AND v = ?", "v").bind((1, SECONDS))
+    expected = value.to_bytes(8, "big") if isinstance(value, int) else value
+    assert list(bound.values) == [(1).to_bytes(4, "big"), expected]
+
+
+def test_the_values_are_those_of_a_plain_plan() -> None:
+    """Rows are bound as by the plan of any other statement, with names as well."""
+    plan, other = prepared().bind_plan, prepared(name="v").bind_plan
+    assert plan.bind((1, MICROSECONDS), 5) == other.bind((1, MICROSECONDS), 5)
+    row = {"k": 1, "[timestamp]": MICROSECONDS}
+    assert plan.bind_row(row, 5) == other.bind((1, MICROSECONDS), 5)
+
+
+@pytest.mark.parametrize("value", [SECONDS, datetime.datetime.fromtimestamp(SECONDS)])
+@pytest.mark.parametrize("using", ["USING TIMESTAMP %s", "using ttl 3 and timestamp %s"])
+def test_literals_warn(value: object, using: str) -> None:
+    """A datetime becomes a literal in milliseconds, which is right for a column only."""
+    with pytest.warns(RuntimeWarning, match="older values win over this write") as warned:
+        bind_params(f"INSERT INTO t (k) VALUES (%s) {using}", (1, value))
+    assert warned[0].filename == __file__
+
+
+def test_literals_in_microseconds_and_of_columns_do_not_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bind_params("INSERT INTO t (k) VALUES (%s) USING TIMESTAMP %s", (1, MICROSECONDS))
+        bind_params("INSERT INTO t (timestamp , k) VALUES (%s, %s)", (SECONDS, 1))
