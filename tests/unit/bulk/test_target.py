@@ -243,7 +243,9 @@ def test_lists_with_a_write_time_are_written_once(option: str) -> None:
     assert not plan_of(LISTS, ("customer", "placed", "items"), **options).is_idempotent
     assert not plan_of(LISTS, ("customer", "all_names"), **options).is_idempotent
     assert plan_of(LISTS, ("customer", "placed"), **options).is_idempotent
-    with pytest.raises(ValueError, match=r"column 'all_names' is a static list: .* leave timestamp"):
+    with pytest.raises(
+        ValueError, match=r"column 'all_names' is a static list: .* leave timestamp"
+    ):
         plan_of(LISTS, (), **options)
     # The statement of an application may have a bind marker for the write time.
     markers = [
