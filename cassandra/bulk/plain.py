@@ -84,9 +84,13 @@ class PlainRows:
     A value of a user-defined type becomes a dict by field name, also in collections. A set becomes
     a list, because elements that are equal in Python, such as -0.0 and 0.0, may differ for a
     server.
+
+    :param keeps_empty: True decodes the empty values of numbers and other types as EMPTY, which can
+        be bound again. False decodes them as None, because files have no form for them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keeps_empty: bool = False) -> None:
+        self._keeps_empty = keeps_empty
         # The metadata of the latest page, and the codecs and the plan that decode its rows.
         self._metadata: ResultMetadata | None = None
         self._codecs: list[Any] = []
@@ -117,17 +121,27 @@ class PlainRows:
             # Sets become lists, because a set may have user-defined types as elements: these become
             # dicts, which are not hashable.
             columns = metadata.native.for_user_types(_AS_DICTS).columns
-            self._codecs = [_faithful(column.type).codec(vectors="list") for column in columns]
+            self._codecs = [
+                _faithful(column.type, self._keeps_empty).codec(vectors="list")
+                for column in columns
+            ]
             self._row_plan = rows.RowPlan(metadata.names, self._codecs)
             self._metadata = metadata
         return self._row_plan
 
 
-def _faithful(cql_type: type[_CassandraType]) -> type[_CassandraType]:
-    """Return `cql_type` with sets replaced by lists, which have the same encoding."""
+def _faithful(cql_type: type[_CassandraType], keeps_empty: bool = False) -> type[_CassandraType]:
+    """Return `cql_type` with sets replaced by lists, which have the same encoding.
+
+    :param keeps_empty: as for `PlainRows`.
+    """
     if is_encrypted(cql_type):
         return cql_type  # keep its codec, which decrypts
-    subtypes = tuple(map(_faithful, cql_type.subtypes or ()))
+    if keeps_empty and not cql_type.subtypes:
+        # Without `_registered`, the class would be found by its name from now on.
+        namespace = {"support_empty_values": True, "_registered": False}
+        return type(cql_type)(cql_type.__name__, (cql_type,), namespace)
+    subtypes = tuple(_faithful(subtype, keeps_empty) for subtype in cql_type.subtypes or ())
     if issubclass(cql_type, SetType):
         return ListType.apply_parameters(subtypes)
     if all(new is old for new, old in zip(subtypes, cql_type.subtypes or (), strict=True)):
