@@ -13,6 +13,7 @@ Encrypted columns are still decrypted, because the key is needed to write them e
 from __future__ import annotations
 
 import copy
+import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -140,7 +141,10 @@ def _faithful(cql_type: type[_CassandraType], keeps_empty: bool = False) -> type
     if keeps_empty and not cql_type.subtypes:
         # Without `_registered`, the class would be found by its name from now on.
         namespace = {"support_empty_values": True, "_registered": False}
-        return type(cql_type)(cql_type.__name__, (cql_type,), namespace)
+        with_empty: type[_CassandraType] = types.new_class(
+            cql_type.__name__, (cql_type,), exec_body=lambda body: body.update(namespace)
+        )
+        return with_empty
     subtypes = tuple(_faithful(subtype, keeps_empty) for subtype in cql_type.subtypes or ())
     if issubclass(cql_type, SetType):
         return ListType.apply_parameters(subtypes)

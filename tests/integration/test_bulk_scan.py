@@ -189,9 +189,16 @@ def test_copy_refuses_to_keep_the_ttl_of_a_collection(session: Session) -> None:
     # The fields of a user-defined type that is not frozen have TTLs and write times, too.
     session.execute('CREATE TYPE "Pair" (x int, y int)')
     session.execute('CREATE TABLE pairs (p int PRIMARY KEY, pair "Pair", f frozen<"Pair">)')
-    for option in ("keep_ttl", "keep_write_time"):
+    for keeps_ttl in (True, False):
         with pytest.raises(ValueError, match="'pair' is \"Pair\", whose parts each have a TTL"):
-            copy(session, "pairs", session, "pairs", **{option: True})
+            copy(
+                session,
+                "pairs",
+                session,
+                "pairs",
+                keep_ttl=keeps_ttl,
+                keep_write_time=not keeps_ttl,
+            )
 
 
 def test_copy_keeps_empty_values(session: Session) -> None:

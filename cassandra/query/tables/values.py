@@ -262,7 +262,7 @@ def _convert_unit(array: Array, unit: str) -> list[int | None]:
         # NumPy subtracts before it divides, which overflows near the smallest number: the day of
         # `pandas.Timestamp.min` would be one of the year 2262.
         sources = array.astype("int64")
-        has_overflowed = (sources < 0) & (converted.astype("int64") > 0)
+        has_overflowed = (sources < 0) & (converted.astype("int64") >= 0)
         if not has_overflowed.any():
             return numbers
         return [
@@ -324,12 +324,12 @@ def _convert_scalar(value: Any, unit: str) -> int | None:
     ratio = _unit_ratio(value.dtype, unit)
     try:
         converted = value.astype(unit)
-    except OverflowError:  # raised by NumPy 2.5 and later
-        return int(source * ratio)
+    except OverflowError:  # raised by NumPy 2.5 and later; for picoseconds and days by all versions
+        return int(source * ratio) if ratio > 1 else _floored(source, value.dtype, unit)
     if ratio > 1 and converted.astype(value.dtype) != value:
         return int(source * ratio)
     number = int(converted.astype("int64").item())
-    return _floored(source, value.dtype, unit) if ratio <= 1 and source < 0 < number else number
+    return _floored(source, value.dtype, unit) if ratio <= 1 and source < 0 <= number else number
 
 
 def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
