@@ -54,6 +54,7 @@ from cassandra._accel.wbuf cimport (
 
 from cassandra.cqltypes.coerce import DATE_OFFSET as _DATE_OFFSET
 from cassandra.query.tables.rows import TableRows as _TableRows
+from cassandra.query.tables.rows import storage_of as _storage_of
 from cassandra.sentinels import UNSET_VALUE as _UNSET_VALUE
 
 __all__ = ["bind_table"]
@@ -538,8 +539,7 @@ def _plain(source):
         source = source.chunk(0) if source.num_chunks == 1 else source.combine_chunks()
     if hasattr(source, "dictionary_decode"):
         source = source.dictionary_decode()
-    if hasattr(source, "storage"):
-        source = source.storage
+    source = _storage_of(source)
     return (source, True) if hasattr(source, "__arrow_c_array__") else None
 
 

@@ -236,8 +236,9 @@ class _Copy:
         copied_names = list(source.columns) if columns is None else list(columns)
         _check_columns(source, target, copied_names)
         types = [source.columns[name].cql_type for name in copied_names]
+        user_types = _user_types(session.cluster.metadata, source.keyspace_name)
         _check_fields(
-            _user_types(session.cluster.metadata, source.keyspace_name),
+            user_types,
             _user_types(other.cluster.metadata, target.keyspace_name),
             types,
         )
@@ -255,7 +256,7 @@ class _Copy:
         self._keeps_ttl = keep_ttl  # if so, the TTL is the first of the kept functions
         values = self._names[self._key_width :]
         if self._kept_functions:
-            _check_can_be_kept(source, values)
+            _check_can_be_kept(source, values, user_types)
         _refuse_same_table(session.cluster.metadata, source, other.cluster.metadata, target)
         selectors = [
             f"{function}({protect_name(name)})"
@@ -557,16 +558,23 @@ def _check_fields(
 _NAME = re.compile(r'"((?:[^"]|"")+)"|(\w+)')
 
 
-def _check_can_be_kept(source: TableMetadata, values: Sequence[str]) -> None:
-    """Raise ValueError if a column has no TTL and write time that a SELECT could return."""
+def _check_can_be_kept(
+    source: TableMetadata, values: Sequence[str], user_types: Mapping[str, UserType]
+) -> None:
+    """Raise ValueError if a column has no TTL and write time that a SELECT could return.
+
+    :param user_types: the user-defined types of the keyspace of `source`.
+    """
     key = {column.name for column in source.primary_key}
+    type_names = set(map(protect_name, user_types))  # frozen<...> is not among them
     for name in values:
         cql_type = source.columns[name].cql_type
         if name in key:
             raise ValueError(f"the column {name!r} is of the key here: it has no TTL or write time")
-        # A collection that is not frozen has a TTL and a write time per element.
-        if cql_type.startswith(_COLLECTIONS):
+        # A collection that is not frozen has a TTL and a write time per element, and a user-defined
+        # type per field.
+        if cql_type.startswith(_COLLECTIONS) or cql_type in type_names:
             raise ValueError(
-                f"the column {name!r} is {cql_type}, whose elements each have a TTL and write "
+                f"the column {name!r} is {cql_type}, whose parts each have a TTL and write "
                 "time: they cannot be kept; leave the column out by `columns`"
             )

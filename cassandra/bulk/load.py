@@ -194,11 +194,11 @@ class Load:
             if options.columns is None:
                 check_index(self._source, plan.names, options.ignore, target)
             prepared = yield Prepare(plan.text)
-        traits = traits_of(prepared, plan, options.counters)
+        table = written_table(self._metadata, prepared)
+        traits = traits_of(prepared, plan, options.counters, table)
         if options.checkpoint is not None:
             # Only a prepared statement tells whether its rows may be written twice.
             check_repeatable(traits)
-        table = written_table(self._metadata, prepared)
         columns = Columns(prepared, selection, table, options, reading, self._is_plain)
         binder = columns.binder(
             options.batch if traits.may_be_batched else None,

@@ -93,6 +93,12 @@ def check_repeatable(traits: Traits) -> None:
     """
     if traits.is_counter:
         raise ValueError(COUNTED_TWICE)
+    if not traits.is_idempotent and traits.has_lists:
+        raise ValueError(
+            "a write time excludes a checkpoint if a list that is not frozen is written: rows "
+            "since the last checkpoint are written twice, and so would be the elements of their "
+            "lists"
+        )
     if not traits.is_idempotent:
         raise ValueError(
             "checkpoint needs a statement that may be executed twice, because rows since the "

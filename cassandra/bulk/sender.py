@@ -241,7 +241,9 @@ class Sender:
             statement.block = group.block.row(0)
         else:
             statement = batch_of_block(prepared, group.block)
-        statement.is_idempotent = self._traits.is_idempotent
+        # The engine repeats a request with its write time, which adds the elements of lists again.
+        # A request that this sender repeats has a new write time, and so replaces the list.
+        statement.is_idempotent = self._traits.is_idempotent and not self._traits.has_lists
         if self._consistency_level is not None:
             statement.consistency_level = self._consistency_level
         return statement

@@ -402,12 +402,7 @@ def _check_manifest(folder: str, names: Iterable[str]) -> None:
     :raises FileNotFoundError: for the first such file. It is not missing if it was compressed or
         uncompressed since.
     """
-    try:
-        with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
-            listed_names = [listed["name"] for listed in json.load(file)["files"]]
-    except (OSError, ValueError, LookupError, TypeError):
-        return  # there is no manifest, or it is that of another tool
-    for listed_name in listed_names:
+    for listed_name in _rows_in_manifest(folder):
         if not any(
             name == listed_name
             or name.startswith(f"{listed_name}.")
@@ -418,6 +413,17 @@ def _check_manifest(folder: str, names: Iterable[str]) -> None:
                 f"folder {folder!r} lacks the file {listed_name!r}, which its {MANIFEST} lists: "
                 "copy the whole folder, or delete the manifest to load the other files"
             )
+
+
+def _rows_in_manifest(folder: str) -> dict[str, Any]:
+    """Return the number of rows of each file of an unload, by the file's name; {} if the folder has
+    no manifest, or that of another tool.
+    """
+    try:
+        with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
+            return {listed["name"]: listed.get("rows") for listed in json.load(file)["files"]}
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
 
 
 def _instead_of_file(path: str) -> str:
@@ -671,8 +677,17 @@ def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk,
         file_format = format_of(path, reading.format)
         skip = resume_position.row if number == resume_position.file else 0
         state = _state_of_file(path)
+        rows_read = skip
         # Rows of files are numbered from 1, like lines in an editor.
-        yield from _chunks(READERS[file_format](path, reading), skip, 1, number)
+        for chunk in _chunks(READERS[file_format](path, reading), skip, 1, number):
+            rows_read = chunk.position.row
+            yield chunk
+        expected = _rows_in_manifest(os.path.dirname(path)).get(os.path.basename(path))
+        if isinstance(expected, int) and rows_read < expected:
+            warn(
+                f"{path} has {rows_read} rows, and {MANIFEST} of its unload says {expected}: it "
+                "was probably cut off. Copy it again, and load it again"
+            )
         if state is not None and _is_changed(state, path):
             warn(
                 f"{path} was changed while it was read: rows may be missing, and the last one may "

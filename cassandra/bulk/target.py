@@ -18,6 +18,7 @@ from cassandra.util.cql_text import protect_name, split_names
 if TYPE_CHECKING:
     from cassandra.bulk.groups import Owners
     from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.schema.elements import ColumnMetadata
     from cassandra.metadata.schema.tables import TableMetadata
 
 
@@ -43,31 +44,58 @@ class Traits(NamedTuple):
     :param is_idempotent: True if a request may be executed twice.
     :param is_counter: True if the statement changes counters.
     :param is_conditional: True if the statement has a condition (IF), so a row may not be applied.
+    :param has_lists: True if the statement writes lists of `lists_in`. A request may only be
+        repeated with another write time then.
+    :param has_static_lists: True if one of these lists is a static column.
     """
 
     is_idempotent: bool
     is_counter: bool
     is_conditional: bool
+    has_lists: bool = False
+    has_static_lists: bool = False
 
     @property
     def may_be_batched(self) -> bool:
         """True if several rows may be sent in an unlogged batch.
 
         Servers refuse counters in these batches. Conditional rows are sent one by one: a batch has
-        a single outcome for all its rows, and may not span partitions.
+        a single outcome for all its rows, and may not span partitions. The rows of a batch have one
+        write time, so a static list would have its elements once for each row of its partition.
         """
-        return not (self.is_conditional or self.is_counter)
+        return not (self.is_conditional or self.is_counter or self.has_static_lists)
 
 
 _SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 
 
-def traits_of(prepared: PreparedStatement, plan: Plan | None, counters: bool) -> Traits:
+def lists_in(table: TableMetadata | None, names: Iterable[str]) -> list[ColumnMetadata]:
+    """Return the columns that are lists and not frozen.
+
+    A write of such a list deletes the elements of earlier write times, and adds its own. So if two
+    writes have the same write time, the list has the elements of both.
+
+    :param table: the table that is written; None if it is unknown.
+    :param names: the names of the columns that are written; other names are ignored.
+    """
+    columns = (
+        [] if table is None else [table.columns[name] for name in names if name in table.columns]
+    )
+    return [column for column in columns if column.cql_type.startswith("list<")]
+
+
+def traits_of(
+    prepared: PreparedStatement,
+    plan: Plan | None,
+    counters: bool,
+    table: TableMetadata | None = None,
+) -> Traits:
     """Return the traits of a load's statement.
 
     :param prepared: the statement.
     :param plan: the plan from which it was prepared; None if the application has prepared it.
     :param counters: the option `counters`.
+    :param table: the table that the statement writes; None if it is unknown.
     :raises ValueError: if the statement only reads.
     """
     if plan is None and _SELECT.match(prepared.query_string) is not None:
@@ -76,14 +104,21 @@ def traits_of(prepared: PreparedStatement, plan: Plan | None, counters: bool) ->
             "session.execute_concurrent_with_args(prepared, rows)"
         )
     conditional = is_conditional(prepared.query_string)
+    names = [column.name for column in prepared.column_metadata]
+    lists = lists_in(table, names)
+    of_lists = {
+        "has_lists": bool(lists),
+        "has_static_lists": any(column.is_static for column in lists),
+    }
     if plan is not None:
-        return Traits(plan.is_idempotent, plan.is_counter, conditional)
+        return Traits(plan.is_idempotent, plan.is_counter, conditional, **of_lists)
     return Traits(
-        bool(prepared.is_idempotent) and not counters,
+        bool(prepared.is_idempotent) and not counters and not (lists and "[timestamp]" in names),
         # The types of bind markers do not always tell: a statement may add a constant to a counter,
         # and then no bind marker has the type counter. So check the option `counters` first.
         counters or any(column.type.typename == "counter" for column in prepared.column_metadata),
         conditional,
+        **of_lists,
     )
 
 
@@ -247,8 +282,23 @@ def plan_of(
         *_using("TTL", ttl, ttl_column),
         *_using("TIMESTAMP", timestamp, timestamp_column),
     ]
-    # An INSERT is idempotent: if it is repeated, it writes the same row again.
-    return Plan(_insert(table, names, using), tuple(names), is_idempotent=True, is_counter=False)
+    # An INSERT is idempotent: if it is repeated, it writes the same row again. But with the same
+    # write time, it adds the elements of lists again.
+    lists = lists_in(table, names)
+    has_write_time = timestamp is not None or timestamp_column is not None
+    static_list = next((column.name for column in lists if column.is_static), None)
+    if has_write_time and static_list is not None and set(names) >= set(key):
+        raise ValueError(
+            f"column {static_list!r} is a static list: if the rows of a partition have the same "
+            "write time, it has its elements once for each row. Load it without the clustering "
+            "columns, or leave timestamp and timestamp_column out"
+        )
+    return Plan(
+        _insert(table, names, using),
+        tuple(names),
+        is_idempotent=not (lists and has_write_time),
+        is_counter=False,
+    )
 
 
 def _using(clause: str, constant: int | None, column: str | None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import random
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NamedTuple
@@ -14,11 +14,27 @@ from cassandra.util import Date, Duration, Time
 
 EPOCH = datetime.datetime(1970, 1, 1)
 LETTERS = "abc ,;\"'\\{}[]:\t\n\réß漢\U0001f600%?0"
+SPECIAL = (
+    "NULL",
+    "nan",
+    "1e5",
+    "true",
+    "\\N",
+    "[]",
+    "{}",
+    "\ufeff",
+    "\x00",
+    "\u2028",
+    "\x85",
+    "\\.",
+)
 Maker = Callable[[random.Random], Any]
 
 
 def _text(rng: random.Random, letters: str = LETTERS) -> str:
     # No text here is empty: a CSV file has the same field for null and for an empty string.
+    if rng.random() < 0.1:  # texts that mean something else in a file, if it has the letters
+        return rng.choice([text for text in SPECIAL if letters is LETTERS or text.isalnum()])
     return "".join(rng.choice(letters) for _ in range(rng.choice((1, 1, 3, 20))))
 
 
@@ -32,12 +48,15 @@ def _signed_integer(rng: random.Random, bits: int) -> int:
 
 
 def _real(rng: random.Random) -> float:
-    return rng.choice((0.0, -0.0, 1.5, -2.25, float("inf"), float("-inf"), rng.uniform(-9, 9)))
+    extremes = (5e-324, 1.7976931348623157e308, 2.0**53, 1e22, float("nan"))
+    return rng.choice(
+        (0.0, -0.0, 1.5, -2.25, float("inf"), float("-inf"), rng.uniform(-9, 9), *extremes)
+    )
 
 
 def _decimal(rng: random.Random) -> Decimal:
     digits = rng.choice((0, 1, -10, 12345678901234567890, rng.randrange(-(10**30), 10**30)))
-    return Decimal(digits).scaleb(rng.choice((0, -1, -2, -20, 0)))
+    return Decimal(digits).scaleb(rng.choice((0, -1, -2, -20, 0, 5, 400, -400)))
 
 
 def _timestamp(rng: random.Random) -> datetime.datetime | int:
@@ -63,7 +82,7 @@ SCALARS: dict[str, Maker] = {
     "decimal": _decimal,
     "double": _real,
     "duration": _duration,
-    "float": lambda rng: rng.choice((0.0, -0.0, 1.5, float("inf"), 0.1)),
+    "float": lambda rng: rng.choice((0.0, -0.0, 1.5, float("inf"), 0.1, 1e-45, 3e38, float("nan"))),
     "inet": lambda rng: str(
         rng.choice((IPv4Address(rng.getrandbits(32)), IPv6Address(rng.getrandbits(128))))
     ),
@@ -75,7 +94,9 @@ SCALARS: dict[str, Maker] = {
     "timeuuid": lambda rng: uuid.UUID(int=rng.getrandbits(128) & ~(0xF << 76) | 0x1 << 76),
     "tinyint": lambda rng: _signed_integer(rng, 8),
     "uuid": lambda rng: uuid.UUID(int=rng.getrandbits(128), version=4),
-    "varint": lambda rng: rng.choice((0, -1, 10**30, -(10**30), rng.getrandbits(70))),
+    "varint": lambda rng: rng.choice(
+        (0, -1, 10**30, -(10**30), rng.getrandbits(70), rng.getrandbits(10_000))
+    ),
 }  # fmt: skip
 # CQL does not allow these types in keys, in the keys of maps and in the elements of sets.
 UNORDERED = frozenset({"duration"})
@@ -126,7 +147,9 @@ class Schema:
             for number, cql_type in enumerate(scalar_types)
         ]
         self.values += [self._column(f"n{number}", 2, is_nested=True) for number in range(8)]
-        self.static = Column("s", "text", SCALARS["text"])
+        # A static list that is not frozen: writes of the same time add up their elements.
+        self.static = Column("s", "list<text>", lambda rng: [_text(rng) for _ in range(2)])
+        self.order = rng.choice(("ASC", "DESC"))  # of the clustering column
 
     @property
     def columns(self) -> list[Column]:
@@ -168,16 +191,22 @@ class Schema:
             element = rng.choice(["float", "int", "bigint", "text"])
             make = SCALARS[element]
             return f"vector<{element}, 3>", lambda rng: [make(rng) for _ in range(3)]
+        # Only the outermost type of a column may be a collection that is not frozen.
+        is_frozen = depth < 2 or rng.random() < 0.5
+
+        def frozen(cql_type: str) -> str:
+            return f"frozen<{cql_type}>" if is_frozen else cql_type
+
         key, make_key = self._type(depth - 1, is_ordered=is_ordered or container != "list")
         if container == "map":
             value, make_value = self._type(depth - 1, is_ordered=is_ordered)
             # The keys may be dicts, which have no hash, so they cannot be the keys of a dict. The
             # value is a list of pairs instead.
-            return f"frozen<map<{key}, {value}>>", lambda rng: _Pairs(
+            return frozen(f"map<{key}, {value}>"), lambda rng: _Pairs(
                 (key_value, make_value(rng))
                 for key_value in _without_duplicates(make_key(rng) for _ in _random_range(rng))
             )
-        return f"frozen<{container}<{key}>>", lambda rng: [
+        return frozen(f"{container}<{key}>"), lambda rng: [
             make_key(rng) for _ in _random_range(rng)
         ]
 
@@ -196,7 +225,8 @@ class Schema:
                 for column in self.columns
             )
             primary_key = f"PRIMARY KEY (({partition}), {clustering})"
-            statements.append(f"CREATE TABLE {table} ({column_list}, {primary_key})")
+            order = f"CLUSTERING ORDER BY ({clustering} {self.order})"
+            statements.append(f"CREATE TABLE {table} ({column_list}, {primary_key}) WITH {order}")
         return statements
 
     def insert(self) -> str:
@@ -204,7 +234,7 @@ class Schema:
         names = ", ".join(_quoted(column.name) for column in self.columns)
         return f"INSERT INTO source ({names}) VALUES ({', '.join('?' * len(self.columns))})"
 
-    def rows(self, count: int) -> list[Sequence[Any]]:
+    def rows(self, count: int) -> list[list[Any]]:
         """Return `count` random rows, with null for about a fifth of the values outside the key."""
         rng = self.rng
         key_size = len(self.partition) + len(self.clustering)

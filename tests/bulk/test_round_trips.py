@@ -69,13 +69,17 @@ def prepare(session: Session, seed: int) -> list[Any]:
     for statement in schema.statements():
         session.execute(statement)
     insert = session.prepare(schema.insert())
-    for row in schema.rows(ROWS):
+    rows = schema.rows(ROWS)
+    # Some partitions have several rows, which share their static column.
+    for row, other_row in zip(rows[::4], rows[1::4], strict=True):
+        other_row[: len(schema.partition)] = row[: len(schema.partition)]
+    for row in rows:
         session.execute(insert, row)
     # Add a partition that has no rows, only a value in its static column.
     names = ", ".join(f'"{column.name}"' for column in (*schema.partition, schema.static))
     insert_static = session.prepare(f"INSERT INTO source ({names}) VALUES (?, ?, ?)")
     key = [column.make(schema.rng) for column in schema.partition]
-    session.execute(insert_static, [*key, "alone"])
+    session.execute(insert_static, [*key, ["alone"]])
     expected = content_of(session, "source")
     assert len(expected) > 1  # random keys may be equal, but not all of them
     return expected

@@ -14,6 +14,7 @@ import pytest
 
 from cassandra import aio
 from cassandra.bulk import LoadError, chunks, cli
+from cassandra.bulk.copy import copy
 from cassandra.cluster import Cluster, Session
 from cassandra.testing import LocalCluster
 
@@ -154,6 +155,34 @@ def test_ttl_and_timestamp_from_columns_and_ttl_for_all_rows(session: Session) -
     session.load("orders", [row], columns=columns, ttl=500)
     (stored,) = session.execute("SELECT ttl(total) AS life FROM orders")
     assert 400 < stored.life <= 500
+
+
+def test_static_lists_have_each_element_once(session: Session, tmp_path: Path) -> None:
+    """Each row of a partition has the static list, and rows of a partition are often batched. The
+    rows of a batch have one write time, and two writes of that time add up their elements.
+    """
+    columns = "p int, c int, s list<int> static, l list<int>, PRIMARY KEY (p, c)"
+    for name in ("lists", "copies"):
+        session.execute(f"DROP TABLE IF EXISTS {name}", timeout=60)
+        session.execute(f"CREATE TABLE {name} ({columns})", timeout=60)
+    rows = [{"p": c % 3, "c": c, "s": [7, 8], "l": [c]} for c in range(30)]
+    expected = [(row["p"], row["c"], row["s"], row["l"]) for row in rows]
+
+    def stored(table: str) -> list[Any]:
+        """Return the rows of a table in the order of `expected`."""
+        found = session.execute(f"SELECT p, c, s, l FROM {table}", timeout=60)
+        return sorted(map(tuple, found), key=lambda row: row[1])
+
+    assert session.load("lists", rows).written == 30
+    assert stored("lists") == expected
+    copy(session, "lists", session, "copies")
+    assert stored("copies") == expected
+    session.unload("lists", tmp_path / "lists", format="csv")
+    session.execute("TRUNCATE copies", timeout=60)
+    insert = session.prepare("INSERT INTO copies (p, c, s, l) VALUES (?, ?, ?, ?)")
+    for target in ("copies", insert):
+        assert session.load(target, tmp_path / "lists").written == 30
+        assert stored("copies") == expected
 
 
 def test_counters(session: Session) -> None:

@@ -186,3 +186,44 @@ def test_copy_refuses_to_keep_the_ttl_of_a_collection(session: Session) -> None:
     session.execute("CREATE TABLE l (p int PRIMARY KEY, tags set<text>)")
     with pytest.raises(ValueError, match="'tags' is set<text>"):
         copy(session, "l", session, "l", keep_ttl=True)
+    # The fields of a user-defined type that is not frozen have TTLs and write times, too.
+    session.execute('CREATE TYPE "Pair" (x int, y int)')
+    session.execute('CREATE TABLE pairs (p int PRIMARY KEY, pair "Pair", f frozen<"Pair">)')
+    for keeps_ttl in (True, False):
+        with pytest.raises(ValueError, match="'pair' is \"Pair\", whose parts each have a TTL"):
+            copy(
+                session,
+                "pairs",
+                session,
+                "pairs",
+                keep_ttl=keeps_ttl,
+                keep_write_time=not keeps_ttl,
+            )
+
+
+def test_copy_keeps_empty_values(session: Session) -> None:
+    """Types other than text and blob may have empty values, also in clustering columns. A SELECT
+    shows them as null, but a row with an empty clustering column is not a static row.
+    """
+    types = ("int", "timestamp", "double", "uuid", "inet", "varint", "boolean", "decimal")
+    columns = ", ".join(f"v_{name} {name}" for name in types)
+    for table in ("empties", "empties2"):
+        session.execute(
+            f"CREATE TABLE {table} (p int, c int, s int static, t tuple<int, text>, {columns}, "
+            "PRIMARY KEY (p, c))"
+        )
+    session.execute("INSERT INTO empties (p, c, s) VALUES (1, blobAsInt(0x), 5)")
+    session.execute("INSERT INTO empties (p, s) VALUES (2, 6)")
+    names = ", ".join(f"v_{name}" for name in types)
+    values = ", ".join(f"blobAs{name.capitalize()}(0x)" for name in types)
+    session.execute(
+        f"INSERT INTO empties (p, c, t, {names}) VALUES (3, 3, (blobAsInt(0x), ''), {values})"
+    )
+    blobs = ", ".join(f"{name}AsBlob(v_{name})" for name in types)
+    select = f"SELECT p, s, intAsBlob(c), t, {blobs} FROM"
+    expected = sorted(map(tuple, session.execute(f"{select} empties")))
+    assert [row[2] for row in expected] == [b"", None, b"\0\0\0\3"]
+    assert expected[2][4:] == (b"",) * len(types)
+    report = copy(session, "empties", session, "empties2")
+    assert (report.read, report.written) == (3, 3)
+    assert sorted(map(tuple, session.execute(f"{select} empties2"))) == expected

@@ -21,7 +21,7 @@ from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType,
 from cassandra.cqltypes.udt import UserType
 from cassandra.protocol.columnar.arrow_cells import bounds, with_nulls
 from cassandra.protocol.columnar.layouts import layout_of
-from cassandra.query.tables.rows import without_views
+from cassandra.query.tables.rows import storage_of, without_views
 from cassandra.query.tables.types import (
     DURATION_PARTS,
     NANOS,
@@ -87,14 +87,7 @@ def _convert_array(
     """
     if hasattr(array, "dictionary_decode"):
         array = without_views(array).dictionary_decode()
-    if hasattr(array, "storage"):
-        permutation = getattr(array.type, "permutation", None)
-        if permutation is not None and list(permutation) != sorted(permutation):
-            raise TypeError(
-                f"the tensors of the type {array.type} are stored with permuted dimensions: store "
-                "them in their own order, or pass array.to_numpy_ndarray()"
-            )
-        array = array.storage
+    array = storage_of(array)
     base = container_of(cqltype)
     convert = _ARROW_SCALARS.get(kind_of(cqltype)) if base is None else _ARROW_CONTAINERS[base]
     return array, None if convert is None else convert(array, cqltype)

@@ -277,6 +277,23 @@ def arrow_batches(table: Any) -> pa.RecordBatchReader:
     return pyarrow.RecordBatchReader.from_stream(table)
 
 
+def storage_of(array: Any) -> Any:
+    """Return the storage of an Arrow array of an extension type; other arrays as they are.
+
+    :param array: an array of pyarrow.
+    :raises TypeError: for tensors whose elements are stored in another order.
+    """
+    if not hasattr(array, "storage"):
+        return array
+    permutation = getattr(array.type, "permutation", None)
+    if permutation is not None and list(permutation) != sorted(permutation):
+        raise TypeError(
+            f"the tensors of the type {array.type} are stored with permuted dimensions: store "
+            "them in their own order, or pass array.to_numpy_ndarray()"
+        )
+    return array.storage
+
+
 def without_views(column: Any) -> Any:
     """Return a column of Arrow whose dictionary, if it has one, has no values of a "view" type.
 

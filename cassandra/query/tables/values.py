@@ -55,6 +55,8 @@ _LENGTHS = {
     "M": 31 * 86_400 * NANOS["s"],
     "Y": 366 * 86_400 * NANOS["s"],
 }
+# How many of the units that are shorter than a nanosecond make one.
+_PER_NANOSECOND = {"ps": 10**3, "fs": 10**6, "as": 10**9}
 
 
 class Float32(float):
@@ -257,7 +259,18 @@ def _convert_unit(array: Array, unit: str) -> list[int | None]:
     numbers: list[int | None] = converted.astype("int64").tolist()
     ratio = _unit_ratio(array.dtype, unit)
     if ratio <= 1:
-        return numbers
+        # NumPy subtracts before it divides, which overflows near the smallest number: the day of
+        # `pandas.Timestamp.min` would be one of the year 2262.
+        sources = array.astype("int64")
+        has_overflowed = (sources < 0) & (converted.astype("int64") >= 0)
+        if not has_overflowed.any():
+            return numbers
+        return [
+            _floored(source, array.dtype, unit) if is_overflow else number
+            for number, is_overflow, source in zip(
+                numbers, has_overflowed.tolist(), sources.tolist(), strict=True
+            )
+        ]
     # Older versions multiply without a check for overflow. A product that has overflowed does not
     # convert back to the same value: multiply such values as Python ints.
     has_overflowed = converted.astype(array.dtype) != array
@@ -291,6 +304,18 @@ def _unit_ratio(dtype: Any, unit: str) -> int:
     return count * _LENGTHS.get(name, 0) // _LENGTHS[unit.partition("[")[2].rstrip("]")]
 
 
+def _floored(source: int, dtype: Any, unit: str) -> int:
+    """Return a number of the unit of a NumPy type as a number of the longer `unit`, rounded down.
+
+    :param unit: a unit of fixed length.
+    """
+    _, _, text = dtype.str.rstrip("]").partition("[")
+    name = _unit_name(dtype)
+    count = int(text.removesuffix(name) or 1)
+    length = _LENGTHS[unit.partition("[")[2].rstrip("]")]
+    return source * count * _LENGTHS.get(name, 1) // (length * _PER_NANOSECOND.get(name, 1))
+
+
 def _convert_scalar(value: Any, unit: str) -> int | None:
     """Return a NumPy scalar as a number of `unit`; None for NaT."""
     source = value.astype("int64").item()
@@ -299,11 +324,12 @@ def _convert_scalar(value: Any, unit: str) -> int | None:
     ratio = _unit_ratio(value.dtype, unit)
     try:
         converted = value.astype(unit)
-    except OverflowError:  # raised by NumPy 2.5 and later
-        return int(source * ratio)
+    except OverflowError:  # raised by NumPy 2.5 and later; for picoseconds and days by all versions
+        return int(source * ratio) if ratio > 1 else _floored(source, value.dtype, unit)
     if ratio > 1 and converted.astype(value.dtype) != value:
         return int(source * ratio)
-    return int(converted.astype("int64").item())
+    number = int(converted.astype("int64").item())
+    return _floored(source, value.dtype, unit) if ratio <= 1 and source < 0 <= number else number
 
 
 def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:

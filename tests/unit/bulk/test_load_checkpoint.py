@@ -232,6 +232,8 @@ def test_rows_that_must_not_be_written_twice_have_no_checkpoint() -> None:
         check_repeatable(Traits(is_idempotent=False, is_counter=True, is_conditional=False))
     with pytest.raises(ValueError, match="needs a statement that may be executed twice"):
         check_repeatable(Traits(is_idempotent=False, is_counter=False, is_conditional=False))
+    with pytest.raises(ValueError, match="a write time excludes a checkpoint if a list"):
+        check_repeatable(Traits(False, is_counter=False, is_conditional=False, has_lists=True))
 
 
 def test_the_subject_names_the_target_and_the_rows(tmp_path: Path) -> None:

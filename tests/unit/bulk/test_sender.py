@@ -115,6 +115,7 @@ class Servers:
         self._answer = answer
         self._result = result
         self.requests: list[list[int]] = []
+        self.are_idempotent: list[bool | None] = []  # whether the engine may repeat each request
         self.pauses: list[float] = []
         self.limits: list[int] = []
         self.report = LoadReport("t")
@@ -147,6 +148,7 @@ class Servers:
         self.limits.append(step.concurrency)
         for statement in step.statements:
             self.requests.append(ids_of(statement))
+            self.are_idempotent.append(statement.is_idempotent)
             error = self._answer(self.requests[-1])
             step.on_outcome(error is None, self._result if error is None else error)
 
@@ -233,6 +235,19 @@ def test_requests_that_are_not_idempotent_are_not_repeated() -> None:
     assert report.written == 1
     assert report.failed == 1
     assert report.retries == 0
+
+
+@pytest.mark.parametrize("has_lists", [True, False])
+def test_requests_with_lists_are_repeated_with_a_new_write_time(has_lists: bool) -> None:
+    """The engine would repeat a request with its write time, and add the elements again. So only
+    the sender repeats it, as a new request.
+    """
+    traits = IDEMPOTENT._replace(has_lists=has_lists)
+    servers = Servers(fail_times(1, error=OperationTimedOut()), traits=traits)
+    report = servers.run(bound_chunk([[1, 2]]))
+    assert servers.requests == [[1, 2], [1, 2]]
+    assert servers.are_idempotent == [not has_lists] * 2
+    assert report.written == 2
 
 
 def test_too_many_failed_rows_end_the_load() -> None:

@@ -548,6 +548,24 @@ def test_a_folder_without_a_file_of_its_manifest_is_refused(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_file_with_fewer_rows_than_its_manifest_says_is_warned_of(
+    tmp_path: Path, name: str
+) -> None:
+    """A copy of the folder of an unload may have ended in the middle of a file."""
+    text = "id,name\n1,a\n2,b\n" if name == "a.csv" else '{"id": 1}\n{"id": 2}\n'
+    path = write(tmp_path / name, text)
+    manifest = tmp_path / "_manifest.json"
+    for skip in (0, 1):
+        read = reading()._replace(skip=Position(0, skip))
+        for rows in (1, 2, None):
+            manifest.write_text(json.dumps({"files": [{"name": name, "rows": rows}]}))
+            assert sum(chunk.size for chunk in chunks_of(path, read)) == 2 - skip
+        manifest.write_text(json.dumps({"files": [{"name": name, "rows": 3}]}))
+        with pytest.warns(RuntimeWarning, match=rf"{name} has 2 rows, and _manifest\.json .* 3:"):
+            assert sum(chunk.size for chunk in chunks_of(path, read)) == 2 - skip
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_a_file_that_is_changed_while_it_is_read_is_warned_of(tmp_path: Path, name: str) -> None:
     """A program that still writes it may have written half of the last row."""
     path = write(tmp_path / name, "id,name\n1,a\n" if name == "a.csv" else '{"id": 1}\n')

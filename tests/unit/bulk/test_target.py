@@ -168,12 +168,12 @@ def test_traits_of_a_statement_that_the_application_has_prepared() -> None:
 
         :param type_name: the type of the statement's bind marker.
         """
-        column = SimpleNamespace(type=SimpleNamespace(typename=type_name))
+        column = SimpleNamespace(name="k", type=SimpleNamespace(typename=type_name))
         prepared: Any = SimpleNamespace(
             query_string=query, is_idempotent=True, column_metadata=[column]
         )
         statement_traits = traits_of(prepared, plan=None, counters=counters)
-        return *statement_traits, statement_traits.may_be_batched
+        return *statement_traits[:3], statement_traits.may_be_batched
 
     assert traits("INSERT INTO t (k) VALUES (?)") == (True, False, False, True)
     assert traits("INSERT INTO t (k) VALUES (?) IF NOT EXISTS") == (True, False, True, False)
@@ -195,10 +195,68 @@ def test_a_statement_that_reads_is_refused() -> None:
 
 def test_traits_of_a_plan() -> None:
     """The INSERT of a plan is idempotent, even if the prepared statement is not marked as such."""
-    prepared: Any = SimpleNamespace(query_string="INSERT", is_idempotent=False)
+    prepared: Any = SimpleNamespace(query_string="INSERT", is_idempotent=False, column_metadata=[])
     plan = plan_of(ORDERS, columns=(), **NO_OPTIONS)
     expected = Traits(is_idempotent=True, is_counter=False, is_conditional=False)
     assert traits_of(prepared, plan, counters=False) == expected
+
+
+LISTS = table_metadata(
+    customer="uuid", placed="timestamp", items="list<text>", all_names="list<text>"
+)
+
+
+@pytest.mark.parametrize(
+    ("columns", "has_lists", "has_static_lists"),
+    [
+        (("customer", "placed", "items"), True, False),
+        (("customer", "placed", "all_names"), True, True),
+        (("customer", "placed"), False, False),
+    ],
+)
+def test_rows_with_a_static_list_are_not_batched(
+    columns: tuple[str, ...], has_lists: bool, has_static_lists: bool
+) -> None:
+    """The rows of a batch have one write time: each of them would add the elements of the list."""
+    markers = [
+        SimpleNamespace(name=name, type=SimpleNamespace(typename="int"))
+        for name in (*columns, "[ttl]")
+    ]
+    prepared: Any = SimpleNamespace(
+        query_string="INSERT", is_idempotent=True, column_metadata=markers
+    )
+    for plan in (plan_of(LISTS, columns, **NO_OPTIONS), None):
+        traits = traits_of(prepared, plan, False, LISTS)
+        assert traits == Traits(True, False, False, has_lists, has_static_lists)
+        assert traits.may_be_batched is not has_static_lists
+    # A frozen list is one value, which a repeated write replaces.
+    frozen = table_metadata(customer="uuid", placed="timestamp", items="frozen<list<text>>")
+    assert not traits_of(prepared, None, False, frozen).has_lists
+
+
+@pytest.mark.parametrize("option", ["timestamp", "timestamp_column"])
+def test_lists_with_a_write_time_are_written_once(option: str) -> None:
+    """A list has the elements of all writes that have the same write time, so a write is not
+    repeated, and a static list is refused if each row of a partition has it.
+    """
+    options = {**NO_OPTIONS, option: 5 if option == "timestamp" else "at"}
+    assert not plan_of(LISTS, ("customer", "placed", "items"), **options).is_idempotent
+    assert not plan_of(LISTS, ("customer", "all_names"), **options).is_idempotent
+    assert plan_of(LISTS, ("customer", "placed"), **options).is_idempotent
+    with pytest.raises(
+        ValueError, match=r"column 'all_names' is a static list: .* leave timestamp"
+    ):
+        plan_of(LISTS, (), **options)
+    # The statement of an application may have a bind marker for the write time.
+    markers = [
+        SimpleNamespace(name=name, type=SimpleNamespace(typename="int"))
+        for name in ("items", "[timestamp]")
+    ]
+    prepared: Any = SimpleNamespace(
+        query_string="INSERT", is_idempotent=True, column_metadata=markers
+    )
+    assert not traits_of(prepared, None, False, LISTS).is_idempotent
+    assert traits_of(prepared, None, False, ORDERS).is_idempotent
 
 
 def test_the_table_and_the_replicas_of_a_statement_may_be_unknown() -> None:

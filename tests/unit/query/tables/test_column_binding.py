@@ -68,6 +68,13 @@ def by_objects(implementation: Implementation, table: Any, *types: str) -> list[
     ]
 
 
+def tensors(values: list[list[float]], permutation: list[int]) -> Any:
+    """Return an array of tensors of 1 x 2 floats, which are stored with permuted dimensions."""
+    storage = pa.array(values, pa.list_(pa.float32(), 2))
+    tensor_type = pa.fixed_shape_tensor(pa.float32(), [1, 2], permutation=permutation)
+    return pa.ExtensionArray.from_storage(tensor_type, storage)
+
+
 MOMENTS = [
     datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999),
     None,
@@ -242,6 +249,7 @@ def test_categories_of_polars_are_bound_like_texts(implementation: Implementatio
         (lambda: pa.array([2**62]).cast(pa.timestamp("s")), "timestamp", r"row 0: column .c0"),
         (lambda: pa.array([86_400], "int64").cast(pa.duration("s")), "time", "row 0: column"),
         (lambda: pa.array([[1.0]], pa.list_(pa.float32())), "vector<float, 2>", "row 0: column"),
+        (lambda: tensors([[1.5, 2.5]], permutation=[1, 0]), "vector<float, 2>", "permuted"),
         (lambda: pa.array(["a"]), "int", r"row 0: column .c0"),
         (lambda: pa.array([1]), "text", r"row 0: column .c0"),
         (lambda: pa.array(["é"]), "ascii", r"row 0: column .c0"),

@@ -242,6 +242,23 @@ def test_times_that_overflow_in_numpy_are_refused(
             bound(implementation, cqltype, table)
 
 
+def test_moments_near_the_smallest_number_do_not_overflow() -> None:
+    """NumPy rounds such a moment to a day of the year 2262, and refuses picoseconds."""
+    np, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    least = np.datetime64(-(2**63) + 1, "ns")
+    day = -106_752 + 2**31  # 1677-09-21, in the form of the wire
+    masked = np.ma.array([least, least], mask=[False, True])
+    for array, expected in (
+        (np.array([least, "NaT", 0], "M8[ns]"), [day, None, 2**31]),
+        (masked, [day, None]),
+        (np.array([-(2**63) + 1, 5 * 86_400 * 10**12], "M8[ps]"), [-107 + 2**31, 5 + 2**31]),
+    ):
+        assert array_values(array, t.SimpleDateType) == expected
+    assert array_values(np.array([least]), t.DateType) == [-9_223_372_036_855]
+    frame = pandas.Series([pandas.Timestamp.min], dtype=object)
+    assert series_values(frame, t.SimpleDateType) == [day]
+
+
 def test_numpy_times_of_all_units_are_converted(implementation: Implementation) -> None:
     """NumPy's times of any unit are converted without overflow."""
     numpy = pytest.importorskip("numpy")
