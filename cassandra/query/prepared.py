@@ -227,7 +227,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             column._replace(type=BytesType) if index in positions else column
             for index, column in enumerate(plan.columns)
         ]
-        return bind_plans.BindPlan(columns, self.routing_key_indexes)
+        return bind_plan_of(self.query_string, columns, self.routing_key_indexes)
 
     def renew_codecs(self) -> None:
         """Use the session's current converters from now on, to bind values and to read rows.
