@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from typing import Any
 
 from cassandra._habits import stack_level
 from cassandra._patterns import pattern
@@ -64,6 +65,21 @@ def warn_of_write_time(timestamp: object) -> None:
     doubt = doubt_about(timestamp, "this write") if type(timestamp) is int else None
     if doubt is not None:
         warnings.warn(f"timestamp={timestamp} {doubt}", RuntimeWarning, stacklevel=stack_level())
+
+
+def generated(timestamp: Any) -> Any:
+    """Return what an application's `timestamp_generator` has returned; warn if its unit is wrong.
+
+    :param timestamp: microseconds since 1970, as the generator should return them.
+    """
+    doubt = doubt_about(timestamp, "each write") if type(timestamp) is int else None
+    if doubt is not None:
+        warnings.warn(
+            f"the timestamp {timestamp} of timestamp_generator {doubt}",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
+    return timestamp
 
 
 def warn_of_literal(text: str) -> None:

@@ -45,6 +45,7 @@ from time import monotonic as _monotonic_function
 from cassandra._accel.frame import FrameReader as _FrameReader_class
 from cassandra._forks import renew_in_child as _renew_in_child
 from cassandra._threads import Lock as _Lock
+from cassandra._write_times import generated as _generated
 from cassandra.engine.failures import as_exception as _as_exception, call_on_loop as _call_on_loop
 from cassandra.engine.failures import reraise_on_loop as _reraise_on_loop
 from cassandra.engine.mistakes import no_attribute as _no_attribute

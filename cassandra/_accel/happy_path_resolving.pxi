@@ -39,11 +39,12 @@ cdef object _page_size(statement, BoundBase bound, session):
 
 cdef object _timestamp(session):
     generator = session.timestamp_generator
-    if type(generator) is _StockGenerator and session.use_client_timestamp:
-        clock = generator._clock
-        if type(clock) is MicrosecondClock:
-            return (<MicrosecondClock> clock)._next()
-    return generator() if generator is not None and session.use_client_timestamp else None
+    if generator is None or not session.use_client_timestamp:
+        return None
+    if type(generator) is not _StockGenerator:
+        return _generated(generator())
+    clock = generator._clock
+    return (<MicrosecondClock> clock)._next() if type(clock) is MicrosecondClock else generator()
 
 
 cdef object _payload(statement, BoundBase bound, options, CallBase call):

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cassandra._write_times import generated
 from cassandra.engine.call_options import CallOptions
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy
 from cassandra.protocol.extras import check_payload
 from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET
+from cassandra.timestamps import MonotonicTimestampGenerator
 
 if TYPE_CHECKING:
     from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
@@ -55,7 +57,12 @@ def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> No
     # Generate the timestamp once per request and not for each attempt: a retry is the same write,
     # and must have the same timestamp.
     generator = session.timestamp_generator
-    body.timestamp = generator() if generator is not None and session.use_client_timestamp else None
+    if generator is None or not session.use_client_timestamp:
+        body.timestamp = None
+    elif type(generator) is MonotonicTimestampGenerator:
+        body.timestamp = generator()
+    else:
+        body.timestamp = generated(generator())
     body.tracing = options.trace
     payload, own_payload = options.custom_payload, statement.custom_payload
     if not payload:

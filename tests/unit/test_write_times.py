@@ -10,6 +10,8 @@ import pytest
 
 from cassandra._write_times import warn_of_write_time
 from cassandra.bulk import LoadOptions
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeNode
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,24 @@ def test_timestamps_in_microseconds_do_not_warn(timestamp: object) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_write_time(timestamp)
+
+
+@pytest.mark.parametrize("prepares", [True, False])
+def test_a_timestamp_generator_in_seconds_warns(prepares: bool) -> None:
+    """Older values would win over each write, without any error."""
+    insert = "INSERT INTO t (k) VALUES (1)"
+    with FakeNode() as node:
+        node.prime_prepare(insert, [])
+        with Cluster(
+            [node.address], port=node.port, timestamp_generator=lambda: 1_795_683_336
+        ) as cluster:
+            session = cluster.connect()
+            statement = session.prepare(insert) if prepares else insert
+            with pytest.warns(
+                RuntimeWarning,
+                match="1795683336 of timestamp_generator .* each write: .* multiply by 1_000_000",
+            ) as warned:
+                session.execute(statement)
+            assert warned[0].filename == __file__
+            session.timestamp_generator = lambda: 1_795_683_336_000_000
+            session.execute(statement)
