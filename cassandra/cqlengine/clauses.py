@@ -432,8 +432,10 @@ class ListUpdateClause(ContainerUpdateClause):
     @property
     def is_repeatable(self) -> bool:
         # If they are applied twice, servers append or prepend the elements twice. `remove` may
-        # delete an equal element that another client has appended in the meantime.
-        return [template for template, _ in self.parts()] == [f"{self._name()} = {{}}"]
+        # delete an equal element that another client has appended in the meantime. The assignment
+        # of a list deletes only elements that were written before its own time: with the same time
+        # it would add its elements to those of the first attempt.
+        return not self.value and self.parts() == [(f"{self._name()} = {{}}", [self.value])]
 
     def _extend_both_ends(
         self, name: str, elements_before: list[Any], elements_after: list[Any]

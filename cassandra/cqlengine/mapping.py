@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
 from cassandra._misspelt import warn_of_misspelt
+from cassandra.cqlengine.clauses import ListUpdateClause
 from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.columns.containers import List, Set
 from cassandra.cqlengine.connection import default_keyspace
@@ -131,6 +132,12 @@ class Mapping:
             1 << position
             for position, column in enumerate(self.order)
             if column.is_counter or column.update_clause is not None
+        )
+        # The lists that are not frozen.
+        self.list_positions = sum(
+            1 << position
+            for position, column in enumerate(self.order)
+            if column.update_clause is ListUpdateClause
         )
         # For columns whose values may change in place (by position): a function that converts a
         # value as `to_python` does, and returns a new object, which the application may change.

@@ -133,6 +133,7 @@ def _write_all(
                 write.values,
                 SavedState(values_of(instance), instance.__mapping__, written),
                 instance,
+                write.is_repeatable,
                 is_insert=True,
             )
             creations.pop(number).end(True, None if options.batch is None else batch)
@@ -142,7 +143,9 @@ def _write_all(
         group = (
             written.options.connection or instance.__connection__,
             instance.__consistency__ if level is None else level,
-            not is_conditional and dml.is_idempotent(instance, written.options),
+            write.is_repeatable
+            and not is_conditional
+            and dml.is_idempotent(instance, written.options),
         )
         groups.setdefault(group, []).append(number)
     # Send each group, and collect the failed rows.

@@ -275,7 +275,8 @@ def insertion(mapping: Mapping, values: Values) -> Write:
         bound.append(options.ttl)
     if timestamp is not None:
         bound.append(timestamp)
-    return Write(plan.text, bound, written_bits)
+    # A repeated INSERT of a list adds its elements once more (see `ListUpdateClause`).
+    return Write(plan.text, bound, written_bits, not written_bits & mapping.list_positions)
 
 
 def _insert_plan(

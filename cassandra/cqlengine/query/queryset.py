@@ -424,8 +424,8 @@ class AbstractQuerySet(Generic[T]):
         """Return a queryset whose statements the driver may send again, or to several nodes.
 
         Retries after a lost connection, and speculative executions, need this. Without it, the
-        model's `__idempotent__` decides. Conditional writes, and changes of counters and of the
-        elements of lists, are never sent again.
+        model's `__idempotent__` decides. Conditional writes, and changes of counters and of
+        lists, are never sent again.
 
         :param idempotent: False to switch it off for a model with `__idempotent__`.
         """

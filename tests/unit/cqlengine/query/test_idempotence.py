@@ -20,6 +20,7 @@ class Note(Model):
     text = columns.Text()
     tags = columns.Set(columns.Text)
     lines = columns.List(columns.Text)
+    pages = columns.List(columns.Text, frozen=True)
     marks = columns.Map(columns.Text, columns.Integer)
 
 
@@ -58,15 +59,19 @@ REPEATABLE: list[Action] = [
     lambda notes: list(notes),
     lambda notes: notes.first(),
     lambda notes: notes.count(),
-    lambda notes: notes.update(text="x", tags={"a"}, lines=["a"], marks={"a": 1}),
+    lambda notes: notes.update(text="x", tags={"a"}, lines=[], marks={"a": 1}),
     lambda notes: notes.update(tags__add={"a"}, marks__remove={"a"}),
     lambda notes: notes.delete(),
-    lambda notes: notes.create(id=1, lines=["a"]),
-    lambda notes: notes.create_many([{"id": 1, "lines": ["a"]}]),
+    lambda notes: notes.create(id=1, tags={"a"}, pages=["a"]),
+    lambda notes: notes.create_many([{"id": 1, "tags": {"a"}, "pages": ["a"]}]),
+    lambda notes: notes.update(pages=["a"]),
 ]
 # Statements whose repetition would change the row, or be refused.
 NOT_REPEATABLE: list[Action] = [
     lambda notes: notes.update(lines__append=["a"]),
+    lambda notes: notes.update(lines=["a"]),
+    lambda notes: notes.create(id=1, lines=["a"]),
+    lambda notes: notes.create_many([{"id": 1, "lines": ["a"]}]),
     lambda notes: notes.update(lines__prepend=["a"]),
     lambda notes: notes.update(lines__remove=["a"]),
     lambda notes: notes.update(text="x", lines__append=["a"]),
@@ -123,8 +128,12 @@ def test_the_level_and_the_idempotence_are_both_set(session: FakeSession) -> Non
 
 
 def test_writes_of_an_instance_are_marked_if_they_may_be_repeated(session: FakeSession) -> None:
-    note = Note.objects.idempotent().create(id=1, text="x", lines=["a"])
+    note = Note.objects.idempotent().create(id=1, text="x")
     assert session.executions[-1].idempotent
+    # A repetition would add the elements of the list once more.
+    note.lines = ["a"]
+    note.save()
+    assert not session.executions[-1].idempotent
     note.text = "y"
     note.save()
     assert session.executions[-1].idempotent
@@ -132,8 +141,8 @@ def test_writes_of_an_instance_are_marked_if_they_may_be_repeated(session: FakeS
     note.lines = ["a", "b"]
     note.save()
     assert not session.executions[-1].idempotent
-    # This save assigns the whole list.
-    note.lines = ["c"]
+    # This save assigns the whole list, and only deletes elements.
+    note.lines = []
     note.save()
     assert session.executions[-1].idempotent
     note.update(text="z")
@@ -174,7 +183,7 @@ def test_a_batch_is_idempotent_if_all_its_statements_are(
     def mark_of(*querysets: Any) -> object:
         """Return whether a batch of an update of each queryset is marked as idempotent."""
         for queryset in querysets:
-            queryset.batch(batch).update(lines=["a"], text="x")
+            queryset.batch(batch).update(tags={"a"}, text="x")
         batch.execute()
         return session.executions[-1].idempotent
 
