@@ -130,6 +130,7 @@ log = logging.getLogger("cassandra.cluster")
 EMPTY_PLAN = "Unable to complete the operation: the query plan is empty"
 NO_HOST_LEFT = "Unable to complete the operation against any hosts"
 NO_ROOM = "no connection had room for the request within the client's time"
+MOST_PREPARES = 10  # how often an attempt prepares a statement that its host has forgotten
 _MAX_FULL = 5  # the maximum number of hosts with full connections in an error
 
 # The flag of an answer with a custom payload (native_protocol_v5.spec, section 2.4.1.2).
@@ -767,15 +768,15 @@ class Request(RequestBase):
         """Prepare the statement that the server has forgotten, and send the request again.
 
         The server asks for this with the error Unprepared (native_protocol_v5.spec, section 8). If
-        it forgets the same statement twice in one attempt, the request fails.
+        it forgets the same statement again and again, the request fails.
         """
         # This is None if the server names an id that the request has not sent.
         prepared = self.request_body.prepared_by(message.info)
         error = attempt.error
         assert error is not None
-        # Prepare each statement once per attempt, or a server that always forgets would cause an
-        # endless loop.
-        if prepared is None or prepared in attempt.reprepared:
+        # A server whose cache is full may drop a statement as soon as it has prepared it, so try
+        # this several times. But a server that always forgets must not cause an endless loop.
+        if prepared is None or attempt.reprepared.count(prepared) >= MOST_PREPARES:
             if prepared is not None:
                 add_note(
                     error,

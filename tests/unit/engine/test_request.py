@@ -12,7 +12,7 @@ import pytest
 
 from cassandra import ConsistencyLevel, ReadTimeout, Unavailable, WriteTimeout
 from cassandra.cluster import ExecutionProfile
-from cassandra.engine.request import Request, _DelayedRetry
+from cassandra.engine.request import MOST_PREPARES, Request, _DelayedRetry
 from cassandra.engine.schema.agreement import LOCAL_VERSION_QUERY
 from cassandra.errors import (
     BindColumnsChanged,
@@ -1098,19 +1098,26 @@ async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
         assert len(result.attempts) == 1
 
 
-async def test_a_statement_is_prepared_again_once_for_each_attempt(node: FakeNode) -> None:
-    """Each attempt prepares again at most once; after a second UNPREPARED the server's error is
-    raised.
-    """
+async def test_a_statement_may_be_forgotten_right_after_it_was_prepared(node: FakeNode) -> None:
+    """The cache of a node may be full of statements that are executed more often."""
+    async with connected(node) as (_, session):
+        statement = await session.prepare(INSERT)
+        forgotten = error(ErrorCode.UNPREPARED, "never heard of it")
+        node.prime(INSERT, sequence(*[forgotten] * MOST_PREPARES, void()))
+        await session.execute(statement, (1,))
+        assert node.count(Opcode.PREPARE) == 1 + MOST_PREPARES
+
+
+async def test_a_node_that_always_forgets_a_statement_is_no_endless_loop(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.prime(INSERT, error(ErrorCode.UNPREPARED, "never heard of it"))
         failure = await exception_of(session.execute(statement, (1,)))
         assert isinstance(failure, PreparedQueryNotFound)
         assert "never heard of it" in str(failure)
-        # Each was sent once for the application's call, and once after the first UNPREPARED.
-        assert node.count(Opcode.PREPARE) == 2
-        assert node.count(Opcode.EXECUTE) == 2
+        # Each was sent once for the application's call, and then once for each UNPREPARED.
+        assert node.count(Opcode.PREPARE) == 1 + MOST_PREPARES
+        assert node.count(Opcode.EXECUTE) == 1 + MOST_PREPARES
 
 
 async def test_the_forgotten_statements_of_a_batch_are_prepared_again(node: FakeNode) -> None:
