@@ -465,12 +465,13 @@ def _store(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
     values.stored = write.copy()
     values.unknown = unknown
     values.exposed |= write.exposed
-    # The values that the application has set in the meantime were not written.
+    values.explicit &= ~written_bits
+    # The values that the application has set in the meantime were not written. Look for them last:
+    # another thread may set one at any time, and marks it as explicit afterwards.
     if not all(map(is_, values, originals)):
         for position, value in enumerate(originals):
             if values[position] is not value:
-                written_bits &= ~(1 << position)
-    values.explicit &= ~written_bits
+                values.explicit |= written_bits & 1 << position
 
 
 def count_as_stored(values: Values, mapping: ColumnsOfModel) -> None:
