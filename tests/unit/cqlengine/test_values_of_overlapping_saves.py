@@ -262,7 +262,7 @@ class Interruption:
 
     def _is_locked(self) -> bool:
         # A thread that waits for the lock does not run.
-        return self.waits and states._lock._is_owned()  # type: ignore[attr-defined, no-any-return]
+        return self.waits and states._lock._is_owned()  # type: ignore[attr-defined]
 
     def _trace(self, frame: FrameType, event: str, argument: object) -> Any:
         if frame.f_code.co_filename not in INTERRUPTED_FILES:
