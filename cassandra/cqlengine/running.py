@@ -249,10 +249,12 @@ def blocking(request: Request) -> Any:
     if type(request) is Call:
         return request.function(connection)
     # In the usual case (a plain `Request` whose query string was prepared before), nothing has to
-    # be prepared.
-    prepared = connection.prepared
-    if type(request) is not Request or request.text not in prepared:
+    # be prepared. Look the statement up once: another thread may drop it at any time.
+    statement = connection.prepared.get(request.text) if type(request) is Request else None
+    if statement is None:
         prepared = _all_prepared(connection, request.texts())
+    else:
+        prepared = {request.text: statement}
     if type(request) is ManyRequests:
         if log.isEnabledFor(logging.DEBUG):
             log_statement(log, connection, request.display_text(), request.parameters())
@@ -311,18 +313,12 @@ async def awaited(request: Request) -> Any:
         raise _wrong_api(connection, blocking=False)
     if type(request) is Call:
         return await request.function(connection)
-    # In the usual case (a plain `Request` whose query string was prepared before), nothing has to
-    # be prepared.
-    prepared = connection.prepared
-    is_prepared = type(request) is Request and request.text in prepared
-    texts = () if is_prepared else request.texts()
-    missing = [text for text in texts if text not in prepared]
+    # Collect the statements in a dict of our own: other tasks may drop them while we wait.
+    prepared = {text: connection.prepared.get(text) for text in request.texts()}
+    missing = [text for text, statement in prepared.items() if statement is None]
     if missing:
         # Other tasks may change collections of an instance while we wait.
         request.copy_values()
-        # Collect them in a dict of our own: another task may replace the connection's dict while we
-        # wait.
-        prepared = {text: prepared[text] for text in texts if text in prepared}
         statements = await connection.session.prepare_all(missing)
         for text, prepared_statement in zip(missing, statements, strict=True):
             prepared[text] = connection.keep(text, prepared_statement)

@@ -167,6 +167,34 @@ async def test_values_that_do_not_fit_a_statement_are_bound_to_it_as_prepared_no
     assert values == ([[1], [2]] if refusals == 1 else [[1]])
 
 
+async def test_a_statement_that_another_thread_drops_meanwhile_is_still_executed(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other thread, or task, prepares the statement again for its own values."""
+    await api.perform(Request(WRITE, [1], "here"))
+    statement_of, pairs_of = Request.statement, ManyRequests.pairs
+
+    def statement(request: Request, *arguments: Any) -> Any:
+        running.prepare_again(api.connection, Request(WRITE, [3], "here"))
+        return statement_of(request, *arguments)
+
+    def pairs(request: ManyRequests, *arguments: Any) -> Iterator[Any]:
+        running.prepare_again(api.connection, Request(WRITE, [3], "here"))
+        return pairs_of(request, *arguments)
+
+    def execute_concurrent(session: Any, pairs: Any, *_: Any) -> Any:
+        return [(True, session.execute(*pair)) for pair in pairs]
+
+    monkeypatch.setattr(Request, "statement", statement)
+    monkeypatch.setattr(ManyRequests, "pairs", pairs)
+    monkeypatch.setattr(running, "execute_concurrent", execute_concurrent)
+    await api.perform(Request(WRITE, [2], "here"))
+    assert WRITE not in api.connection.prepared
+    await api.perform(Request(WRITE, [3], "here"))
+    await api.perform(many_requests([(WRITE, [4])]))
+    assert [execution.values for execution in api.session.executions] == [[1], [2], [3], [4]]
+
+
 async def test_rows_are_created_by_the_request_s_row_factory(api: Api) -> None:
     api.session.return_row(a=5)
     rows = await api.rows(Request(READ, [1], "here", tuple_factory))
