@@ -87,9 +87,10 @@ def warn_of_literal(text: str) -> None:
 
     :param text: the statement, with the literals of its parameters.
     """
-    literal = _LITERAL.search(text)
-    if literal is not None:
-        warns_of_timestamp(int(literal[1]))
+    for literal in _LITERAL.finditer(text):
+        # After an odd number of quotes, the words are in a string.
+        if text.count("'", 0, literal.start()) % 2 == 0:
+            warns_of_timestamp(int(literal[1]))
 
 
 def warns_of_timestamp(timestamp: int) -> bool:

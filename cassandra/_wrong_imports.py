@@ -94,7 +94,7 @@ def missing_name(
     """Return the error for a name that a module does not have.
 
     :param module: the name of the module. Its ``__getattr__``, which was called for `name`, calls
-        this function directly or through a function of its own.
+        this function.
     :param name: the name.
     :param advice_by_name: what to write in place of names of other libraries.
     :returns: an AttributeError; if ``from module import name`` looks for a name for which there is
@@ -104,7 +104,7 @@ def missing_name(
         advice = f": {advice_by_name[name]}"
     else:
         advice = "" if name.startswith("_") else _advice(module, name)
-    if advice and any(_is_import(sys._getframe(depth)) for depth in (2, 3)):
+    if advice and _is_import(sys._getframe(2)):
         return ImportError(f"cannot import name {name!r} from {module!r}{advice}", name=name)
     return AttributeError(f"module {module!r} has no attribute {name!r}{advice}")
 

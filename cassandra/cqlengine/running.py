@@ -8,7 +8,7 @@ session of `cassandra.aio`. So each operation is written only once.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from cassandra._steps import adrive, drive
@@ -23,6 +23,9 @@ from cassandra.query.row_factories import dict_factory
 from cassandra.query.statement import FETCH_SIZE_UNSET, SimpleStatement
 
 T = TypeVar("T")
+
+# In place of the result of a request whose values could not be encoded.
+_REFUSED = object()
 
 RowFactory = Callable[[Sequence[str], Sequence[Any]], Any]
 
@@ -201,6 +204,28 @@ class ManyRequests(Request):
                 bound.is_idempotent = True
             yield bound, None
 
+    def refused(self, outcomes: Sequence[tuple[bool, Any]]) -> ManyRequests:
+        """Return a request of the writes whose values could not be encoded."""
+        writes = [
+            write
+            for write, (_, outcome) in zip(self.writes, outcomes, strict=True)
+            if isinstance(outcome, EncodeValueError)
+        ]
+        request = ManyRequests(writes, self.connection, self.consistency, self.concurrency)
+        request.idempotent = self.idempotent
+        request.is_prepared_again = self.is_prepared_again
+        return request
+
+
+def _with_later(
+    outcomes: Sequence[tuple[bool, Any]], later: Iterable[tuple[bool, Any]]
+) -> list[tuple[bool, Any]]:
+    """Return the outcomes of writes, with those of a second execution of `ManyRequests.refused`."""
+    later = iter(later)
+    return [
+        next(later) if isinstance(outcome[1], EncodeValueError) else outcome for outcome in outcomes
+    ]
+
 
 def simple_request(
     text: str, connection: str | None, timeout: float | None = NOT_SET
@@ -224,10 +249,12 @@ def blocking(request: Request) -> Any:
     if type(request) is Call:
         return request.function(connection)
     # In the usual case (a plain `Request` whose query string was prepared before), nothing has to
-    # be prepared.
-    prepared = connection.prepared
-    if type(request) is not Request or request.text not in prepared:
+    # be prepared. Look the statement up once: another thread may drop it at any time.
+    statement = connection.prepared.get(request.text) if type(request) is Request else None
+    if statement is None:
         prepared = _all_prepared(connection, request.texts())
+    else:
+        prepared = {request.text: statement}
     if type(request) is ManyRequests:
         if log.isEnabledFor(logging.DEBUG):
             log_statement(log, connection, request.display_text(), request.parameters())
@@ -238,6 +265,9 @@ def blocking(request: Request) -> Any:
         for _, outcome in outcomes:
             # Conditional writes return a row, which `check_applied` reads as a dict.
             set_row_factory(outcome, dict_factory)
+        refused = request.refused(outcomes)
+        if refused.writes and prepare_again(connection, refused):
+            return _with_later(outcomes, blocking(refused))
         return outcomes
     if log.isEnabledFor(logging.DEBUG):
         log_statement(log, connection, request.display_text(), request.parameters())
@@ -249,6 +279,9 @@ def blocking(request: Request) -> Any:
     except EncodeValueError:
         if not prepare_again(connection, request):
             raise
+        result = _REFUSED
+    # Outside of `except`, a second error does not have the first one as its context.
+    if result is _REFUSED:
         return blocking(request)
     set_row_factory(result, request.factory)
     # A `SimpleRequest` changes the schema, so prepared statements may be outdated.
@@ -280,18 +313,12 @@ async def awaited(request: Request) -> Any:
         raise _wrong_api(connection, blocking=False)
     if type(request) is Call:
         return await request.function(connection)
-    # In the usual case (a plain `Request` whose query string was prepared before), nothing has to
-    # be prepared.
-    prepared = connection.prepared
-    is_prepared = type(request) is Request and request.text in prepared
-    texts = () if is_prepared else request.texts()
-    missing = [text for text in texts if text not in prepared]
+    # Collect the statements in a dict of our own: other tasks may drop them while we wait.
+    prepared = {text: connection.prepared.get(text) for text in request.texts()}
+    missing = [text for text, statement in prepared.items() if statement is None]
     if missing:
         # Other tasks may change collections of an instance while we wait.
         request.copy_values()
-        # Collect them in a dict of our own: another task may replace the connection's dict while we
-        # wait.
-        prepared = {text: prepared[text] for text in texts if text in prepared}
         statements = await connection.session.prepare_all(missing)
         for text, prepared_statement in zip(missing, statements, strict=True):
             prepared[text] = connection.keep(text, prepared_statement)
@@ -301,8 +328,12 @@ async def awaited(request: Request) -> Any:
         pairs = request.pairs(prepared, connection.consistency)
         # False (raise_on_first_error) returns errors among the outcomes. The caller raises the
         # first of them.
-        outcomes = connection.session.execute_concurrent(pairs, request.concurrency, False)
-        return [outcome async for outcome in outcomes]
+        generator = connection.session.execute_concurrent(pairs, request.concurrency, False)
+        outcomes = [outcome async for outcome in generator]
+        refused = request.refused(outcomes)
+        if refused.writes and prepare_again(connection, refused):
+            return _with_later(outcomes, await awaited(refused))
+        return outcomes
     if log.isEnabledFor(logging.DEBUG):
         log_statement(log, connection, request.display_text(), request.parameters())
     try:
@@ -313,6 +344,9 @@ async def awaited(request: Request) -> Any:
     except EncodeValueError:
         if not prepare_again(connection, request):
             raise
+        result = _REFUSED
+    # Outside of `except`, a second error does not have the first one as its context.
+    if result is _REFUSED:
         return await awaited(request)
     # A `SimpleRequest` changes the schema, so prepared statements may be outdated.
     if type(request) is SimpleRequest:

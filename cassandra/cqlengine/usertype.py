@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from cassandra._habits import USER_TYPE, add_habits, is_of_driver_frame
@@ -143,6 +143,12 @@ def _to_bind(value: Any) -> Any:
     return value
 
 
+def _is_called_for(instance: object, frame: FrameType) -> bool:
+    """Return True if `instance` is the first argument of the method that a frame runs."""
+    names = frame.f_code.co_varnames
+    return bool(names) and frame.f_locals.get(names[0]) is instance
+
+
 # `_values` and `_previous_values`.
 _OWN_ATTRIBUTES = 2
 
@@ -187,7 +193,11 @@ class BaseUserType(metaclass=UserTypeMetaClass):
             row[name] = None if value is None else column.to_python(value)
         # Values that were read have the fields of the server, which the class may not know.
         if values and (not is_complete or len(values) > len(row)):
-            if not is_of_driver_frame(sys._getframe(1)):
+            frame: Any = sys._getframe(1)
+            # The `__init__` of a subclass may call this one.
+            while frame.f_code.co_name == "__init__" and _is_called_for(self, frame):
+                frame = frame.f_back
+            if not is_of_driver_frame(frame):
                 if not is_complete:
                     self._warn_of_misspelt(values)
             elif undeclared := values.keys() - self._known_names():

@@ -294,7 +294,8 @@ def _differs(column: Column[Any], value: object, old_value: object) -> bool:
 
 
 def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Written:
-    """Begin a write, and return the values to make it from. Call `end_write` in any case.
+    """Begin a write, and return the values to make it from. Call `end_write` in any case, unless
+    this raises an error.
 
     :param values: the values of the instance.
     :param mapping: the mapping of its model.
@@ -309,13 +310,25 @@ def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Wri
     touched_bits = write.explicit | write.exposed
     if not (touched_bits & mapping.mutable_positions or mapping.copiers):
         return write
-    # Copy the values that the application may change in place. These are values that it has read or
-    # set.
+    try:
+        _copy_values(write, mapping)
+    except BaseException:
+        end_write(values, mapping, write, has_succeeded=False)
+        raise
+    return write
+
+
+def _copy_values(write: Written, mapping: ColumnsOfModel) -> None:
+    """Replace the values of a write that the application may change in place by copies.
+
+    These are values that it has read or set.
+    """
+    touched_bits = write.explicit | write.exposed
     write.originals = write.copy()
     for position in mapping.mutable:
         if touched_bits >> position & 1:
             write[position] = mapping.isolators[position](write[position])
-    is_new = is_insert or write.stored is None
+    is_new = write.is_insert or write.stored is None
     for position, copier in mapping.copiers:
         # In a new instance, also copy default values: these may change in place too, but are
         # neither exposed nor explicit.
@@ -324,7 +337,6 @@ def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Wri
             write[position] = copier(write[position])
             # The application may change its object again after this write.
             write.exposed |= 1 << position
-    return write
 
 
 def _add_changes_in_flight(
@@ -453,12 +465,13 @@ def _store(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
     values.stored = write.copy()
     values.unknown = unknown
     values.exposed |= write.exposed
-    # The values that the application has set in the meantime were not written.
+    values.explicit &= ~written_bits
+    # The values that the application has set in the meantime were not written. Look for them last:
+    # another thread may set one at any time, and marks it as explicit afterwards.
     if not all(map(is_, values, originals)):
         for position, value in enumerate(originals):
             if values[position] is not value:
-                written_bits &= ~(1 << position)
-    values.explicit &= ~written_bits
+                values.explicit |= written_bits & 1 << position
 
 
 def count_as_stored(values: Values, mapping: ColumnsOfModel) -> None:

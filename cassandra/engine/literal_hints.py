@@ -66,7 +66,8 @@ _FORMS_OF_TYPES = (
     (r"map", "a map is written {key: value}; as a parameter, pass a dict"),
 )  # fmt: skip
 _TYPE_OF_COLUMN = (
-    r"Invalid [\w ]+ (?:constant|literal)\b.*(?<! not) of type (?:frozen<)?(\w+)|"
+    r"Invalid [\w ]+ (?:constant|literal)\b.* for \"?(?P<column>[^\":]+)\"? of type "
+    r"(?:frozen<)?(\w+)|"
     r"Unexpected receiver type '(?:frozen<)?(\w+)"
 )
 
@@ -80,13 +81,16 @@ def advice_for_type(message: str, statement: str) -> str | None:
     match = re.search(_TYPE_OF_COLUMN, message, re.DOTALL)
     if match is None:
         return None
-    type_name: str = match[1] or match[2]
+    type_name: str = match[2] or match[3]
     advice = next(
         (advice for names, advice in _FORMS_OF_TYPES if re.fullmatch(names, type_name)),
         # The type is a tuple or a user-defined type.
         "prepare the statement, or register a class by cluster.register_user_type",
     )
-    if re.search(r"\bIN\s*\(", statement, re.IGNORECASE):
+    # A list of values is in the parentheses of IN, unless the message names another column.
+    column = match["column"]
+    before = "" if column is None else rf"(?<!\w){re.escape(column)}\"?\s+"
+    if re.search(rf"{before}\bIN\s*\(", without_strings(statement), re.IGNORECASE):
         advice += "; for several values, write IN %s and pass ((1, 2),)"
     return advice
 

@@ -159,11 +159,40 @@ async def test_values_that_do_not_fit_a_statement_are_bound_to_it_as_prepared_no
     if refusals == 1:
         await api.perform(Request(WRITE, [2], "here"))
     else:
-        with pytest.raises(EncodeValueError, match="refusal 1"):
+        with pytest.raises(EncodeValueError, match="refusal 1") as caught:
             await api.perform(Request(WRITE, [2], "here"))
+        assert caught.value.__context__ is None
     assert api.session.prepared == [WRITE, WRITE]
     values = [execution.values for execution in api.session.executions]
     assert values == ([[1], [2]] if refusals == 1 else [[1]])
+
+
+async def test_a_statement_that_another_thread_drops_meanwhile_is_still_executed(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other thread, or task, prepares the statement again for its own values."""
+    await api.perform(Request(WRITE, [1], "here"))
+    statement_of, pairs_of = Request.statement, ManyRequests.pairs
+
+    def statement(request: Request, *arguments: Any) -> Any:
+        running.prepare_again(api.connection, Request(WRITE, [3], "here"))
+        return statement_of(request, *arguments)
+
+    def pairs(request: ManyRequests, *arguments: Any) -> Iterator[Any]:
+        running.prepare_again(api.connection, Request(WRITE, [3], "here"))
+        return pairs_of(request, *arguments)
+
+    def execute_concurrent(session: Any, pairs: Any, *_: Any) -> Any:
+        return [(True, session.execute(*pair)) for pair in pairs]
+
+    monkeypatch.setattr(Request, "statement", statement)
+    monkeypatch.setattr(ManyRequests, "pairs", pairs)
+    monkeypatch.setattr(running, "execute_concurrent", execute_concurrent)
+    await api.perform(Request(WRITE, [2], "here"))
+    assert WRITE not in api.connection.prepared
+    await api.perform(Request(WRITE, [3], "here"))
+    await api.perform(many_requests([(WRITE, [4])]))
+    assert [execution.values for execution in api.session.executions] == [[1], [2], [3], [4]]
 
 
 async def test_rows_are_created_by_the_request_s_row_factory(api: Api) -> None:
@@ -335,6 +364,38 @@ async def test_many_writes_are_logged_in_one_line(
     assert [record.getMessage() for record in caplog.records] == [
         f"[Connection: 'here'] 3 times {WRITE}; {READ} with [[1], [2], [3]]"
     ]
+
+
+@pytest.mark.parametrize("refusals", [1, 2])
+async def test_only_the_writes_that_do_not_fit_a_statement_are_bound_again(
+    api: Api, monkeypatch: pytest.MonkeyPatch, refusals: int
+) -> None:
+    """One write has values that only fit the types of now. Its outcome is in its place."""
+    await api.perform(Request(WRITE, [0], "here"))
+
+    def outcome_of(statement: Any, values: list[int]) -> tuple[bool, Any]:
+        if values == [3] and api.session.prepared.count(WRITE) <= refusals:
+            return False, EncodeValueError("refusal")
+        api.session.execute(statement, values)
+        return True, values
+
+    def execute_concurrent(session: Any, pairs: Any, *_: Any) -> Any:
+        return [outcome_of(*pair) for pair in pairs]
+
+    async def execute_concurrent_async(pairs: Any, *_: Any) -> Any:
+        for pair in pairs:
+            yield outcome_of(*pair)
+
+    monkeypatch.setattr(running, "execute_concurrent", execute_concurrent)
+    if api.is_async:
+        monkeypatch.setattr(api.session, "execute_concurrent", execute_concurrent_async)
+    monkeypatch.setattr(running, "set_row_factory", lambda *_: None)
+    outcomes = await api.perform(many_requests([*WRITES, (WRITE, [4])]))
+    assert [succeeded for succeeded, _ in outcomes] == [True, True, refusals == 1, True]
+    assert [outcome for _, outcome in outcomes if isinstance(outcome, list)] == (
+        [[1], [2], [3], [4]] if refusals == 1 else [[1], [2], [4]]
+    )
+    assert api.session.prepared == [WRITE, READ, WRITE]
 
 
 def test_rows_of_blocking_writes_are_dicts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -303,20 +303,20 @@ def test_an_attribute_that_is_no_field_is_logged(caplog: pytest.LogCaptureFixtur
     ]
 
 
-def row_values(street: str, note: str) -> list[Address]:
+def row_values(street: str, note: str, cls: type[Address] = Address) -> list[Address]:
     """Return an address with a field that `Address` lacks, as rows have it: as a named tuple, and
     as an instance if the class is registered.
     """
     row_type = make_named_tuple("address", ("street", "note", "no"))
     assert row_type is not None
-    named = Address.from_value(row_type(street, note, 5))
+    named = cls.from_value(row_type(street, note, 5))
     assert named is not None
     cql_type: Any = cqltypes.UserType.make_udt_class(
         "ks",
         "address",
         ("street", "note", "no"),
         (cqltypes.UTF8Type, cqltypes.UTF8Type, cqltypes.Int32Type),
-        mapped_class=Address,
+        mapped_class=cls,
     )
     encoded = cql_type.to_binary({"street": street, "note": note, "no": 5}, 4)
     return [named, cql_type.from_binary(encoded, 4)]
@@ -340,6 +340,24 @@ def test_fields_that_a_class_does_not_declare_are_written_back(is_registered: bo
             assert column.to_database(column._isolator()([duplicate])) == [expected]
     address.validate()
     assert address.to_database() == expected
+
+
+@pytest.mark.parametrize("is_registered", [False, True])
+def test_classes_with_a_constructor_of_their_own_write_fields_back_as_well(
+    is_registered: bool,
+) -> None:
+    class Home(Address):
+        def __init__(self, **values: Any) -> None:
+            super().__init__(**values)
+            self.is_own = True
+
+    column: Any = c.UserDefinedType(Home)
+    home = column.to_python(row_values("a", "keep", Home)[is_registered])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert home.to_database() == {"street": "a", "no": 5, "note": "keep"}
+    made = Home(street="a", number=5, note="lost")
+    assert made.to_database() == {"street": "a", "no": 5}
 
 
 def test_names_that_an_application_passes_without_a_field_are_not_written() -> None:

@@ -404,3 +404,19 @@ def test_writes_of_the_same_values_end_apart() -> None:
     assert state.in_flight[0] is first
     end_write(state, ROW, first, has_succeeded=True)
     assert state.in_flight == ()
+
+
+def test_a_write_whose_values_cannot_be_copied_has_ended() -> None:
+    """Another thread adds to a set while a save copies it. The save fails, and later ones do not
+    wait for it.
+    """
+
+    class Growing(set[str]):
+        def __iter__(self) -> Any:
+            raise RuntimeError("Set changed size during iteration")
+
+    state = values(1, "x", Growing("a"), stored=(1, "x", None), explicit=TAGS)
+    with pytest.raises(RuntimeError, match="changed size"):
+        begin_write(state, ROW, is_insert=False)
+    assert state.in_flight == ()
+    assert state.explicit == TAGS

@@ -251,18 +251,23 @@ class Interruption:
 
     :param function: what the other thread does.
     :param line: how many lines run before it.
+    :param waits: True if the function waits for the lock of the writes.
     """
 
-    def __init__(self, function: Callable[[], None], line: int) -> None:
+    def __init__(self, function: Callable[[], None], line: int, waits: bool = True) -> None:
         self.function = function
         self.lines_left = line
+        self.waits = waits
         self.is_over = False
+
+    def _is_locked(self) -> bool:
+        # A thread that waits for the lock does not run.
+        return self.waits and states._lock._is_owned()  # type: ignore[attr-defined]
 
     def _trace(self, frame: FrameType, event: str, argument: object) -> Any:
         if frame.f_code.co_filename not in INTERRUPTED_FILES:
             return None
-        # A thread that waits for the lock does not run.
-        if event != "return" and not self.is_over and not states._lock._is_owned():  # type: ignore[attr-defined]
+        if event != "return" and not self.is_over and not self._is_locked():
             self.lines_left -= 1
             if self.lines_left < 0:
                 self.is_over = True
@@ -341,3 +346,31 @@ def test_threads_that_begin_the_first_save_together(order: str, is_read: bool) -
         assert row == values_of_instance, line
         lines += 1
     assert 20 < lines < 1000
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_values_that_a_thread_sets_when_a_save_ends(is_read: bool) -> None:
+    lines = 0
+    for line in range(1000):
+        instance = Item(id=1, name="x")
+        if is_read:
+            instance._row = (1, "x", 5, None, None, None)
+            instance.name = "z"
+        save = dml.save(instance)
+        assert next(save) is not None
+
+        def other_thread(item: Any = instance) -> None:
+            item.name = "y"
+
+        interruption = Interruption(other_thread, line, waits=False)
+
+        def end(operation: Operation[Any] = save) -> None:
+            with pytest.raises(StopIteration):
+                operation.send(None)
+
+        interruption.during(end)
+        if not interruption.is_over:
+            break
+        assert instance.get_changed_columns() == ["name"], line
+        lines += 1
+    assert 10 < lines < 1000

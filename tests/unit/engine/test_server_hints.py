@@ -334,6 +334,15 @@ def test_a_list_in_the_parentheses_of_in_gets_advice() -> None:
     assert "((1, 2),)" not in str(advice_for_refusal(message, "SELECT * FROM t WHERE k = %s"))
 
 
+def test_only_the_column_of_in_gets_advice_about_several_values() -> None:
+    message = 'Invalid STRING constant (1,2) for "k" of type int'
+    statement = "UPDATE t SET {} = '1,2' WHERE {} IN ('1,2')"
+    assert "((1, 2),)" in str(advice_for_refusal(message, statement.format("v", "k")))
+    advice = str(advice_for_refusal(message, statement.format("k", "v")))
+    assert "pass an int" in advice
+    assert "((1, 2),)" not in advice
+
+
 def test_names_with_a_table_in_front_get_advice() -> None:
     """Servers take the table for a column with a user-defined type."""
     message = "Undefined column name t in table ks.t"

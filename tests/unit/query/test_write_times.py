@@ -96,3 +96,9 @@ def test_literals_in_microseconds_and_of_columns_do_not_warn() -> None:
         warnings.simplefilter("error")
         bind_params("INSERT INTO t (k) VALUES (%s) USING TIMESTAMP %s", (1, MICROSECONDS))
         bind_params("INSERT INTO t (timestamp , k) VALUES (%s, %s)", (SECONDS, 1))
+        # A table of statements has such words in its values.
+        statement = f"it's UPDATE t USING TIMESTAMP {SECONDS}"
+        using = "INSERT INTO t (v) VALUES (%s) USING TIMESTAMP %s"
+        bind_params(using, (statement, MICROSECONDS))
+    with pytest.warns(RuntimeWarning, match=f"the timestamp {SECONDS + 1} "):
+        bind_params(using, (statement, SECONDS + 1))
