@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.bulk.copy import acopy, copy
 from cassandra.bulk.row_places import add_place
 from cassandra.cluster import Cluster
 from cassandra.errors import DecodeError
@@ -149,22 +148,6 @@ def test_unloads_name_the_row(
         async with aio.Cluster([node.address], port=node.port) as cluster:
             aio_session = await cluster.connect("a")
             await aio_session.unload("t0", tmp_path / "out", columns=NAMES, format=file_format)
-
-    with pytest.raises(DecodeError, match=BAD_INT):
-        asyncio.run(main())
-
-
-def test_copies_name_the_row(session: Any, node: FakeNode) -> None:
-    """If a cell cannot be decoded, the error of the copy names its row and column."""
-    insert = "INSERT INTO a.t1 (id, n, c0, day, price) VALUES (?, ?, ?, ?, ?)"
-    node.prime_prepare(insert, COLUMNS, pk_indexes=[0])
-    with pytest.raises(DecodeError, match=BAD_INT):
-        copy(session, "t0", session, "t1", columns=NAMES)
-
-    async def main() -> None:
-        async with aio.Cluster([node.address], port=node.port) as cluster:
-            aio_session = await cluster.connect("a")
-            await acopy(aio_session, "t0", aio_session, "t1", columns=NAMES)
 
     with pytest.raises(DecodeError, match=BAD_INT):
         asyncio.run(main())
