@@ -212,7 +212,7 @@ def test_statements_copy_bytes_after_the_session_s_converters_change(copier: Any
     """A change builds the bind plans of all statements again, in the middle of a copy, too."""
     columns = [("id", "int"), ("c", "int"), ("v", "int")]
     rows = [(1, 2, 3), (1, None, 4)]
-    sessions = []
+    sessions: list[Any] = []
     with FakeNode() as node:
         kinds = {"id": "partition_key", "c": "clustering", "v": "static"}
         prime(node, rows[0], kinds, columns)
