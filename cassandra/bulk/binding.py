@@ -30,7 +30,9 @@ from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import IndexedVector, fault_of
 from cassandra.bulk.inner_nulls import collection_columns, inner_null
 from cassandra.bulk.lost_times import LostTimes
+from cassandra.bulk.plain import plain_codec
 from cassandra.bulk.units import RowUnits
+from cassandra.cqltypes.containers import MapType, SetType, TupleType
 from cassandra.protocol.records import is_record
 from cassandra.query.batch import bind_rows
 from cassandra.query.prepared import PreparedStatement
@@ -631,40 +633,26 @@ class Binder:
 
         :returns: (block, row numbers) of each part. This is one part unless values differ.
         """
-        if not self.static_columns or self.is_dry:
-            return [(block, row_numbers)]
-        # For each partition, the number of its last part, and its static values there.
-        partitions: dict[bytes, tuple[int, list[bytes]]] = {}
-        parts: list[list[int]] = []
-        for row_index, row in enumerate(block.rows()):
-            data = row.data
-            spans = _spans(data, block.width)
-            partition = b"".join([_value(data, spans[index]) for index in self._keys.partition])
-            values = [_value(data, spans[index]) for index in self.static_columns]
-            number, last_values = partitions.get(partition, (0, values))
-            # A value that is unset changes nothing.
-            if any(
-                value != last_value and _UNSET not in (value, last_value)
-                for value, last_value in zip(values, last_values, strict=True)
-            ):
-                number += 1
-            values = [
-                last_value if value == _UNSET else value
-                for value, last_value in zip(values, last_values, strict=True)
-            ]
-            partitions[partition] = number, values
-            if number == len(parts):
-                parts.append([])
-            parts[number].append(row_index)
-        if len(parts) <= 1:
-            return [(block, row_numbers)]
-        return [(block.take(part), [row_numbers[index] for index in part]) for part in parts]
+        positions = () if self.is_dry else self.static_columns
+        return _in_order(self._prepared, block, row_numbers, self._keys.partition, positions)
 
     def _waves(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
     ) -> list[Wave]:
-        waves = grouping.request_waves(block, keys, self._batch, self._owners())
-        return [Wave(prepared, groups, row_numbers) for groups in waves]
+        """Group rows into requests. Rows of which servers make one row are in different waves.
+
+        `grouping` compares the bytes of keys. So rows whose keys only differ in their bytes are in
+        different parts first.
+        """
+        types = [column.type for column in prepared.column_metadata]
+        varying = [position for position in keys.positions if _has_many_forms(types[position])]
+        return [
+            Wave(prepared, groups, part_numbers)
+            for part, part_numbers in _in_order(
+                prepared, block, row_numbers, keys.positions, varying
+            )
+            for groups in grouping.request_waves(part, keys, self._batch, self._owners())
+        ]
 
     def _take_static_rows(
         self,
@@ -712,6 +700,90 @@ class Binder:
             waves += self._waves(prepared, static_block, keys, numbers)
         other_numbers = [row_numbers[row_index] for row_index in other_indexes]
         return block.take(other_indexes), other_numbers, errors
+
+
+def _in_order(
+    prepared: PreparedStatement,
+    block: Any,
+    row_numbers: Sequence[int],
+    key: Sequence[int],
+    positions: Sequence[int],
+) -> list[tuple[Any, Sequence[int]]]:
+    """Divide rows into parts that are sent one after the other: rows with equal keys and different
+    values are in different parts.
+
+    :param key: the positions of the columns of the key. A server may take different bytes there as
+        one key.
+    :param positions: the positions of these values; if empty, there is one part.
+    :returns: (block, row numbers) of each part.
+    """
+    if not positions:
+        return [(block, row_numbers)]
+    types = [column.type for column in prepared.column_metadata]
+    codecs = {index: plain_codec(types[index]) for index in key if _has_many_forms(types[index])}
+    # For each key, the number of its last part, and its values there.
+    last_parts: dict[tuple[Any, ...], tuple[int, list[bytes]]] = {}
+    parts: list[list[int]] = []
+    for row_index, row in enumerate(block.rows()):
+        data = row.data
+        encoded = [_value(data, span) for span in _spans(data, block.width)]
+        row_key = tuple(
+            [
+                _comparable(codecs[index].decode_nullable(encoded[index][_LENGTH.size :]))
+                if index in codecs and len(encoded[index]) > _LENGTH.size
+                else encoded[index]  # also null, which a server will refuse
+                for index in key
+            ]
+        )
+        values = [encoded[index] for index in positions]
+        number, last_values = last_parts.get(row_key, (0, values))
+        # A value that is unset changes nothing.
+        if any(
+            value != last_value and _UNSET not in (value, last_value)
+            for value, last_value in zip(values, last_values, strict=True)
+        ):
+            number += 1
+        values = [
+            last_value if value == _UNSET else value
+            for value, last_value in zip(values, last_values, strict=True)
+        ]
+        last_parts[row_key] = number, values
+        if number == len(parts):
+            parts.append([])
+        parts[number].append(row_index)
+    if len(parts) <= 1:
+        return [(block, row_numbers)]
+    return [(block.take(part), [row_numbers[index] for index in part]) for part in parts]
+
+
+def _has_many_forms(cql_type: Any) -> bool:
+    """Return True if a server takes different bytes of a type as the same key.
+
+    It sorts sets and maps. In clustering columns it also takes 1.0 and 1.00 as one, and a tuple
+    with and without nulls at its end.
+    """
+    return (
+        cql_type.typename == "decimal"
+        or issubclass(cql_type, (TupleType, SetType, MapType))
+        or any(map(_has_many_forms, cql_type.subtypes))
+    )
+
+
+def _comparable(value: Any) -> Any:
+    """Return a hashable object, which is the same for all forms of a key.
+
+    Other keys may have the same object, for example lists in another order. Their rows are only
+    sent one after the other.
+
+    :param value: a decoded value; sets are lists, and tuples are as long as their types.
+    """
+    if isinstance(value, Mapping):
+        return frozenset([(_comparable(key), _comparable(each)) for key, each in value.items()])
+    if isinstance(value, list):
+        return frozenset(map(_comparable, value))
+    if isinstance(value, tuple):
+        return tuple(map(_comparable, value))
+    return value
 
 
 def _rows_of_table(prepared: PreparedStatement, table: Any) -> list[Any] | None:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from cassandra.metadata import Metadata
     from cassandra.metadata.schema.elements import UserType
     from cassandra.metadata.schema.tables import TableMetadata
-    from cassandra.protocol.bind import BindPlan
 
 __all__ = ["CopyReport", "acopy", "copy"]
 
@@ -290,8 +289,7 @@ class _Copy:
         self._prepared: list[Any] = []
         self._target_types: list[type[_CassandraType]] = []  # of the columns of `_names`
         self._plain_rows = PlainRows(self._is_copied_as_bytes)
-        # The bind plans of the statements, and the positions of the bytes for which they were made.
-        self._plans: list[BindPlan] = []
+        # The positions in a row of the values that the statements take as bytes.
         self._bytes_positions: frozenset[int] | None = None
         self._report = CopyReport()
         self._start = monotonic()
@@ -323,20 +321,15 @@ class _Copy:
             and is_readable_as(source_type, target_type)
         )
 
-    def _set_plans(self) -> None:
+    def _take_bytes(self) -> None:
         """Let the statements bind the values that the latest page has as bytes."""
         positions = self._plain_rows.bytes_positions
         if positions != self._bytes_positions:
             self._bytes_positions = positions
-            self._plans = [
-                statement.plan_for_bytes(
+            for statement, written in zip(self._prepared, self._written_positions, strict=False):
+                statement.take_bytes(
                     [index for index, position in enumerate(written) if position in positions]
                 )
-                for statement, written in zip(self._prepared, self._written_positions, strict=False)
-            ]
-        # Before each page: the driver may have renewed a statement after an ALTER TYPE.
-        for statement, plan in zip(self._prepared, self._plans, strict=True):
-            statement.bind_plan = plan
 
     def _query(self, target: TableMetadata, names: Sequence[str]) -> str:
         """Return the INSERT of these columns, with TTL and write time if they are kept."""
@@ -359,7 +352,7 @@ class _Copy:
             are shorter by that time now.
         """
         rows = self._plain_rows.tuples(page)
-        self._set_plans()
+        self._take_bytes()
         self._report.read += len(rows)
         row_lists: list[list[Row]] = [[] for _ in self._prepared]
         last_partition: Row | None = None

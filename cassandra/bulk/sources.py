@@ -23,7 +23,7 @@ from collections.abc import (
     Sequence,
     Set,
 )
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from types import FunctionType
 from typing import Any
@@ -671,6 +671,7 @@ def _tables_of(table: Any) -> Iterator[Any]:
 def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk, None, None]:
     """Yield the chunks of files, beginning at the position to resume from."""
     resume_position = reading.skip
+    rows_in_manifest = cache(_rows_in_manifest)  # each file of a folder has the same manifest
     for number, path in enumerate(paths):
         if number < resume_position.file:
             continue
@@ -682,7 +683,7 @@ def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk,
         for chunk in _chunks(READERS[file_format](path, reading), skip, 1, number):
             rows_read = chunk.position.row
             yield chunk
-        expected = _rows_in_manifest(os.path.dirname(path)).get(os.path.basename(path))
+        expected = rows_in_manifest(os.path.dirname(path)).get(os.path.basename(path))
         if isinstance(expected, int) and rows_read < expected:
             warn(
                 f"{path} has {rows_read} rows, and {MANIFEST} of its unload says {expected}: it "

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._habits import stack_level
 from cassandra._misspelt import nearest
+from cassandra._patterns import pattern
 from cassandra.bulk.chunks import Column
 from cassandra.protocol.encrypted import is_encrypted
 from cassandra.query.conditional import is_conditional
+from cassandra.query.named_markers import columns_of_named_markers
 from cassandra.query.prepared import PreparedStatement
 from cassandra.util.cql_text import protect_name, split_names
 
@@ -67,6 +69,7 @@ class Traits(NamedTuple):
 
 
 _SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
+_WRITE_TIME = pattern(r"\bUSING\s+(?:TTL\s+\S+\s+AND\s+)?TIMESTAMP\b", re.IGNORECASE)
 
 
 def lists_in(table: TableMetadata | None, names: Iterable[str]) -> list[ColumnMetadata]:
@@ -104,7 +107,10 @@ def traits_of(
             "session.execute_concurrent_with_args(prepared, rows)"
         )
     conditional = is_conditional(prepared.query_string)
-    names = [column.name for column in prepared.column_metadata]
+    query = prepared.query_string
+    names = {column.name for column in prepared.column_metadata}
+    if ":" in query:  # a named marker may have another name than its column
+        names = names.union(*columns_of_named_markers(query).values())
     lists = lists_in(table, names)
     of_lists = {
         "has_lists": bool(lists),
@@ -113,7 +119,7 @@ def traits_of(
     if plan is not None:
         return Traits(plan.is_idempotent, plan.is_counter, conditional, **of_lists)
     return Traits(
-        bool(prepared.is_idempotent) and not counters and not (lists and "[timestamp]" in names),
+        bool(prepared.is_idempotent) and not counters and not (lists and _WRITE_TIME.search(query)),
         # The types of bind markers do not always tell: a statement may add a constant to a counter,
         # and then no bind marker has the type counter. So check the option `counters` first.
         counters or any(column.type.typename == "counter" for column in prepared.column_metadata),

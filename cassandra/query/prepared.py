@@ -80,8 +80,9 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_is_followed", "_key_names", "_plain_plan", "codecs",
-        "column_encryption_policy", "column_metadata", "keyspace", "query_string", "when_changed",
+        "__dict__", "__weakref__", "_bytes_positions", "_is_followed", "_key_names", "_plain_plan",
+        "codecs", "column_encryption_policy", "column_metadata", "keyspace", "query_string",
+        "when_changed",
     )  # fmt: skip
 
     def __init__(
@@ -107,6 +108,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.column_encryption_policy = column_encryption_policy
         self.codecs = codecs
         self._plain_plan: BindPlan | None = None  # None until `plain_plan` builds it
+        self._bytes_positions: Collection[int] = ()  # see `take_bytes`
         # The settings that the application may change afterwards.
         self.reset_settings()
         self.serial_consistency_level: int | None = None
@@ -199,6 +201,11 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         converters = self.codecs.converters if self.codecs is not None else None
         if converters is not None and not is_plain:
             columns = converted_columns(columns, converters)
+        if self._bytes_positions:
+            columns = [
+                column._replace(type=BytesType) if index in self._bytes_positions else column
+                for index, column in enumerate(columns)
+            ]
         return bind_plan_of(self.query_string, columns, self.routing_key_indexes, strict)
 
     @property
@@ -215,19 +222,15 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                 )
         return plain_plan
 
-    def plan_for_bytes(self, positions: Collection[int]) -> BindPlan:
-        """Return a plan that binds the values at these positions as bytes that are encoded already.
-
-        The other values are bound without the session's converters.
+    def take_bytes(self, positions: Collection[int]) -> None:
+        """Bind the values at these positions as bytes that are encoded already, from now on.
 
         :param positions: indexes of bind markers.
         """
-        plan = self._build_plan(strict=False, is_plain=True)
-        columns = [
-            column._replace(type=BytesType) if index in positions else column
-            for index, column in enumerate(plan.columns)
-        ]
-        return bind_plan_of(self.query_string, columns, self.routing_key_indexes)
+        with _planning:
+            self._bytes_positions = positions
+            self._plain_plan = None
+            self.bind_plan = self._build_plan(self.bind_plan.strict)
 
     def renew_codecs(self) -> None:
         """Use the session's current converters from now on, to bind values and to read rows.

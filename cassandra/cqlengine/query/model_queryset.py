@@ -17,6 +17,7 @@ from cassandra.cqlengine.clauses import (
     WhereClause,
 )
 from cassandra.cqlengine.columns.base import Column
+from cassandra.cqlengine.columns.containers import Tuple
 from cassandra.cqlengine.connection import default_keyspace
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
 from cassandra.cqlengine.functions import QueryValue, Token
@@ -324,15 +325,19 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         """Return True if the column need not be selected, because instances get its value from the
         filter.
 
-        A collection, tuple or user-defined type has another form in the filter than in instances,
-        so such columns are selected.
+        A collection or user-defined type has another form in the filter than in instances, so such
+        columns are selected. A tuple of the filter may be shorter than its type. Results have nulls
+        there, which as a key are another row.
         """
         # The field of a clause that is not quoted is an expression such as token(id), which does
         # not determine the value of a column.
         if not clause.quote_field or not is_fixed(clause):
             return False
         mapping = self.model.__mapping__
-        return not mapping.order[mapping.db_index[clause.field]].sub_types
+        column = mapping.order[mapping.db_index[clause.field]]
+        return not column.sub_types or (
+            isinstance(column, Tuple) and not any(each.sub_types for each in column.types)
+        )
 
     def _fields(self) -> list[str]:
         """Return the columns to select, by their names in the database; [] selects all."""

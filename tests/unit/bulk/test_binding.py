@@ -7,6 +7,7 @@ import datetime
 import sqlite3
 import warnings
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ from cassandra.bulk.binding import Binder, Bound, StaticRows
 from cassandra.bulk.chunks import Chunk, Column, Position
 from cassandra.bulk.groups import Keys
 from cassandra.codecs import CodecRegistry, Converter
+from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType
 from cassandra.cqltypes.parse import lookup_cqltype
+from cassandra.cqltypes.scalars import DecimalType, Int32Type
 from cassandra.protocol.converted import bound_columns as converted_columns
 from cassandra.protocol.rowclass import row_class
 from cassandra.query.batch import bind_rows
@@ -240,6 +243,53 @@ def test_the_last_row_of_a_partition_decides_about_its_static_columns(
     assert [len(wave.groups) for wave in result.waves if wave.groups] == [3]
     binder.is_dry = True
     assert bound(binder, ("a", 1, "z", 2), ("a", 2, "y", 2)).row_count == 2
+
+
+_SETS: Any = SetType.apply_parameters((Int32Type,))
+
+
+@pytest.mark.parametrize("is_partition_key", [True, False])
+@pytest.mark.parametrize(
+    ("cql_type", "value", "same_value", "other_value"),
+    [
+        (DecimalType, Decimal("1.0"), Decimal("1.00"), Decimal("1.01")),
+        (TupleType.apply_parameters((Int32Type, Int32Type)), (1,), (1, None), (None, 1)),
+        (_SETS, [1, 2], [2, 1], [1, 3]),
+        (
+            MapType.apply_parameters((Int32Type, Int32Type)),
+            {1: 2, 3: 4},
+            {3: 4, 1: 2},
+            {1: 4, 3: 2},
+        ),
+        (ListType.apply_parameters((_SETS,)), [[1, 2]], [[2, 1]], [[1], [2]]),
+    ],
+)
+def test_rows_whose_keys_only_differ_in_their_bytes_keep_their_order(
+    implementation: Implementation,
+    is_partition_key: bool,
+    cql_type: Any,
+    value: object,
+    same_value: object,
+    other_value: object,
+) -> None:
+    """Servers make one row of them: in one batch, the greater value would win."""
+    key_column = Column("c", cql_type, is_key=True)
+    columns = [COLUMNS[0], key_column, COLUMNS[3]]
+    keys = Keys((0, 1), ()) if is_partition_key else Keys((0,), (1,))
+    binder = binder_of(prepared_insert(implementation, columns, keys.partition), columns, keys)
+    result = bound(
+        binder,
+        ("a", value, 1),
+        ("a", other_value, 1),
+        ("a", same_value, 0),
+        ("b", same_value, 0),
+        ("a", None, 0),
+    )
+    rows_of_waves = [
+        sorted(number for number, _ in rows_to_send(result._replace(waves=[wave])))
+        for wave in result.waves
+    ]
+    assert rows_of_waves == [[0, 1, 3, 4], [2]]
 
 
 def test_rows_with_only_static_columns_are_recognized(implementation: Implementation) -> None:

@@ -208,6 +208,30 @@ def test_copied_values_keep_their_bytes(
 
 
 @COPIERS
+def test_statements_copy_bytes_after_the_session_s_converters_change(copier: Any) -> None:
+    """A change builds the bind plans of all statements again, in the middle of a copy, too."""
+    columns = [("id", "int"), ("c", "int"), ("v", "int")]
+    rows = [(1, 2, 3), (1, None, 4)]
+    sessions: list[Any] = []
+    with FakeNode() as node:
+        kinds = {"id": "partition_key", "c": "clustering", "v": "static"}
+        prime(node, rows[0], kinds, columns)
+        node.prime(SELECT, paged(columns, rows, keyspace="ks", table="t"))
+
+        def answer_insert(request: Request) -> Answer:
+            sessions[0].codecs.register_type("int", Converter(str, int))
+            return void()
+
+        node.prime(INSERT, answer_insert)
+        report = copier(node, sessions.append)
+        number = {value: value.to_bytes(4, "big") for value in range(5)}
+        written = values_written(node)
+    assert report.written == report.read
+    assert [number[1], number[2], number[3]] in written
+    assert [number[1], number[4]] in written
+
+
+@COPIERS
 @pytest.mark.parametrize("kind_of_v", ["regular", "static"])
 def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind_of_v: str) -> None:
     """If the source has a null in a column that is a clustering column of the target, the row fails

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -563,6 +564,18 @@ def test_a_file_with_fewer_rows_than_its_manifest_says_is_warned_of(
         manifest.write_text(json.dumps({"files": [{"name": name, "rows": 3}]}))
         with pytest.warns(RuntimeWarning, match=rf"{name} has 2 rows, and _manifest\.json .* 3:"):
             assert sum(chunk.size for chunk in chunks_of(path, read)) == 2 - skip
+
+
+def test_the_manifest_of_a_folder_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A manifest lists all files, so to read it for each of them would take quadratic time."""
+    paths = [str(write(tmp_path / f"{number}.csv", "id,name\n1,a\n")) for number in range(3)]
+    (tmp_path / "_manifest.json").write_text('{"files": []}')
+    load = Mock(side_effect=json.load)
+    monkeypatch.setattr(json, "load", load)
+    assert sum(chunk.size for chunk in chunks_of(paths, reading())) == 3
+    load.assert_called_once()
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])

@@ -247,14 +247,23 @@ def test_lists_with_a_write_time_are_written_once(option: str) -> None:
         ValueError, match=r"column 'all_names' is a static list: .* leave timestamp"
     ):
         plan_of(LISTS, (), **options)
-    # The statement of an application may have a bind marker for the write time.
-    markers = [
-        SimpleNamespace(name=name, type=SimpleNamespace(typename="int"))
-        for name in ("items", "[timestamp]")
-    ]
-    prepared: Any = SimpleNamespace(
-        query_string="INSERT", is_idempotent=True, column_metadata=markers
-    )
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("INSERT INTO t (items) VALUES (?) USING TIMESTAMP ?", ("items", "[timestamp]")),
+        ("INSERT INTO t (items) VALUES (?) USING TTL ? AND TIMESTAMP 5", ("items", "[ttl]")),
+        ("INSERT INTO t (items) VALUES (:i) using timestamp :at", ("i", "at")),
+        ("UPDATE t USING TIMESTAMP 5 SET items = ?", ("items",)),
+    ],
+)
+def test_statements_with_lists_and_a_write_time_are_written_once(
+    query: str, names: tuple[str, ...]
+) -> None:
+    """The application's statement may also have a constant, and markers with names of its own."""
+    markers = [SimpleNamespace(name=name, type=SimpleNamespace(typename="int")) for name in names]
+    prepared: Any = SimpleNamespace(query_string=query, is_idempotent=True, column_metadata=markers)
     assert not traits_of(prepared, None, False, LISTS).is_idempotent
     assert traits_of(prepared, None, False, ORDERS).is_idempotent
 

@@ -200,6 +200,23 @@ def test_columns_that_are_selected(build: Any, names: list[str]) -> None:
     assert selection.removeprefix("DISTINCT ") == expected
 
 
+def test_a_short_tuple_of_a_filter_stays_short(session: FakeSession) -> None:
+    """Results have nulls at its end. As a key, that would be another row."""
+
+    class Cell(Model):
+        place = columns.Tuple(columns.Integer, columns.Integer, primary_key=True)
+        groups = columns.Tuple(columns.Set(columns.Integer), primary_key=True)
+        name = columns.Text()
+
+    session.return_row(groups=({1},), name="x")
+    cell = Cell.get(place=[1], groups=({1},))
+    assert str(session.last_statement[0]).startswith('SELECT "groups", "name" FROM')
+    assert cell.place == (1,)
+    cell.name = "y"
+    cell.save()
+    assert session.last_statement[1] == ["y", (1,), ({1},)]
+
+
 def test_columns_with_an_equality_filter_get_its_value(session: FakeSession) -> None:
     session.return_row(mdl="x", price=5)
     car = ONE_ROW.get()
