@@ -204,3 +204,8 @@ class MoneyType(t.DecimalType):
 )
 def test_a_type_class_is_the_same_after_pickling(cqltype: Any) -> None:
     assert pickle.loads(pickle.dumps(cqltype)) is cqltype
+
+
+def test_a_class_of_an_application_is_pickled_with_its_module() -> None:
+    """A process that has not imported the module yet does so when it loads the class."""
+    assert __name__.encode() in pickle.dumps(MoneyType)
