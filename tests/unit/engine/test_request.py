@@ -1266,7 +1266,7 @@ async def test_a_request_that_waits_at_a_draining_host_is_planned_again(
         members = cluster.metadata.members
         assert members is not None
         position = members.ring.owners().index(members.hosts.index(owner.host))
-        target = {"token": members.ring.tokens()[position]} if has_token else {}
+        target: Any = {"token": members.ring.tokens()[position]} if has_token else {}
         request = asyncio.ensure_future(session.execute(READ, timeout=None, **target))
         await until_on_loop(lambda: full.waiting == [1, 1, 1])
         # From now on the other hosts have room, but no event has told the request so.
