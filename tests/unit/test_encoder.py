@@ -174,3 +174,43 @@ def test_a_mapping_without_the_classes_of_texts(value: Any, literal: str) -> Non
     encoder = Encoder()
     encoder.mapping = {}
     assert encoder.cql_encode_all_types(value) == literal
+
+
+def test_values_of_numpy() -> None:
+    numpy = pytest.importorskip("numpy")
+    encode = Encoder().cql_encode_all_types
+    assert encode(numpy.array([1, 2])) == "[1, 2]"
+    # The nearest parent of these classes with a literal is a class of Python.
+    assert encode(numpy.float64(1.5)) == "1.5"
+    assert encode(numpy.str_("it's")) == "'it''s'"
+    assert encode(numpy.int32(3)) == "3"
+    # A whole day may be meant for a date, anything else is milliseconds.
+    assert encode(numpy.datetime64("1970-01-02")) == "'1970-01-02'"
+    assert encode(numpy.datetime64("1970-01-01T00:00:01.002999")) == "1002"
+    assert encode(numpy.datetime64("1969-12-31T23:59:59.999")) == "-1"
+    assert encode(numpy.datetime64("2020-01-02T03:00")) == "1577934000000"
+    with pytest.raises(TypeError, match="write None for a missing value"):
+        encode(numpy.datetime64("NaT"))
+
+
+def test_an_object_is_written_by_its_own_str_or_repr() -> None:
+    """An object with neither has no literal."""
+
+    class WithStr:
+        def __str__(self) -> str:
+            return "now()"
+
+    class WithRepr:
+        def __repr__(self) -> str:
+            return "uuid()"
+
+    class datetime64:  # named like a class of NumPy
+        def __str__(self) -> str:
+            return "3"
+
+    encode = Encoder().cql_encode_all_types
+    assert encode(WithStr()) == "now()"
+    assert encode(WithRepr()) == "uuid()"
+    assert encode(datetime64()) == "3"
+    with pytest.raises(TypeError, match=r"set session\.encoder\.mapping\[object\] to a function"):
+        encode(object())

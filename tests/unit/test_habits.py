@@ -1199,6 +1199,26 @@ def test_a_warning_names_the_line_of_a_module_with_a_similar_name(name: str) -> 
     assert (warned[0].filename, warned[0].lineno) == ("of_the_application.py", 2)
 
 
+def test_the_frame_of_user_code_is_behind_the_frames_of_the_driver() -> None:
+    """The caller may be a function of the application or one of the driver, which it has called."""
+    own_frame = sys._getframe()
+    assert _habits.frame_of_user_code() is own_frame
+    variables: dict[str, Any] = {"__name__": "cassandra.x", "find": _habits.frame_of_user_code}
+    exec("def call():\n    return find()\n", variables)
+    assert variables["call"]() is own_frame
+
+
+@pytest.mark.parametrize("method", ["__reduce__", "__getstate__"])
+def test_a_subclass_may_define_how_it_is_pickled(method: str) -> None:
+    class Plain:
+        pass
+
+    own = type("Own", (Plain,), {method: lambda self: None})
+    with pytest.raises(TypeError, match=r"a Plain cannot be pickled or copied deeply: copy its id"):
+        _habits.refuse_pickling(Plain(), "copy its id")
+    _habits.refuse_pickling(own(), "copy its id")
+
+
 def test_code_without_the_name_of_a_module_calls_the_driver() -> None:
     variables: dict[str, Any] = {"__name__": None, "stack_level": _habits.stack_level}
     assert eval("stack_level()", variables) == 1

@@ -168,6 +168,47 @@ async def test_the_options_of_a_call_are_sent(node: FakeNode, session: aio.Sessi
     assert plain.consistency != ConsistencyLevel.TWO
 
 
+async def test_each_option_alone_applies_to_a_prepared_statement(
+    node: FakeNode, session: aio.Session
+) -> None:
+    """Without options, a prepared statement takes the shortest way, on which options are not
+    known.
+    """
+    prepared = await session.prepare(PREPARED)
+
+    async def sent(**options: Any) -> Any:
+        await session.execute(prepared, (1,), **options)
+        return [request for request in node.requests if request.opcode == Opcode.EXECUTE][-1]
+
+    assert (await sent(trace=True)).traced
+    assert not (await sent(trace=False)).traced
+    assert (await sent(custom_payload={"mark": b"1"})).custom_payload == {"mark": b"1"}
+    profile = ExecutionProfile(consistency_level=ConsistencyLevel.TWO)
+    assert (await sent(execution_profile=profile)).consistency == ConsistencyLevel.TWO
+    assert (await sent(paging_state=b"next")).paging_state == b"next"
+    wrong: Any
+    for wrong in ({"host": "here"}, {"token": "5"}, {"shard": 1}, {"row_type": 5}):
+        with pytest.raises((TypeError, ValueError)):
+            await sent(**wrong)
+    with pytest.raises(OperationTimedOut):
+        await sent(timeout=0)
+
+
+async def test_options_of_many_executions_apply_to_prepared_statements(
+    session: aio.Session,
+) -> None:
+    prepared = await session.prepare(READ)
+    for options, expected in (
+        ({}, (1, "a")),
+        ({"execution_profile": ExecutionProfile(row_factory=dict_factory)}, {"k": 1, "v": "a"}),
+        ({"row_type": Row}, Row(1, "a")),
+    ):
+        outcomes = session.execute_concurrent([(prepared, ())] * 2, **options)
+        rows = [outcome.result_or_exc.one() async for outcome in outcomes]
+        assert rows == [expected] * 2
+        assert all(type(row) is Row for row in rows) is ("row_type" in options)
+
+
 async def test_paging_state_continues_an_earlier_read(node: FakeNode, session: aio.Session) -> None:
     node.prime(READ, paged(NUMBERS, [(1,), (2,), (3,)]))
     session.default_fetch_size = 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import datetime
 import sqlite3
+import struct
 import warnings
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -17,9 +18,11 @@ from cassandra.bulk import binding
 from cassandra.bulk.binding import Binder, Bound, StaticRows
 from cassandra.bulk.chunks import Chunk, Column, Position
 from cassandra.bulk.groups import Keys
+from cassandra.bulk.indexed_vectors import IndexedVector
 from cassandra.codecs import CodecRegistry, Converter
+from cassandra.cqltypes import CounterColumnType
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType
-from cassandra.cqltypes.parse import lookup_cqltype
+from cassandra.cqltypes.parse import lookup_casstype, lookup_cqltype
 from cassandra.cqltypes.scalars import DecimalType, Int32Type
 from cassandra.protocol.converted import bound_columns as converted_columns
 from cassandra.protocol.rowclass import row_class
@@ -309,6 +312,78 @@ def test_rows_with_only_static_columns_are_recognized(implementation: Implementa
     assert not static_rows.has_only_static_values([1, 4, 1, -1], is_empty_null=True)
 
 
+@pytest.mark.parametrize("is_empty_null", [True, False])
+@pytest.mark.parametrize("names", [None, ["p", "c", "s", "r"]])
+def test_an_empty_clustering_column_may_be_missing_in_csv_only(
+    implementation: Implementation, names: list[str] | None, is_empty_null: bool
+) -> None:
+    """Only chunks of CSV have names. An option says if an empty field means null there."""
+    columns = [COLUMNS[0], Column("c", lookup_cqltype("text"), is_key=True), *COLUMNS[2:]]
+    prepared = prepared_insert(implementation, columns, [0])
+    binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=(1,)))
+    static_insert = prepared_insert(implementation, [columns[0], columns[2]], [0])
+    binder.static_rows = StaticRows(
+        static_insert, positions=[0, 2], static=[2], clustering=[1], regular=[3]
+    )
+    binder.is_empty_null = is_empty_null
+    rows = [("a", "", "s", None), ("a", "c", "s", None)]
+    chunk = Chunk(rows, 2, None, 0, None, Position(0, 2), raw=None, names=names)
+    result = binder.bind_next(iter([chunk]))
+    assert result is not None
+    is_static = names is not None and is_empty_null
+    assert [
+        number
+        for wave in result.waves
+        if wave.prepared is static_insert
+        for number, _ in rows_to_send(result._replace(waves=[wave]))
+    ] == [0] * is_static
+    assert (result.row_count, len(rows_to_send(result))) == (2, 2)
+
+
+def test_rows_with_vectors_that_an_index_refuses_are_left_out(
+    implementation: Implementation,
+) -> None:
+    columns = [COLUMNS[0], Column("v", lookup_casstype("VectorType(FloatType, 2)"))]
+    prepared = prepared_insert(implementation, columns, [0])
+    binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=()))
+    zeros, good = [0.0, 0.0], [1.0, 2.0]
+    without_index = bound(binder, ("a", zeros))
+    assert (without_index.row_count, without_index.failures) == (1, [])
+    binder.indexed_vectors = [IndexedVector(1, "v", refuses_zeros=True, refuses_large=True)]
+    result = bound(binder, ("a", good), ("b", zeros), ("c", None), ("d", zeros), ("e", good))
+    assert [number for number, _ in rows_to_send(result)] == [0, 2, 4]
+    assert [values[4:5] for _, values in rows_to_send(result)] == [b"a", b"c", b"e"]
+    assert result.row_count == 3
+    assert [number for number, _ in result.failures] == [1, 3]
+    assert all("column 'v' has only zeros" in str(error) for _, error in result.failures)
+    all_good = bound(binder, ("a", good), ("b", good))
+    assert (len(rows_to_send(all_good)), all_good.failures) == (2, [])
+
+
+def test_null_counters_are_left_as_they_are(implementation: Implementation) -> None:
+    """A row adds to those counters that have a value. A row without any fails."""
+    columns = [COLUMNS[0], *(Column(name, CounterColumnType) for name in "mn")]
+    prepared = prepared_insert(implementation, columns, [0])
+    binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=()))
+    binder.counters = [1, 2]
+    one, unset = struct.pack(">iq", 8, 1), struct.pack(">i", -2)
+    result = bound(binder, ("a", 1, 1), ("b", None, 1), ("c", None, None), ("d", 1, None))
+    assert rows_to_send(result) == [
+        (0, b"\0\0\0\x01a" + one + one),
+        (1, b"\0\0\0\x01b" + unset + one),
+        (3, b"\0\0\0\x01d" + one + unset),
+    ]
+    # Whoever sends the rows looks at this, because older versions of the protocol lack unset.
+    assert all(group.block.has_unset for wave in result.waves for group in wave.groups)
+    assert result.row_count == 3
+    ((number, error),) = result.failures
+    assert number == 2
+    assert "it has no value for a counter ('m', 'n'), so there is nothing to add" in str(error)
+    complete = bound(binder, ("a", 1, 1), ("b", 1, 1))
+    assert (len(rows_to_send(complete)), complete.failures) == (2, [])
+    assert not any(group.block.has_unset for wave in complete.waves for group in wave.groups)
+
+
 class Record:
     """A row with keys that is not a Mapping, like the records of other database drivers."""
 
@@ -516,8 +591,13 @@ def test_failed_rows_of_a_table_are_found_among_tuples(
         assert len(errors) + result.row_count == size
         return errors, rows_to_send(result)
 
+    # A table of at most this size is bound once, and a larger one is divided first.
+    monkeypatch.setattr(binding, "_ROWS_OF_A_TABLE", size)
     found_among_tuples = outcome()
     assert tables_bound == [size]
+    monkeypatch.setattr(binding, "_ROWS_OF_A_TABLE", size - 1)
+    assert outcome() == found_among_tuples
+    assert tables_bound == [size, size // 2, size // 2]
     monkeypatch.setattr(binding, "_ROWS_OF_A_TABLE", 0)
     assert outcome() == found_among_tuples
     assert len(tables_bound) > size

@@ -272,6 +272,36 @@ def test_null_and_empty_values_are_different_keys(implementation: Implementation
         implementation.grouping.request_waves(damaged, KEYS, "replica", owners=None)
 
 
+def test_only_the_bytes_of_the_key_decide_about_waves(implementation: Implementation) -> None:
+    """The bytes around the values of the key differ here, and those of the key are equal or not."""
+    key_in_the_middle = Keys(partition=(1,), clustering=())
+    # 257 has the same last byte as 1, which precedes the key.
+    same_key = block_of(implementation, [(1, 7, 0), (2, 7, 1 << 24)])
+    assert rows_of(implementation, same_key, key_in_the_middle) == [[[0]], [[1]]]
+    other_key = block_of(implementation, [(1, 1, 0), (257, 1, 0)])
+    assert rows_of(implementation, other_key, by=None) == [[[0], [1]]]
+    null = struct.pack(">i", -1)
+    value = struct.pack(">ii", 4, 1)
+    null_key = implementation.bind.RowsBlock(3, [value + null + last for last in (value, null)])
+    assert rows_of(implementation, null_key, key_in_the_middle) == [[[0]], [[1]]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_routed"),
+    [((65_535, 1), True), ((65_536, 1), False), ((1, 65_536), False), ((65_536,), True)],
+)
+def test_only_a_value_of_a_composite_key_is_limited(
+    implementation: Implementation, sizes: tuple[int, ...], is_routed: bool
+) -> None:
+    """In a composite key, 2 bytes hold the length of each value."""
+    row = b"".join(struct.pack(">i", size) + bytes(size) for size in sizes)
+    rows = implementation.bind.RowsBlock(len(sizes), [row])
+    owners = Owners(lambda key: None)
+    keys = Keys(partition=tuple(range(len(sizes))), clustering=())
+    assert rows_of(implementation, rows, keys, owners=owners) == [[[0]]]
+    assert len(owners.keys) == is_routed
+
+
 def test_a_group_can_be_split_into_single_rows(implementation: Implementation) -> None:
     """A group is some rows of a block, which are sent in one request. Each of its rows can become a
     group of its own.

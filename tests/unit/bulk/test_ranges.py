@@ -165,6 +165,11 @@ def test_heavy_ranges_are_split_and_light_ones_merged() -> None:
     assert split_ranges(ranges, [1.0, 1.0, 1.0], 1) == [(FIRST, LAST, ())]
 
 
+def test_each_range_has_a_weight() -> None:
+    with pytest.raises(ValueError, match="shorter than"):
+        split_ranges([TokenRange(FIRST, 0), TokenRange(0, LAST)], [1.0], parts=2)
+
+
 def test_weights_come_from_estimates_including_one_that_wraps_around() -> None:
     """The weight of a range is its share of the bytes of the estimates that overlap it.
 

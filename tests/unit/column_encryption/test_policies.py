@@ -104,6 +104,33 @@ def test_equal_values_have_equal_ciphertexts_in_one_policy_only() -> None:
     assert second.decrypt(COLUMN, first.encrypt(COLUMN, b"x")) == b"x"
 
 
+class Prepared:
+    """A fake statement with the attributes that a policy reads: it writes the columns of the table,
+    of which `c` is encrypted, and the first one is the partition key.
+    """
+
+    routing_key_indexes = (0,)
+
+    def __init__(self, *names: str) -> None:
+        self.column_metadata = [("ks", "t", name, Int32Type) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("iv", "names", "is_warned_of"),
+    [(None, "cd", True), (IV, "cd", False), (None, "dc", False), (None, "d", False)],
+)
+def test_a_partition_key_with_a_random_initialization_vector_is_warned_of(
+    iv: bytes | None, names: str, is_warned_of: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another process encrypts the same key to other bytes, so it does not find the rows."""
+    policy = AES256ColumnEncryptionPolicy(iv=iv)
+    policy.add_column(COLUMN, KEY, "int")
+    prepared: Any = Prepared(*names)
+    assert policy.follow(prepared)
+    messages = [record.getMessage() for record in caplog.records]
+    assert [message.partition(" is ")[0] for message in messages] == ["ks.t.c"] * is_warned_of
+
+
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 31, 32, 100_000])
 def test_values_of_all_sizes(policy: Policy, size: int) -> None:
     """Values of any size are the same after encryption and decryption."""

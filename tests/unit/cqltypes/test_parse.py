@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+from typing import Any
+
 import pytest
 
 from cassandra import cqltypes as t
+from cassandra.cqltypes.parse import lookup_cqltype
 from tests.unit.cqltypes.samples import INT, list_of
 
 PREFIX = "org.apache.cassandra.db.marshal."
@@ -160,3 +164,48 @@ def test_types_nested_too_deeply_are_refused(depth: int) -> None:
     for split in (t.cqltype_to_python, t.strip_frozen):
         with pytest.raises(ValueError, match="nested more than 64 deep"):
             split("list<" * depth + "int" + ">" * depth)
+
+
+def test_an_unknown_class_of_a_server_is_an_unrecognized_type() -> None:
+    """A server may have classes of its own. The type keeps the name of the class."""
+    cqltype = t.lookup_casstype("com.example.Money")
+    assert issubclass(cqltype, t.UnrecognizedType)
+    assert cqltype.cass_parameterized_type(full=True) == "com.example.Money"
+    assert t.cql_typename("ListType(com.example.Money)") == "list<'com.example.Money'>"
+
+
+def test_a_user_type_may_have_no_fields() -> None:
+    user_type: Any = t.lookup_casstype("UserType(ks,61646472)")
+    assert user_type.typename == "addr"
+    assert user_type.fieldnames == user_type.subtypes == ()
+
+
+def test_a_type_is_found_by_its_name_in_cql() -> None:
+    assert lookup_cqltype("int") is t.Int32Type
+    with pytest.raises(KeyError):
+        lookup_cqltype("integer")
+
+
+class MoneyType(t.DecimalType):
+    """A type class of an application."""
+
+
+@pytest.mark.parametrize(
+    "cqltype",
+    [
+        t.Int32Type,
+        t.ListType,
+        t.UnrecognizedType,
+        t.lookup_casstype("com.example.Money"),
+        t.lookup_casstype("MapType(UTF8Type, ListType(Int32Type))"),
+        t.lookup_casstype("UserType(ks,61646472,61:Int32Type)"),
+        MoneyType,
+    ],
+)
+def test_a_type_class_is_the_same_after_pickling(cqltype: Any) -> None:
+    assert pickle.loads(pickle.dumps(cqltype)) is cqltype
+
+
+def test_a_class_of_an_application_is_pickled_with_its_module() -> None:
+    """A process that has not imported the module yet does so when it loads the class."""
+    assert __name__.encode() in pickle.dumps(MoneyType)

@@ -193,6 +193,22 @@ async def test_damaged_rows_raise_at_each_access() -> None:
                     _ = result.current_rows
 
 
+async def test_the_rows_of_an_answer_are_read_without_its_message() -> None:
+    """A row factory of an application needs the message, and so do damaged rows."""
+    with node_with_rows() as node:
+        async with connected(node) as (_, session):
+            select = await session.prepare(QUERY)
+            result = await session.execute(select, (7,))
+            metadata = result._answer.message().metadata
+            one_row = b"\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x09"
+            answer = happy_path.RowsAnswer(metadata, b"before" + one_row, 6)
+            assert answer.rows(tuple_factory) == [(9,)]
+            assert answer.rows(dict_factory) == [{"k": 9}]
+            assert answer.rows(lambda names, rows: rows) is None
+            damaged = happy_path.RowsAnswer(metadata, one_row[:-1], 0)
+            assert damaged.rows(tuple_factory) is None
+
+
 async def test_a_request_ends_if_its_future_is_dropped() -> None:
     """If the application drops the future, the request still ends."""
     with node_with_rows() as node:

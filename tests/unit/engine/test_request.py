@@ -78,6 +78,7 @@ from tests.unit.engine.faults import (
     node as node,
     only_connection,
 )
+from tests.unit.engine.pools.test_room_wait import FullPools
 from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
@@ -1258,3 +1259,27 @@ async def test_all_retries_that_wait_are_cancelled_when_the_request_ends() -> No
     assert request.hosts == ["b"]
     assert request._retry_handle is slow_retry
     slow_retry.cancel()
+
+
+@pytest.mark.parametrize("has_token", [False, True])
+async def test_a_request_that_waits_at_a_draining_host_is_planned_again(
+    nodes: FakeCluster, has_token: bool
+) -> None:
+    """The new plan is made like the first one: the owner of a given token comes first."""
+    async with connected(nodes) as (cluster, session):
+        full = FullPools(nodes, session)
+        await full.fill()
+        draining, next_by_address, owner = full.pools
+        members = cluster.metadata.members
+        assert members is not None
+        position = members.ring.owners().index(members.hosts.index(owner.host))
+        target: Any = {"token": members.ring.tokens()[position]} if has_token else {}
+        request = asyncio.ensure_future(session.execute(READ, timeout=None, **target))
+        await until_on_loop(lambda: full.waiting == [1, 1, 1])
+        # From now on the other hosts have room, but no event has told the request so.
+        for pool in (next_by_address, owner):
+            pool.connections[0].set_stream_limit(2)
+        draining.drain(ConnectionException("the host stops"), lambda pool: None)
+        assert (await request).one().k == (2 if has_token else 1)
+        assert full.waiting == [0, 0, 0]
+        await full.free_all()

@@ -15,6 +15,7 @@ from cassandra.cqltypes import Int32Type, UTF8Type
 from cassandra.query import BoundStatement, PreparedStatement, SimpleStatement
 from tests.conftest import Implementation
 from tests.unit.metadata.placement.rings import ring_of
+from tests.unit.metadata.placement.test_tablets import IDS, MAX, MIN, payload
 
 
 def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(
@@ -72,6 +73,8 @@ def test_a_router_needs_a_tier_for_each_host(implementation: Implementation) -> 
 
 class PlainHost:
     """A fake host with the attributes that plans read."""
+
+    host_id: Any
 
     def __init__(self, name: str, is_up: bool | None) -> None:
         self.name = name
@@ -152,8 +155,12 @@ def test_the_less_busy_of_the_first_two_hosts_comes_first(implementation: Implem
         }
 
     order = replica_map.of_key(b"key")
+    assert len(order) == 3
     router = implementation.plans.Router(replica_map, [0, 0, 0], seed=5)
     assert first_hosts(router, False) == {min(order[:2], key=load_by_host.__getitem__).name}
+    # The other replicas follow.
+    plan = router.plan(b"key", False, empty_child, None, None, load_by_host.__getitem__)
+    assert sorted(host.name for host in plan) == ["a", "b", "c"]
     # With shuffling, the router compares the load of a random pair of hosts. For the pair a and c,
     # one of these two is first.
     assert first_hosts(router, True) == {"a", "b", "c"}
@@ -208,6 +215,7 @@ class PlacedMetadata:
     """Fake metadata of six hosts, with the attributes that planners read."""
 
     placement_version = 1
+    tablets: Any
 
     def __init__(self, implementation: Any, replicas: int = 3) -> None:
         # 60 tokens, which the six hosts own in turn.
@@ -351,6 +359,91 @@ def test_planners_prefer_the_less_busy_of_two_hosts(implementation: Implementati
     # is in two of the three pairs, and comes first in both. So it is expected to be first 600
     # times.
     assert 500 < first_counts[least_busy.name] < 700
+
+
+def plan_with_tablets(implementation: Implementation, **settings: Any) -> Any:
+    """Return a planner of the keyspace ks, which has tablets, and the map of these tablets. All
+    tokens of the table t are on the hosts c, b and a of six.
+
+    :param settings: further arguments of the planner.
+    """
+    hosts = [PlainHost(name, True) for name in "abcdef"]
+    for host, host_id in zip(hosts, IDS, strict=False):
+        host.host_id = host_id
+    tablets = implementation.tablets.TabletMap()
+    tablets.take_hosts(hosts[: len(IDS)])
+    tablets.use_keyspaces(["ks"], [])
+    assert tablets.learn("ks", "t", payload(MIN, MAX, (2, 0), (1, 0), (0, 0)))
+    placed = PlacedMetadata(implementation)
+    placed.tablets = tablets
+    routers_made: list[Any] = []
+
+    def router_over(hosts: tuple[Any, ...]) -> Any:
+        no_ring = implementation.ring.TokenRing([])
+        replica_map = implementation.ring.ReplicaMap(no_ring, hosts, [])
+        tiers = [255 if host is None else 0 for host in hosts]
+        routers_made.append(implementation.plans.Router(replica_map, tiers, seed=9))
+        return routers_made[-1]
+
+    child = SimpleNamespace(make_query_plan=lambda keyspace, query: hosts[3:])
+    defaults = {"shuffle": False, "router_over": router_over, **settings}
+    routers = {name: placed.router(implementation) for name in ("ks", "other")}
+    planner = implementation.plans.Planner(placed, routers, child, **defaults)
+    return planner, tablets, routers_made
+
+
+def names_of(plan: Any) -> str:
+    return "".join(host.name for host in plan)
+
+
+def test_the_replicas_of_a_tablet_come_before_those_of_the_ring(
+    implementation: Implementation,
+) -> None:
+    planner, tablets, routers_made = plan_with_tablets(implementation)
+    statement = bind(prepare([0]), (5, "text", 1))
+    for _ in range(2):
+        assert names_of(planner.plan(None, statement)) == "cbadef"
+    assert len(routers_made) == 1
+    # A statement without a key has no plan, and one whose tablet is unknown the child's.
+    assert planner.plan(None, bind(prepare([1]), (1, None, 1))) is None
+    tablets.drop("ks", "t")
+    assert names_of(planner.plan(None, statement)) == "def"
+    # When a host was removed, the router that had it is not used any more.
+    assert tablets.learn("ks", "t", payload(MIN, MAX, (1, 0)))
+    tablets.take_hosts([host for host in tablets.hosts if host.name != "a"])
+    assert names_of(planner.plan(None, statement)) == "bdef"
+    assert len(routers_made) == 2
+
+
+def test_other_keyspaces_than_those_with_tablets_use_the_ring(
+    implementation: Implementation,
+) -> None:
+    planner, _, routers_made = plan_with_tablets(implementation)
+    statement = bind(prepare([0]), (5, "text", 1), keyspace="other")
+    on_the_ring = PlacedMetadata(implementation).map.of_key(statement.routing_key)
+    assert names_of(planner.plan(None, statement))[:3] == names_of(on_the_ring)
+    assert routers_made == []
+    without_tablets, _, _ = plan_with_tablets(implementation, router_over=None)
+    usual = bind(prepare([0]), (5, "text", 1))
+    assert names_of(without_tablets.plan(None, usual))[:3] == names_of(on_the_ring)
+
+
+@pytest.mark.parametrize("reason", ["is_lwt", "level", "leaders", None])
+def test_the_order_of_a_tablet_is_kept_if_all_clients_need_the_same(
+    implementation: Implementation, reason: str | None
+) -> None:
+    """Otherwise replicas are shuffled, and the less busy of the first two comes first."""
+    planner, tablets, _ = plan_with_tablets(
+        implementation, shuffle=True, in_flight=lambda host: "bca".index(host.name)
+    )
+    level = ConsistencyLevel.SERIAL if reason == "level" else None
+    prepared = prepare([0], is_lwt=reason == "is_lwt")
+    statement = bind(prepared, (5, "text", 1), consistency_level=level)
+    if reason == "leaders":
+        tablets.use_keyspaces(["ks"], ["ks"])
+    plans = {names_of(planner.plan(None, statement))[:3] for _ in range(100)}
+    # For each pair that may be compared, the less busy one is first: never a, the busiest.
+    assert plans == ({"cba"} if reason else {"bca", "bac", "cab"})
 
 
 class Policy:

@@ -628,3 +628,26 @@ def test_one_statement_for_all_parameters_is_added_by_another_method(statements:
     with pytest.raises(TypeError, match=r"write batch\.add_many\(prepared, rows\)"):
         batch.add_all(statements, [(1,), (2,)])
     assert len(batch) == 0
+
+
+def test_a_batch_with_a_condition_is_a_transaction() -> None:
+    """Any statement of the batch may have the condition, in whatever form it was added."""
+    columns = [ColumnMetadata("ks", "t", "k", Int32Type)]
+    for is_lwt in (False, True):
+        query = "INSERT INTO t (k) VALUES (?)" + " IF NOT EXISTS" * is_lwt
+        statement = PreparedStatement(columns, b"id", [0], query, "ks", 4, None, None, is_lwt)
+        additions: list[Callable[[BatchStatement], Any]] = [
+            lambda batch, statement=statement: batch.add(statement, (1,)),  # type: ignore[misc]
+            lambda batch, statement=statement: batch.add_many(statement, [(1,)]),  # type: ignore[misc]
+            lambda batch, statement=statement: batch.add(statement.bind((1,))),  # type: ignore[misc]
+            lambda batch, query=query: batch.add(query.replace("?", "%s"), (1,)),  # type: ignore[misc]
+            lambda batch, query=query: batch.add(query, (1,)),  # type: ignore[misc]
+        ]
+        for add in additions:
+            batch = BatchStatement().add("UPDATE t SET v = 1 WHERE k = 2")
+            add(batch)
+            assert batch.is_lwt() is is_lwt
+    # Nothing is known of a statement that is named by its id alone.
+    named = BatchStatement()
+    named._statements_and_parameters = [(True, b"id", [b"1"])]
+    assert not named.is_lwt()

@@ -13,6 +13,7 @@ from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.settings import checks
 from cassandra.cluster import Cluster
 from cassandra.policies import ColumnEncryptionPolicy
+from cassandra.throttling import ConcurrencyLimitingThrottler
 
 
 @pytest.mark.parametrize("value", [None, 0, 1, 0.5, 1e9])
@@ -128,6 +129,22 @@ def test_instance_refuses_classes_and_other_types() -> None:
         checks.throttler("throttler", ColumnEncryptionPolicy)
     with pytest.raises(TypeError, match=r"must be a cassandra\.throttling\.RequestThrottler"):
         checks.throttler("throttler", policy)
+
+
+def test_throttler_accepts_objects_that_admit_requests() -> None:
+    throttler = ConcurrencyLimitingThrottler(1)
+    assert checks.throttler("throttler", throttler) is throttler
+    assert checks.throttler("throttler", None) is None
+
+
+def test_loop_count_accepts_integers_from_one() -> None:
+    assert [checks.loop_count("event_loops", count) for count in (1, 2)] == [1, 2]
+    for wrong in (True, False, 1.0, "2", None):
+        with pytest.raises(TypeError, match="event_loops must be a number of event loops, but is"):
+            checks.loop_count("event_loops", wrong)
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match=f"event_loops must be 1 or more, but is {wrong}"):
+            checks.loop_count("event_loops", wrong)
 
 
 def test_must_be_none_and_must_be_false_refuse_other_values() -> None:

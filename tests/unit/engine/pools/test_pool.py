@@ -824,6 +824,22 @@ async def test_a_refill_that_fails_is_reported_with_its_error() -> None:
     pool.close()
 
 
+async def test_a_request_that_waits_for_a_new_connection_gets_another_if_none_opens() -> None:
+    """The pool has another connection with room, so the request does not wait for the next try."""
+    opener = Opener()
+    pool = await filled_pool(size=2, opener=opener)
+    lost, other = pool.connections
+    opener.errors.append(ConnectionException("refused"))
+    opener.gate.clear()
+    lost.close(ConnectionException("lost"))
+    waiter: Any = FakeWaiter()
+    pool.wait_for_room(waiter)
+    opener.gate.set()
+    await until_on_loop(lambda: is_filled(pool))
+    assert waiter.ends == [("room", other)]
+    pool.close()
+
+
 async def test_the_first_error_of_a_failed_fill_is_raised() -> None:
     """If no connection of the pool can be opened, `fill` raises the error of the first attempt."""
     opener = Opener(ConnectionException("first"), ConnectionException("second"))

@@ -6,11 +6,12 @@ The tests cover rounds of refreshes, many events at once, and retries.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Any
 
 import pytest
 
-from cassandra.engine.schema.refreshing import MOST_TRIES, SchemaRefresher
+from cassandra.engine.schema.refreshing import FIRST_DELAY, MOST_TRIES, SchemaRefresher
 from cassandra.engine.schema.targets import Target
 from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException
 from cassandra.metadata.cluster_metadata import Metadata
@@ -22,6 +23,7 @@ from tests.unit.engine.partners import (
     run_loop_turns,
     spawn,
 )
+from tests.unit.metadata.placement.test_tablets import HOSTS, payload
 from tests.waiting import until_on_loop
 
 NO_WAIT = 0  # seconds to wait for schema agreement
@@ -249,3 +251,60 @@ async def test_close_fails_all_waiting_refreshes() -> None:
         await harness.refresher.refresh(Target(), NO_WAIT)
     harness.refresher.on_event(TABLE)
     assert harness.refresher._timer is None
+
+
+@pytest.mark.simulated
+async def test_the_pause_before_each_retry_is_twice_as_long() -> None:
+    """The pauses are random, so that many clients do not try at the same time."""
+    harness = RefresherHarness()
+    harness.reader.error = ConnectionException("lost")
+    loop = asyncio.get_running_loop()
+    times: list[float] = []
+    read = harness.reader.read
+
+    async def read_at(target: Target, connection: Any) -> None:
+        times.append(loop.time())
+        await read(target, connection)
+
+    harness.reader.read = read_at  # type: ignore[method-assign]
+    await harness.refresher.after_ddl(TABLE, None)
+    await asyncio.sleep(FIRST_DELAY * 2**MOST_TRIES)
+    assert len(times) == MOST_TRIES + 1
+    for number, (before, after) in enumerate(itertools.pairwise(times)):
+        longest = FIRST_DELAY * 2**number
+        assert longest / 2 <= after - before <= longest + 0.01
+
+
+async def test_after_an_unexpected_error_the_next_move_reads_the_schema() -> None:
+    """A fault of the reader is logged, and not tried again."""
+    harness = RefresherHarness()
+    harness.metadata._replace_schema(Schema(sources={}, version=("one", "4.0")))
+    harness.reader.error = ZeroDivisionError()
+    await harness.refresher.after_ddl(TABLE, None)
+    assert harness.metadata.schema.version is None
+    assert harness.refresher._timer is None
+
+
+@pytest.mark.parametrize(
+    ("event", "tables_left"),
+    [
+        (TABLE, [("a", "u"), ("b", "t")]),
+        ({**TABLE, "keyspace": "b"}, [("a", "t"), ("a", "u")]),
+        ({"target_type": "KEYSPACE", "change_type": "DROPPED", "keyspace": "a"}, [("b", "t")]),
+        (
+            {"target_type": "TYPE", "change_type": "UPDATED", "keyspace": "a", "type": "t"},
+            [("a", "t"), ("a", "u"), ("b", "t")],
+        ),
+    ],
+)
+async def test_tablets_of_changed_tables_are_forgotten(
+    event: Any, tables_left: list[tuple[str, str]]
+) -> None:
+    """A table that was dropped and created again has other tablets."""
+    harness = RefresherHarness()
+    tablets = harness.metadata.tablets
+    tablets.take_hosts(HOSTS)
+    for keyspace, table in (("a", "t"), ("a", "u"), ("b", "t")):
+        assert tablets.learn(keyspace, table, payload(0, 10, (1, 0)))
+    await harness.refresher.after_ddl(event, None)
+    assert sorted(table[:2] for table in tablets.tables()) == tables_left

@@ -12,6 +12,7 @@ from cassandra.metadata.placement.tokens import (
     Murmur3Token,
     SortedRing,
     Token,
+    checked_token,
     token_class_of,
 )
 
@@ -93,3 +94,44 @@ def test_the_position_of_a_key() -> None:
     ring = SortedRing.of_owners(BytesToken, {b"m": 0, b"z": 1})
     positions = {b"a": 0, b"m": 0, b"n": 1, b"zz": 0}
     assert {key: ring.position_of(key) for key in positions} == positions
+
+
+@pytest.mark.parametrize(
+    ("token_class", "token", "expected"),
+    [
+        (Murmur3Token, -5, Murmur3Token(-5)),
+        (Murmur3Token, Murmur3Token(-5), Murmur3Token(-5)),
+        (Murmur3Token, -(1 << 63), Murmur3Token(-(1 << 63))),
+        (Murmur3Token, (1 << 63) - 1, Murmur3Token((1 << 63) - 1)),
+        (MD5Token, 0, MD5Token(0)),
+        (MD5Token, 1 << 127, MD5Token(1 << 127)),
+        (BytesToken, b"a", BytesToken(b"a")),
+        (BytesToken, BytesToken(b"a"), BytesToken(b"a")),
+    ],
+)
+def test_a_token_or_its_value_is_accepted(
+    token_class: type[Token], token: object, expected: Token
+) -> None:
+    assert checked_token(token_class, token) == expected
+
+
+@pytest.mark.parametrize(
+    ("token_class", "token", "error", "message"),
+    [
+        (Murmur3Token, True, TypeError, "an int or a Murmur3Token, but is bool: True"),
+        (Murmur3Token, "5", TypeError, "an int or a Murmur3Token, but is str: '5'"),
+        (Murmur3Token, 5.0, TypeError, "an int or a Murmur3Token, but is float: 5.0"),
+        (Murmur3Token, MD5Token(5), TypeError, "that is the cluster's partitioner, but is <MD5"),
+        (Murmur3Token, 1 << 63, ValueError, "token=9223372036854775808 is not on the ring"),
+        (Murmur3Token, -(1 << 63) - 1, ValueError, "is not on the ring"),
+        (MD5Token, -1, ValueError, "its tokens are 0 to 17014118346046923173"),
+        (MD5Token, (1 << 127) + 1, ValueError, "is not on the ring"),
+        (BytesToken, 5, TypeError, "token must be bytes, but is int: 5"),
+        (BytesToken, Murmur3Token(5), TypeError, "token must be a BytesToken"),
+    ],
+)
+def test_other_tokens_are_refused(
+    token_class: type[Token], token: object, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        checked_token(token_class, token)

@@ -77,6 +77,17 @@ def test_rows_are_decoded_by_the_columns_of_the_response() -> None:
     assert message.parsed_rows == DECODED
 
 
+def test_a_type_is_read_from_the_position_of_the_file() -> None:
+    """A method of an application reads on behind the type."""
+    list_of_int = short(0x0020) + INT
+    f = io.BytesIO(b"read" + list_of_int + INT + b"rest")
+    f.seek(4)
+    assert ResultMessage.read_type(f, {}) is t.lookup_casstype("ListType(Int32Type)")
+    assert f.tell() == 4 + len(list_of_int)
+    assert ResultMessage.read_type(f, {}) is t.Int32Type
+    assert f.read() == b"rest"
+
+
 def test_each_column_may_name_its_own_table() -> None:
     """Without the flag Global_tables_spec, each column follows its keyspace and table."""
     specs = TABLE + string("a") + INT + string("ks2") + string("t2") + string("b") + VARCHAR
