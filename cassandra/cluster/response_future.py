@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from cassandra._forks import renew_in_child
 from cassandra._habits import FUTURE, add_habits
 from cassandra._imports import at_first_cluster
-from cassandra._threads import GreenEvent, Lock, RLock, get_ident, in_own_greenlet, waits_by_waiters
+from cassandra._threads import GreenEvent, RLock, get_ident, in_own_greenlet, waits_by_waiters
 from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
 from cassandra.cluster.unread_errors import UnreadError
@@ -58,19 +58,19 @@ else:
 log = logging.getLogger("cassandra.cluster")
 
 # A thread holds this lock while it adds a callback or an event to a future. All futures share it.
-_registering = Lock()
+# This and the next lock are reentrant, because a signal handler may execute a request, too.
+_registering = RLock()
 
 # A thread holds this lock while it decides to request a page, so that two threads never request the
 # same page. If both locks are needed, it is taken before `_registering`. All futures share it, so
 # the request is started without it: that may wake a loop, and call observers of the application.
-# The lock is reentrant, because a signal handler may request a page, too.
 _requesting_page = RLock()
 
 
 @renew_in_child
 def _renew_locks() -> None:
     global _registering, _requesting_page
-    _registering, _requesting_page = Lock(), RLock()
+    _registering, _requesting_page = RLock(), RLock()
 
 
 _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]

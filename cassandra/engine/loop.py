@@ -70,6 +70,7 @@ class Inbox:
         "_loop",
         "_queue",
         "_quiet_since",
+        "_scheduling_thread",
         "is_quiet",
     )
 
@@ -84,6 +85,8 @@ class Inbox:
         # `_settle` runs after the requests of that work were written.
         self._is_drain_scheduled = False
         self._is_settle_scheduled = False
+        # The thread that is scheduling `_drain`; None if there is none.
+        self._scheduling_thread: int | None = None
         self._quiet_since = 0.0  # the time of the last `_settle`
         self.is_quiet = True
         """False if work is queued, or was started in this loop turn so that its bytes may not be
@@ -103,8 +106,13 @@ class Inbox:
         # Clear this after the append. The drain that handles the work is followed by `_settle`,
         # which sets it again.
         self.is_quiet = False
-        # If two threads schedule `_drain` at the same time, the second one finds an empty queue.
-        if not self._is_drain_scheduled:
+        # If two threads schedule `_drain` at the same time, the second one finds an empty queue. If
+        # this thread is scheduling it already, we are in a signal handler. It may wait for this
+        # work, so that the interrupted call never goes on.
+        outer = self._scheduling_thread
+        is_in_handler = outer is not None and outer == get_ident()
+        if not self._is_drain_scheduled or is_in_handler:
+            self._scheduling_thread = get_ident()
             self._is_drain_scheduled = True
             try:
                 if self._closed is not None:
@@ -125,6 +133,8 @@ class Inbox:
                 # is set, so nobody else will schedule a drain: do it before raising.
                 self._loop.call_soon_threadsafe(self._drain)
                 raise
+            finally:
+                self._scheduling_thread = outer if is_in_handler else None
 
     def is_idle(self) -> bool:
         """Return True if the inbox has had no work for IDLE_AFTER. Any thread may call this.

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from cassandra._bounded import text_size
 from cassandra._forks import renewed
-from cassandra._threads import Lock
+from cassandra._threads import RLock
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -31,14 +31,14 @@ class RecentlyUsed(Generic[K, V]):
         self.most_bytes = most_bytes
         self.held = 0  # bytes of text in the keys
         self._entries: OrderedDict[K, V] = OrderedDict()
-        self._lock = Lock()
+        self._lock = RLock()  # reentrant: a signal handler may prepare a statement, too
         renewed(self)  # replaces the lock in the child process after a fork
 
     def _renew_locks(self) -> None:
         """Replace the lock in a forked child, where the thread that held the lock does not
         exist.
         """
-        self._lock = Lock()
+        self._lock = RLock()
 
     def get(self, key: K) -> V | None:
         """Return the value of `key` and mark it as used now; None if `key` is absent."""

@@ -136,6 +136,36 @@ def test_work_after_an_interrupted_put_is_started(
         thread.stop()
 
 
+def test_work_of_a_signal_handler_wakes_the_loop_itself() -> None:
+    """The handler may interrupt the thread just before it wakes the loop for other work, and wait
+    for its own work then.
+    """
+
+    class LoopOfHandlers:
+        """A loop; a signal handler runs at the beginning of each of the first three wakes."""
+
+        def __init__(self) -> None:
+            self.wake_count = 0
+
+        def call_soon_threadsafe(self, function: Any) -> None:
+            depth = len(interrupted)
+            if depth < 3:
+                interrupted.append(depth)
+                wakes_before = self.wake_count
+                inbox.put(Work([], 0))
+                assert self.wake_count > wakes_before
+            self.wake_count += 1
+
+    interrupted: list[int] = []
+    loop = LoopOfHandlers()
+    inbox = Inbox(loop)  # type: ignore[arg-type]
+    inbox.put(Work([], 0))
+    assert interrupted == [0, 1, 2]
+    wake_count = loop.wake_count
+    inbox.put(Work([], 0))  # in no handler, while the loop has not run yet
+    assert loop.wake_count == wake_count
+
+
 def test_work_of_one_thread_starts_in_order() -> None:
     """Work that one thread puts into the inbox starts in the order in which it was put."""
     thread = start_thread()
