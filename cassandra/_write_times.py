@@ -90,18 +90,17 @@ def warn_of_literal(text: str) -> None:
     for literal in _LITERAL.finditer(text):
         # After an odd number of quotes, the words are in a string.
         if text.count("'", 0, literal.start()) % 2 == 0:
-            warns_of_timestamp(int(literal[1]))
+            warn_of_timestamp(int(literal[1]))
 
 
-def warns_of_timestamp(timestamp: int) -> bool:
-    """Warn if the write timestamp of a statement was probably not meant as microseconds; return
-    True if so.
+def warn_of_timestamp(timestamp: int) -> None:
+    """Warn if the write timestamp of a statement was probably not meant as microseconds.
 
     :param timestamp: microseconds since 1970.
     """
     doubt = doubt_about(timestamp, "this write")
-    if doubt is None:
-        return False
-    # The mapper's warning has the same text, so Python shows only one of them.
-    warnings.warn(f"the timestamp {timestamp} {doubt}", RuntimeWarning, stacklevel=stack_level())
-    return True
+    if doubt is not None:
+        # The mapper's warning has the same text, so Python shows only one of them.
+        warnings.warn(
+            f"the timestamp {timestamp} {doubt}", RuntimeWarning, stacklevel=stack_level()
+        )

@@ -166,9 +166,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         """Set the bind plan and the result's columns, and subscribe to changes of both."""
         policy = self.column_encryption_policy
         if policy is None and self.codecs is None:
-            self.bind_plan = bind_plan_of(
-                self.query_string, self.column_metadata, self.routing_key_indexes
-            )
+            self.bind_plan = bind_plan_of(self, self.column_metadata)
             self.result_metadata_and_id = (metadata, metadata_id)
             return
         with _planning:
@@ -206,7 +204,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                 column._replace(type=BytesType) if index in self._bytes_positions else column
                 for index, column in enumerate(columns)
             ]
-        return bind_plan_of(self.query_string, columns, self.routing_key_indexes, strict)
+        return bind_plan_of(self, columns, strict)
 
     @property
     def plain_plan(self) -> BindPlan:

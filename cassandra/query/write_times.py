@@ -6,16 +6,18 @@ Servers accept such a write, but older values win over it, or it wins over all l
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._patterns import pattern
-from cassandra._write_times import warns_of_timestamp
+from cassandra._write_times import warn_of_timestamp
 
 if TYPE_CHECKING:
     from cassandra.protocol import bind as bind_plans
     from cassandra.protocol.bind import BindPlan, RowsBlock, ValuesBlock
     from cassandra.protocol.column_specs import ColumnMetadata
+    from cassandra.query.prepared import PreparedStatement
 else:
     from cassandra._impl import bind as bind_plans
 
@@ -25,18 +27,15 @@ _NAMED = pattern(r"\bTIMESTAMP\s*:(\w+)", re.IGNORECASE)
 
 
 def bind_plan_of(
-    query: str,
-    columns: Sequence[ColumnMetadata],
-    routing_key_indexes: Sequence[int] | None,
-    strict: bool = False,
+    prepared: PreparedStatement, columns: Sequence[ColumnMetadata], strict: bool = False
 ) -> BindPlan:
-    """Return the bind plan of a prepared statement. It checks the write timestamps, if any.
+    """Return a bind plan for a prepared statement. It checks the first write timestamp, if any.
 
-    :param query: the statement's CQL.
+    :param prepared: the statement.
     :param columns: its bind markers.
-    :param routing_key_indexes: see `BindPlan`.
     :param strict: see `BindPlan`.
     """
+    query, routing_key_indexes = prepared.query_string, prepared.routing_key_indexes
     names = {_UNNAMED}
     if isinstance(query, str) and ":" in query:  # tests of applications may pass None
         names.update(name.lower() for name in _NAMED.findall(query))
@@ -45,22 +44,23 @@ def bind_plan_of(
         return bind_plans.BindPlan(columns, routing_key_indexes, strict)
     plan = WriteTimePlan(columns, routing_key_indexes, strict)
     plan.positions = positions
+    plan.prepared = weakref.ref(prepared)
     return plan
 
 
 class WriteTimePlan(bind_plans.BindPlan):
-    """A bind plan that looks at the write timestamp of each row, and warns once.
+    """A bind plan that looks at the write timestamp of a row, and warns if its unit is wrong.
+
+    It looks at the first timestamp only, since that takes longer than binding the row. Then it lets
+    its statement use a plan that does not look.
 
     It does not override `bind_many`: loads have a check of their own, which names the row.
     """
 
-    __slots__ = ("_has_warned", "positions")
+    __slots__ = ("positions", "prepared")
 
-    positions: tuple[int, ...]
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._has_warned = False
+    positions: tuple[int, ...]  # of the bind markers of timestamps
+    prepared: weakref.ref[PreparedStatement]
 
     def bind(self, values: Sequence[object], version: int) -> ValuesBlock:
         """Encode values by position (see `BindPlan.bind`)."""
@@ -79,11 +79,18 @@ class WriteTimePlan(bind_plans.BindPlan):
 
         :param block: the values of the row.
         """
-        if not self._has_warned:
-            values = block.values()
-            for position in self.positions:
-                # A value that is null or not set is no timestamp.
-                if isinstance(values[position], bytes):
-                    timestamp = int.from_bytes(values[position], "big", signed=True)
-                    self._has_warned |= warns_of_timestamp(timestamp)
+        values = block.values()
+        # A value that is null or not set is no timestamp.
+        timestamps = [
+            int.from_bytes(values[position], "big", signed=True)
+            for position in self.positions
+            if isinstance(values[position], bytes)
+        ]
+        prepared = self.prepared()
+        if timestamps and prepared is not None and prepared.bind_plan is self:
+            prepared.bind_plan = bind_plans.BindPlan(
+                self.columns, self.routing_key_indexes, self.strict
+            )
+        for timestamp in timestamps:
+            warn_of_timestamp(timestamp)
         return block

@@ -36,6 +36,18 @@ def test_seconds_warn_once_for_each_statement(statement: PreparedStatement) -> N
     assert [warning.filename for warning in warned] == [__file__]
 
 
+def test_after_the_first_timestamp_rows_are_bound_by_a_plain_plan() -> None:
+    """To look at the timestamp takes longer than to bind the row."""
+    statement, other = prepared(), prepared(name="v")
+    for value in (None, UNSET_VALUE):  # no timestamps
+        statement.bind((1, value))
+    assert type(statement.bind_plan) is not type(other.bind_plan)
+    statement.bind((1, MICROSECONDS))
+    assert type(statement.bind_plan) is type(other.bind_plan)
+    assert statement.bind((1, MICROSECONDS)).values == other.bind((1, MICROSECONDS)).values
+    assert statement.bind((1, 2)).routing_key == other.bind((1, 2)).routing_key
+
+
 def test_milliseconds_in_a_batch_warn() -> None:
     batch = BatchStatement()
     with pytest.warns(RuntimeWarning, match="multiply by 1_000$"):
