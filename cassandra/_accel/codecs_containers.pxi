@@ -428,9 +428,10 @@ cdef class TupleCodec(Codec):
             else:
                 value = tuple(coerce.udt_items(value, self.cql_name, self.names))
         value_count = PyTuple_GET_SIZE(value)
-        if self.names is None:
+        if self.names is None and value_count:
             # A tuple with fewer items is written as it is. Nulls after them would make another
-            # partition key of it than literals of CQL and other drivers write.
+            # partition key of it than literals of CQL and other drivers write. CQL has no tuples
+            # without items, and its tools cannot read them: they get nulls.
             count = value_count
         turbocql_enter(ENCODING)
         try:

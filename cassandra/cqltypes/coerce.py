@@ -665,7 +665,8 @@ def tuple_items(value: object, name: str, count: int) -> list[Any] | tuple[Any, 
     """Return the items of a tuple.
 
     A tuple with fewer items than the type has fields stays as it is. Nulls after them would make
-    another partition key of it than literals of CQL and other drivers write.
+    another partition key of it than literals of CQL and other drivers write. CQL has no tuples
+    without items, and its tools cannot read them: they get nulls.
 
     :param name: the CQL type, for error messages.
     :param count: the number of fields of the type. More items are an error.
@@ -673,7 +674,7 @@ def tuple_items(value: object, name: str, count: int) -> list[Any] | tuple[Any, 
     items = elements(value, name)
     if len(items) > count:
         refuse_value(value, f"has {len(items)} items, {name} takes {count}")
-    return items
+    return items or [None] * count
 
 
 def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | tuple[Any, ...]:

@@ -164,16 +164,12 @@ SEEN = [
         ),
     ),
     Defended(
-        what=(
-            "A value of a tuple with too few fields has nulls for the others; an empty one is "
-            "nulls instead of no bytes."
-        ),
+        what="A tuple without items is nulls instead of no bytes.",
         why="Servers have no empty tuple: its own tools fail to read it.",
         seen=(
-            Seen(BOUND + r"tuple", "(show|table):"),
+            Seen(TYPES + r"read_again\[tuple", r"show:(\[\]|\(\)|set\(\))$"),
             Seen(TYPES + r"read_again\[list<frozen<tuple", r"show:\[\[\], \[1\]\]"),
-            Seen(r"values\.coding\[TupleType", "show:"),
-            Seen(TYPES + r".*tuple", "table:.*", "", r"unreadable|\{"),
+            Seen(r"values\.coding\[TupleType", r"show:\(\) "),
         ),
     ),
     Defended(

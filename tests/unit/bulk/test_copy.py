@@ -191,7 +191,7 @@ def test_converters_are_not_applied_to_copied_values(copier: Any) -> None:
     ("cql_type", "value", "encoded"),
     [
         ("frozen<tuple<int, int>>", (1,), b"\0\0\0\4\0\0\0\1"),
-        ("frozen<list<frozen<tuple<int>>>>", [()], b"\0\0\0\1\0\0\0\0"),
+        ("frozen<list<frozen<tuple<int, int>>>>", [(1,)], b"\0\0\0\1\0\0\0\x08\0\0\0\4\0\0\0\1"),
         ("text", "", b""),
     ],
 )

@@ -537,7 +537,7 @@ def test_a_decimal_may_have_as_many_digits_as_the_limit_allows() -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [((1,), (1,)), ([1, 2], (1, 2)), ((1, 2, 3), (1, 2, 3)), ((), ())],
+    [((1,), (1,)), ([1, 2], (1, 2)), ((1, 2, 3), (1, 2, 3)), ((), (None,) * 3)],
 )
 def test_a_tuple_may_have_fewer_items(value: Any, expected: tuple[Any, ...]) -> None:
     assert tuple(coerce.tuple_items(value, "a tuple", 3)) == expected
