@@ -302,7 +302,7 @@ SEEN = [
         ),
         why="There, ``struct.error``, ``IndexError``, or a value that nobody wrote.",
         seen=(
-            Seen(r"values\.decoding\[", "show:"),
+            Seen(r"values\.decoding\[", "show:", "", ANY_ERROR),
             Seen(r"values\.packing", "show:"),
         ),
     ),
