@@ -62,9 +62,7 @@ def warn_of_write_time(timestamp: object) -> None:
 
     :param timestamp: microseconds since 1970. Any object other than an int is ignored.
     """
-    doubt = doubt_about(timestamp, "this write") if type(timestamp) is int else None
-    if doubt is not None:
-        warnings.warn(f"timestamp={timestamp} {doubt}", RuntimeWarning, stacklevel=stack_level())
+    _warn("timestamp={}", timestamp)
 
 
 def generated(timestamp: Any) -> Any:
@@ -72,13 +70,7 @@ def generated(timestamp: Any) -> Any:
 
     :param timestamp: microseconds since 1970, as the generator should return them.
     """
-    doubt = doubt_about(timestamp, "each write") if type(timestamp) is int else None
-    if doubt is not None:
-        warnings.warn(
-            f"the timestamp {timestamp} of timestamp_generator {doubt}",
-            RuntimeWarning,
-            stacklevel=stack_level(),
-        )
+    _warn("the timestamp {} of timestamp_generator", timestamp, "each write")
     return timestamp
 
 
@@ -98,9 +90,16 @@ def warn_of_timestamp(timestamp: int) -> None:
 
     :param timestamp: microseconds since 1970.
     """
-    doubt = doubt_about(timestamp, "this write")
+    _warn("the timestamp {}", timestamp)
+
+
+def _warn(name: str, timestamp: object, subject: str = "this write") -> None:
+    """Warn if a write timestamp is probably not in microseconds.
+
+    :param name: what the warning calls the timestamp, with ``{}`` in the place of the number.
+    :param timestamp: microseconds since 1970. Any object other than an int is ignored.
+    :param subject: what is written.
+    """
+    doubt = doubt_about(timestamp, subject) if type(timestamp) is int else None
     if doubt is not None:
-        # The mapper's warning has the same text, so Python shows only one of them.
-        warnings.warn(
-            f"the timestamp {timestamp} {doubt}", RuntimeWarning, stacklevel=stack_level()
-        )
+        warnings.warn(f"{name.format(timestamp)} {doubt}", RuntimeWarning, stacklevel=stack_level())

@@ -721,12 +721,14 @@ def _in_order(
         return [(block, row_numbers)]
     types = [column.type for column in prepared.column_metadata]
     codecs = {index: plain_codec(types[index]) for index in key if _has_many_forms(types[index])}
+    compared_positions = {*key, *positions}
     # For each key, the number of its last part, and its values there.
     last_parts: dict[tuple[Any, ...], tuple[int, list[bytes]]] = {}
     parts: list[list[int]] = []
     for row_index, row in enumerate(block.rows()):
         data = row.data
-        encoded = [_value(data, span) for span in _spans(data, block.width)]
+        spans = _spans(data, block.width)
+        encoded = {index: _value(data, spans[index]) for index in compared_positions}
         row_key = tuple(
             [
                 _comparable(codecs[index].decode_nullable(encoded[index][_LENGTH.size :]))

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import datetime
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._clocks import wall_time_ns
-from cassandra._habits import stack_level
-from cassandra._write_times import doubt_about
+from cassandra._write_times import warn_of_timestamp
 from cassandra.cqlengine.clauses import (
     PREPARED,
     AnnClause,
@@ -84,11 +82,7 @@ def check_timestamp(timestamp: object) -> None:
         return
     if not isinstance(timestamp, int):
         raise _wrong_timestamp(timestamp)
-    doubt = doubt_about(timestamp, "this write")
-    if doubt is not None:
-        warnings.warn(
-            f"the timestamp {timestamp} {doubt}", RuntimeWarning, stacklevel=stack_level()
-        )
+    warn_of_timestamp(int(timestamp))
 
 
 def _wrong_timestamp(timestamp: object) -> TypeError:
