@@ -57,7 +57,8 @@ def changed_files(directory: str = DIRECTORY, *, thorough: bool = False) -> list
     """Return the names of the files that differ from those of the last build, sorted.
 
     :param directory: the directory of the compiled modules.
-    :param thorough: True to compare digests, False to compare only sizes.
+    :param thorough: True to compare digests, and to report new sources, which the stamp does not
+        list; False to compare only sizes.
     :returns: None if there is no stamp.
     """
     try:
@@ -76,8 +77,8 @@ def changed_files(directory: str = DIRECTORY, *, thorough: bool = False) -> list
             else:
                 differs = f"{os.stat(os.path.join(directory, name)).st_size}" != line.split(" ")[1]
         except OSError:
-            # The file is missing. Only for a source, that is a change: a compiled module may be
-            # missing because the stamp was written for another interpreter.
+            # The file is missing. A missing source counts as changed. A compiled module does not:
+            # the stamp may have been written for another interpreter.
             differs = name.endswith(_SOURCES)
         if differs:
             changed.append(name)

@@ -237,16 +237,17 @@ def vector_page(count: int) -> bytes:
 def result_cases() -> dict[str, Callable[[], Any]]:
     """Return cases that decode a page into rows, a DataFrame or a matrix.
 
-    A DataFrame or matrix is made in the fastest way that the measured driver has.
+    A DataFrame is made in each way that the driver under test has, see `frames_of`; a matrix is
+    made from lists, which each driver returns.
     """
     import numpy
     import pandas
 
-    big_page, vectors = decoder_of(page(5000)), decoder_of(vector_page(1000))
-    cases = {f"5000 x 5, {name}": case for name, case in frames_of(big_page, pandas).items()}
-    cases["1000 vectors, lists"] = lambda: vectors().parsed_rows
+    decode_page, decode_vectors = decoder_of(page(5000)), decoder_of(vector_page(1000))
+    cases = {f"5000 x 5, {name}": case for name, case in frames_of(decode_page, pandas).items()}
+    cases["1000 vectors, lists"] = lambda: decode_vectors().parsed_rows
     cases["1000 vectors, matrix"] = lambda: numpy.array(
-        [row[0] for row in vectors().parsed_rows], dtype="f4"
+        [row[0] for row in decode_vectors().parsed_rows], dtype="f4"
     )
     return cases
 

@@ -63,7 +63,7 @@ class _RowIterator(AsyncIterator[T]):
         # The request of that page, and that of the page after it if it was requested.
         self._request: Request | None = None
         self._next_request: Request | None = None
-        self._is_begun = False  # True after the first call
+        self._is_begun = False  # True after the first `__anext__`
         self._is_fetching = False  # True while a task waits for a page
         self._is_over = False  # True if all rows were returned
 

@@ -47,7 +47,7 @@ class Reader:
         self._work: Future[Any] | None = None  # the last call of the thread
 
     def submit(self, call: Callable[..., Any], *arguments: Any) -> Work:
-        """Let the thread make a call; return the step that waits for its result.
+        """Let the thread make a call. Return a `Work`, which waits for the result if it is yielded.
 
         :param call: the function.
         """

@@ -291,7 +291,8 @@ class _ScanBase:
         """Return the queue of the pages to request. Pages that are recorded as used in the
         checkpoint are left out.
         """
-        # The statement also has two markers for the bounds of a range.
+        # A statement that reads token ranges has two more markers, for the bounds of the range. The
+        # scan itself gives their values.
         marker_count = len(statement.prepared.column_metadata) - 2 * statement.has_tokens
         value_count = len(self.parameters)
         if marker_count != value_count:

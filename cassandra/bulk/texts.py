@@ -167,7 +167,7 @@ def hiding(read: Reader, type_name: str) -> Reader:
     """
 
     def hidden(value: Any) -> object:
-        """Convert the value; replace an error, which may show it, by one that does not."""
+        """Convert the value. If that fails, raise an error that does not show the value."""
         try:
             return read(value)
         except READING_ERRORS:

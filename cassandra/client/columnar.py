@@ -141,11 +141,13 @@ def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
 def column_plans(
     message: object, options: dict[str, Any], call: str = "to_arrow"
 ) -> tuple[PagePlan, PlanOf]:
-    """Return the column plan of the page in `message`, and the function that returns the plans of
-    further pages.
+    """Return the plan by which the columns of a page are read, and the function that returns the
+    plans of further pages.
+
+    :param message: the response that has the page.
 
     :param options: the options of `ColumnOptions`, by name.
-    :param call: the name of the called method, for messages.
+    :param call: the name of the called method, for error messages.
     :raises TypeError: if an option is unknown.
     :raises ValueError: if an option has an invalid value.
     """

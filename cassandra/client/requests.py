@@ -378,6 +378,7 @@ class RequestMaker:
             parameters = None
         if parameters is not None and type(parameters) not in _USUAL_PARAMETERS:
             parameters = checked_parameters(parameters)
+        # Bind the values, if the query has bind markers.
         statement: Any
         if type(query) is PreparedStatement:  # the most frequent case
             statement = query.bind(parameters)
@@ -390,10 +391,12 @@ class RequestMaker:
                 and self._wants_preparing(query)
             ):
                 prepared = self._prepared_for(query)
-                if prepared is None:
+                if prepared is None:  # the request must prepare the text before it executes it
                     return self._first_execution(query, parameters, options, on_done)
                 query, parameters = self._bind_text(query, prepared, parameters), None
             statement = self._statement(query, parameters)
+        # The short way for bound statements skips methods of the session. If the application has
+        # replaced one of them, or uses a subclass of BoundStatement, go the long way below.
         if type(statement) is BoundStatement and not is_changed_by_user_code(self):
             request: Request = happy_path.bound_request(
                 Request, ExecuteBody, self, self._engine, statement, statement, options, on_done
@@ -405,6 +408,7 @@ class RequestMaker:
             return self._batch_request(statement, options, on_done)
         unresolved_body = self._body_of(statement, parameters)
         body = self._resolve_and_render(unresolved_body, statement, options)
+        # The answer to a USE switches the session to another keyspace: see `UseRequest`.
         request_class = UseRequest if type(unresolved_body) is UseBody else Request
         return self._request_for(request_class, body, statement, statement, options, on_done)
 

@@ -102,7 +102,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
     @property
     def _required_loop_thread(self) -> LoopThread:
-        """The thread in which the engine runs, if there is one.
+        """Return the thread in which the engine runs, or raise an error if there is none.
 
         :raises ConnectionException: before `connect`.
         :raises ConnectionShutdown: after `shutdown`.
@@ -143,8 +143,9 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         return self._run_briefly(coroutine, timeout)
 
     def _run_briefly(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Do the same as `_run`, but also in the thread of a worker. The coroutine should end soon,
-        because the worker's loop waits meanwhile.
+        """Do the same as `_run`. A worker's thread may call it, too.
+
+        The coroutine should end soon, because it blocks the event loop of the calling worker.
         """
         thread = self._loop_thread
         if thread is None:

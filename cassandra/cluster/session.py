@@ -77,10 +77,10 @@ class Session(SessionBase, CompatSession):
 
     Threads can share a session. Keep it for the life of your application.
 
-    :param cluster: the cluster that connected it.
+    :param cluster: the cluster whose `connect` has created the session.
     :param hosts: the hosts that were known when the session was made; stored in `hosts`.
     :param keyspace: ignored; for compatibility. Use `set_keyspace`.
-    :param engine: the engine's part of the session.
+    :param engine: the internal object that sends the session's requests.
     """
 
     cluster: Cluster

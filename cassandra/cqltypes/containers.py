@@ -174,7 +174,11 @@ class _Wrapper(_SimpleParameterizedType):
     def apply_parameters(
         cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None
     ) -> type[_CassandraType]:
-        """Return the wrapper of one type. It has the same `empty_binary_ok` as that type."""
+        """Return the type that wraps the only type in `subtypes`, such as `frozen<int>`.
+
+        Empty bytes are a value of the new type (`empty_binary_ok`) if they are a value of the
+        wrapped type.
+        """
         subtypes = tuple(subtypes)
         if len(subtypes) != 1:
             raise ValueError(f"{cls.cassname} takes 1 parameter, got {len(subtypes)}")

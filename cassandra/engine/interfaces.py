@@ -78,8 +78,8 @@ class RequestPool(Protocol):
 
 
 class QueryFallback(Protocol):
-    """Sends requests on the control connection when no pool can:
-    `cassandra.engine.control.fallback_requests.QueryFallback`.
+    """Sends requests on the control connection when no pool can. It is implemented by the class of
+    the same name in `cassandra.engine.control.fallback_requests`.
     """
 
     def take(self, session: RequestSession, request: RequestBase) -> bool:

@@ -715,8 +715,8 @@ class MessageBody(RequestBody):
         return self.inner.bound_rows()
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        # Another attempt may have sent a newer id than the attempt whose answer this is, so look
-        # for earlier ids, too.
+        # `query_id` is that of the attempt which the server has answered. If another attempt has
+        # prepared the statement again meanwhile, it has a newer id, so look for earlier ids, too.
         prepared = self._statements.get(query_id) or self._earlier.get(query_id)
         return prepared if prepared is not None else self.inner.prepared_by(query_id)
 

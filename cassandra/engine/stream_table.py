@@ -447,7 +447,7 @@ class StreamTable:
             self.rest = data[written:]
             call_on_loop(self._wake, (self._flush,))
 
-    # -- answers that threads read -----------------------------------------------------------------
+    # -- answers that threads of the application read, not the event loop --------------------------
 
     @property
     def is_lent(self) -> bool:

@@ -174,8 +174,9 @@ class Planner:
     def plan(self, working_keyspace: str | None, query: Statement) -> Iterator[Host] | None:
         """Return the plan of a statement with a routing key.
 
-        Return None if there is no router for the statement's keyspace, or if the routers are
-        outdated. The policy then builds the plan by `_plan_slowly`.
+        A router finds the replicas of the rows in one keyspace. Return None if there is no router
+        for the statement's keyspace, or if the ring has changed since the routers were built. The
+        policy then builds the plan by `_plan_slowly`.
         """
         # If the ring or the replication has changed, the routers would return outdated replicas.
         if self._metadata.placement_version != self._version:

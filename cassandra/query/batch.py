@@ -346,10 +346,10 @@ class BatchStatement(Statement):
                 self.add(statement, parameters or None)  # type: ignore[arg-type]
 
     def sealed_entries(self) -> tuple[Entry, ...]:
-        """Return the entries as the batch stores them, for a request.
+        """Return the batch's entries for a request. An entry has one or more statements.
 
-        This closes the last entry: a statement that you add later starts a new entry, so the values
-        of the request do not change.
+        Statements that you add after this call begin a new entry, so the values of the request do
+        not change.
         """
         self._open = None
         return tuple(self._entries)

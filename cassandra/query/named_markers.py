@@ -45,8 +45,8 @@ def columns_of_named_markers(query: str) -> dict[str, set[str]]:
     # Servers fold names without quotes to lower case.
     tokens = [text if text.startswith('"') else text.lower() for _, text in tokens_of(query)]
     lists: list[_List] = []  # the open brackets
-    value_number = 0  # of the value in the innermost bracket
-    numbers: list[int] = []  # the same of the other brackets
+    value_number = 0  # how many values precede this one in the innermost bracket
+    numbers: list[int] = []  # `value_number` of each bracket around it, outermost first
     starts: dict[int, int] = {}  # the opening brackets by the closing ones
     for index, token in enumerate(tokens):
         if token in _OPENING:
@@ -60,15 +60,17 @@ def columns_of_named_markers(query: str) -> dict[str, set[str]]:
             value_number += 1
         elif token == ":" and 0 < index < len(tokens) - 1:
             before = tokens[index - 1]
-            if before not in ("(", ","):
+            if before not in ("(", ","):  # the operand of an operator: ``a = :x``, ``a IN :x``
                 name = _compared(tokens, index - 1, starts)
                 if name is not None and before == "in":
                     name = f"in({name if isinstance(name, str) else ','.join(name)})"
             # A marker in an expression, as in ``(:x + 1)``, is not the value.
             elif not lists or tokens[index + 2 : index + 3] not in ([","], [")"]):
                 continue
-            else:
+            else:  # a value in brackets: ``VALUES (:x, :y)``, ``a IN (:x, :y)``
                 name, has_rows, _ = lists[-1]
+                # A bracket of ``IN`` has one value for all columns. In other brackets, each column
+                # has a value of its own.
                 if isinstance(name, list) and not has_rows:
                     name = name[value_number] if value_number < len(name) else None
             if name is not None:

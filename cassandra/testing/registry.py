@@ -77,7 +77,7 @@ class Entry:
 
     @property
     def running(self) -> bool:
-        """True if a process runs the cluster: it holds the lock."""
+        """True if a process runs the cluster. Such a process holds the cluster's lock file."""
         if not os.path.exists(self.lock.path):
             return False
         if not self.lock.try_acquire():

@@ -77,7 +77,7 @@ def maybe_escape_name(name: str) -> str:
     return _remembered(name) if len(name) <= _USUAL_LENGTH else _escaped(name)
 
 
-_USUAL_LENGTH = 256  # servers have only shorter names; longer ones are not cached
+_USUAL_LENGTH = 256  # longer texts are no names of a schema, and are not cached
 
 
 def _escaped(name: str) -> str:

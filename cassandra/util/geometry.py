@@ -33,7 +33,10 @@ def _parse_wkt(text: str, expected_type: str) -> dict[str, Any]:
 
 
 def _check_type(geometry: Mapping[str, Any], expected_type: str, source: object) -> dict[str, Any]:
-    """Return a parsed geometry; ValueError, which shows `source`, if it has another type."""
+    """Return `geometry`, or raise a ValueError if it does not have the expected type.
+
+    :param source: what `geometry` was parsed from, for the message of the error.
+    """
     # Both formats name the geometry type. Without this check, a line could pass for a polygon's
     # only ring.
     if geometry.get("type") != expected_type:

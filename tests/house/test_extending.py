@@ -185,7 +185,7 @@ assert columns.Varchar16.__module__ == "cassandra.cqlengine.columns"
 
 
 def recipes() -> dict[str, str]:
-    """Return the text of each section of the page by its title."""
+    """Return the text of each section of the page `extending`, by the title of the section."""
     # re.split returns what comes before the first title, and then title, text, title, text.
     _, *parts = re.split(r"^(.+)\n-{3,}\n", PAGE.read_text(), flags=re.MULTILINE)
     return dict(zip(parts[::2], parts[1::2], strict=True))

@@ -147,7 +147,7 @@ def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
     )
     assert process.returncode == -signal.SIGKILL, process.stderr
     written = int(process.stdout.split()[-1])
-    # Before the process killed itself, it has printed how many rows were acknowledged.
+    # Before it killed itself, the process printed how many rows the server had acknowledged.
     assert set(all_rows(session)) >= set(map(row, range(written)))
     # A second load continues from the checkpoint. After two chunks, a node is killed.
     written_after_chunks: list[int] = []

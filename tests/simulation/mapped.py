@@ -67,8 +67,8 @@ class Mapped:
             profile = session.cluster.profile_manager.default
             row_factory = profile.row_factory
             register_connection(name, session=session)
-            # As in cassandra-driver, other statements of the session return dicts from then on. The
-            # clients read attributes of rows.
+            # `register_connection` has set the session's row factory to dicts, as in
+            # cassandra-driver. Restore it: the simulated clients read columns as attributes.
             profile.row_factory = row_factory
             self._names[user] = name
         return self._names[user]

@@ -196,7 +196,10 @@ class _AfterDrain:
         self.prepared: set[str] = set()  # the CQL of the PREPARE requests since then
 
     def is_late(self, request: Request) -> bool:
-        """Return True if the client had read the announcement, and sent a new request anyway."""
+        """Return True if the client sent a new request although it knows that the node will stop.
+
+        The client knows this when it has read the node's announcement on this connection.
+        """
         is_second_use = request.stream in self.streams
         self.streams.add(request.stream)
         if request.opcode == Opcode.PREPARE:

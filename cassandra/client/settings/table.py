@@ -431,7 +431,7 @@ class ClusterSettings:
         default=False,
     )
 
-    # `_follow_tls` checks the context, together with the options and the cache.
+    # `_follow_tls` checks this setting, together with `ssl_options` and `tls_session_cache`.
     ssl_context: Plain[ssl.SSLContext | Callable[[], ssl.SSLContext] | None] = Setting(
         doc="""The TLS context, or a function that returns one; None for no TLS.
 

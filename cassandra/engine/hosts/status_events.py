@@ -61,7 +61,10 @@ class StatusEvents:
         self._closed = False
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Called with a STATUS_CHANGE event."""
+        """Handle a STATUS_CHANGE event: report the host up or down after a short delay.
+
+        A node that is not in the node list yet makes the list be read again.
+        """
         window = self._settings.status_event_refresh_window
         if window < 0:  # the application wants such events to be ignored
             return

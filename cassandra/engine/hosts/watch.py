@@ -325,8 +325,9 @@ class HostWatch:
         self._background.spawn(self._bring_up_or_try(host))
 
     async def _bring_up_or_try(self, host: Host) -> None:
-        """Let all sessions open their pools to `host`. After an error of other code, for example of
-        a load balancing policy, try again with the delays of the reconnection policy.
+        """Let all sessions open their pools to `host`. If code
+        of the application raises an error meanwhile, such as a load balancing policy, try again
+        after the delays of the reconnection policy.
         """
         try:
             await self.bring_up(host)

@@ -152,8 +152,8 @@ class Grouping:
         with_tablets = {
             row["keyspace_name"] for row in rows if row.get("initial_tablets") is not None
         }
-        # With any other value ("eventual"), or in a server that has no such column, no tablet has a
-        # leader.
+        # Tablets have leaders only if `consistency` of the keyspace is "global" or "local": not if
+        # it is "eventual", and not if the server has no such column.
         leaders = {
             row["keyspace_name"] for row in rows if row.get("consistency") in ("global", "local")
         }

@@ -422,7 +422,11 @@ class KeyspaceSource(_Source):
         self.aggregates: Sequence[Mapping[str, Any]] = ()
 
     def object(self) -> KeyspaceMetadata:
-        """Return the keyspace's object, which later sources share."""
+        """Return the `KeyspaceMetadata`, which is built at the first call.
+
+        If the schema is read again, the keyspace keeps this object: `pass_object_on` gives it to
+        the source in the next snapshot.
+        """
         if self._object is None:
             with _build_lock:
                 # If this source has been replaced in the meantime, return the object of its

@@ -1,10 +1,10 @@
 """Converts Arrow arrays of any nesting to values that codecs take.
 
-`arrow_values` walks an Arrow array and its CQL type together, and converts each level in one step
-from whole child arrays. Nanoseconds, and dates and times beyond the years 1 to 9999, do not fit
-Python's datetime classes: they stay the numbers of the wire format. A value that does not fit the
-CQL type stays as it is: binding refuses it and names its position. Arrays are recognized by the
-names of their classes, so that pyarrow need not be imported.
+`arrow_values` walks an Arrow array and its CQL type together. It converts whole child arrays,
+not one value after the other. Times with nanoseconds, and dates and times outside the years 1 to
+9999, do not fit Python's datetime classes, so they become the integers that the wire format has.
+A value that does not fit the CQL type stays as it is: binding refuses it and names its position.
+Arrays are recognized by the names of their classes, so that pyarrow need not be imported.
 
 Each function ``_values_of_lists``, ``_values_of_dates``, ... converts an array for one CQL type,
 and returns None if the objects that pyarrow's `to_pylist` makes can be bound as they are.

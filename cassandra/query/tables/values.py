@@ -419,9 +419,9 @@ def _list_cells(cqltype: CqlType) -> Convert:
     """Return a function that converts a cell with a list, a set, a vector or an array."""
     element = element_of(cqltype)
     convert_element = cell_reader(element)
-    # The letters of the NumPy types (durations, dates, objects, floats) whose values have to be
-    # converted. Codecs read any other array in one step, and a float array if the elements are
-    # floats.
+    # Kinds of NumPy arrays (durations, dates, objects, floats) whose items must be converted one
+    # by one. Codecs read arrays of other kinds in one step. For elements that are floats in CQL,
+    # they read arrays of floats in one step, too.
     converted_kinds = "mMO" if bare(element).codec().cql_name in _FLOATS else "mMOf"
 
     def read(cell: Any) -> object:

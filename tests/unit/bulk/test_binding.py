@@ -317,7 +317,11 @@ def test_rows_with_only_static_columns_are_recognized(implementation: Implementa
 def test_an_empty_clustering_column_may_be_missing_in_csv_only(
     implementation: Implementation, names: list[str] | None, is_empty_null: bool
 ) -> None:
-    """Only chunks of CSV have names. An option says if an empty field means null there."""
+    """A row that sets static columns only has no clustering key. In CSV, the key is an empty field.
+
+    The field counts as missing if the chunk is from CSV (`names` has its column names), and if the
+    load's options read empty fields as null (`is_empty_null`).
+    """
     columns = [COLUMNS[0], Column("c", lookup_cqltype("text"), is_key=True), *COLUMNS[2:]]
     prepared = prepared_insert(implementation, columns, [0])
     binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=(1,)))

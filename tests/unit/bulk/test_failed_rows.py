@@ -224,7 +224,9 @@ def test_missing_and_unset_values_are_left_out_or_null(tmp_path: Path) -> None:
 
 
 def test_rows_of_files_without_lines_are_in_the_order_of_the_columns(tmp_path: Path) -> None:
-    """Tuples from a Parquet file have the order of the columns, not that of `fields`."""
+    """A failed row of a Parquet file has the order of the file's columns, even if the option
+    `fields` names them in another order.
+    """
     file = FailedRows(tmp_path / "f", COLUMNS, ["name", "id"], mapping={}, nulls=())
     chunk = Chunk(
         [(5, UNSET_VALUE)],

@@ -116,8 +116,8 @@ class Servers:
         self._result = result
         self.requests: list[list[int]] = []
         self.are_idempotent: list[bool | None] = []  # whether the engine may repeat each request
-        self.pauses: list[float] = []
-        self.limits: list[int] = []
+        self.pauses: list[float] = []  # the seconds of each pause that the sender made
+        self.limits: list[int] = []  # how many requests of each slice were allowed at once
         self.report = LoadReport("t")
         checkpoint = LoadCheckpoint(
             Checkpoint(path=None, subject={}), self.report, failed_rows=None
@@ -129,7 +129,8 @@ class Servers:
             progress=Progress(is_shown=False),
             max_errors=max_errors,
         )
-        # Each slice takes a second by this clock.
+        # Each call of this clock returns a second more. The sender reads it before and after each
+        # slice (requests that are sent together), so each slice seems to take one second.
         clock = count().__next__
         self.sender = Sender(recorder, traits, Pace(concurrency), clock=clock)
 

@@ -175,8 +175,9 @@ def test_a_method_that_is_deleted_is_inherited_again() -> None:
 
 
 def test_a_changed_attribute_makes_cached_codecs_invalid() -> None:
-    """If an attribute is set or deleted on which codecs depend, new codecs are built, for
-    containers of the type, too. `rules_of_types` counts such changes.
+    """Codecs depend on some attributes of their type. If a program sets or deletes such an
+    attribute, new codecs are built for the type and for all types that contain it.
+    `rules_of_types` counts these changes.
     """
 
     class NumberType(t.Int32Type):

@@ -109,7 +109,7 @@ def tls_node(tmp_path: Path) -> Iterator[tuple[FakeNode, tls.TlsMaterial]]:
     """Yield a node that speaks TLS, and its certificates."""
     pytest.importorskip("cryptography")
     material = tls.TlsMaterial.make(str(tmp_path / "tls"), "required")
-    # Connecting makes the node create its certificate.
+    # This call creates the certificate of the address; the files are loaded below.
     material.server_options("127.0.0.1")
     ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     folder = tmp_path / "tls"

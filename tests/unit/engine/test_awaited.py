@@ -509,8 +509,8 @@ def test_an_exception_that_is_never_retrieved_is_reported(
     async def check(factory: FutureFactory) -> None:
         future = factory.future()
         factory.fail(future, ValueError("never seen"))
-        # The future and its request refer to each other. Break this cycle, so that the future is
-        # freed and reports its error.
+        # The future and its request refer to each other. Without its request, the future is freed
+        # by the `del`, and reports its error.
         future.request = None
         del future
         gc.collect()
@@ -523,7 +523,7 @@ def test_an_exception_that_is_never_retrieved_is_reported(
                     retrieved.result()
             else:
                 getattr(retrieved, method)()
-        factory.future().cancel()
+        factory.future().cancel()  # nor does a future that is cancelled before its request ends
         del retrieved
         gc.collect()
 

@@ -650,8 +650,8 @@ class TestRequest:
     def test_with_decodes_every_answer_is_passed_to_the_subclass(
         self, harness: RequestHarness
     ) -> None:
-        """A request handles a void result itself. But if its body has `decodes`, even this answer
-        is passed to the subclass, which decodes and checks it.
+        """A compiled request handles a void result itself, unless its body has `decodes`. Then the
+        subclass in Python gets each answer, in order to decode and check it.
         """
 
         class DecodingBody(EncodedBody):

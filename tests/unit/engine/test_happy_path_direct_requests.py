@@ -191,8 +191,8 @@ def test_requests_in_quick_succession_are_joined(
     """
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", 3600.0)
     until(lambda: is_ready(session))
-    # Pretend that no request came for a long time, so that the work below counts as the first of
-    # several in quick succession.
+    # Pretend that no request came for a long time. The work below then begins a new series of
+    # requests in quick succession.
     session._inbox._quiet_since = float("-inf")
     assert session._inbox.is_idle()
     for _ in range(2):

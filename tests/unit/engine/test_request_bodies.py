@@ -428,7 +428,7 @@ def test_each_body_has_the_opcode_and_the_description_of_its_request(
 def test_tracing_and_payloads_are_sent_with_each_body(body_name: str) -> None:
     """Tracing sets a flag. A custom payload sets a flag and precedes the body, as a [bytes map]."""
     if body_name == "message":
-        return  # a message is encoded by the handler, from its own attributes
+        return  # the protocol handler encodes it, with `tracing` and payload of the message itself
     body = all_bodies()[body_name]
     plain_opcode, _flags, plain_data = rendered(body)
     body.tracing = True

@@ -688,7 +688,7 @@ def test_repeated_failures_are_counted_and_logged_once_per_interval(
             return [record for record in records_of(caplog) if query in record.getMessage()]
 
         def failure_count(records: list[logging.LogRecord]) -> int:
-            """Return how many failures the lines tell about."""
+            """Return how many failures the log records report in total."""
             return sum(vars(record)["request"].get("repeated", 1) for record in records)
 
         execute_and_fail(30, "SELECT k FROM t WHERE k = {}")

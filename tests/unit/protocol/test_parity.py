@@ -194,7 +194,7 @@ def test_plans_take_codecs_of_either_implementation(implementation: Implementati
 def blocks_grown(call: Callable[[], Any], times: int = 300) -> int:
     """Return how many more memory blocks exist after `call` was repeated `times` times.
 
-    Before that, the function is called 50 times, which fill its caches.
+    Before that, `call` runs 50 times to fill its caches.
     """
     for _ in range(50):
         call()

@@ -41,8 +41,8 @@ def test_the_constructor_has_all_settings_in_their_order(cluster_class: Any) -> 
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 def test_the_signature_shows_the_defaults(cluster_class: Any) -> None:
-    """The signature shows the table's defaults, also for a subclass, unless the subclass defines
-    its own constructor.
+    """The signature of `Cluster` shows the defaults of the table of settings. That of a subclass
+    shows them, too, unless the subclass defines its own constructor.
     """
     parameters = inspect.signature(cluster_class).parameters
     for name, setting in TABLE.items():

@@ -230,7 +230,7 @@ def test_an_override_is_the_contact_point_and_the_address_of_all_routes(
         # The control connection is the extra one through the proxy of the first node.
         counts = [proxies[node.host_id].now for node in nodes.nodes]
         assert counts == [SHARDS + 1, SHARDS, SHARDS]
-    # Contact points of the application take precedence over the override.
+    # Contact points that the application passes take precedence over those of `config`.
     assert Cluster(["127.0.0.2"], client_routes_config=config).contact_points == ["127.0.0.2"]
     assert Cluster(client_routes_config=config).contact_points == ["127.0.0.1"]
 

@@ -161,7 +161,7 @@ async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) ->
         assert (await session.execute(READ_OTHER)).one().k == 1
         assert only_connection(session) is not old_connection
         abandoned_answers.release_all()
-        # Open are the connection that replaces the old one, and the control connection.
+        # Two connections are open: the one that replaces the old one, and the control connection.
         await call_in_thread(node.wait_for, lambda node: len(node.connections) == 2)
         assert old_connection.closed
 

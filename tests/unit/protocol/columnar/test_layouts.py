@@ -190,7 +190,7 @@ def test_wrapper_types_have_the_layout_of_the_wrapped_type() -> None:
 
 
 def test_types_with_overridden_methods_have_the_layout_of_blobs() -> None:
-    """The columns of such types, and of unknown ones, have the encoded values."""
+    """If a type overrides methods or is unknown, its column has the undecoded bytes of values."""
 
     class UpperCaseText(t.UTF8Type):
         @classmethod
