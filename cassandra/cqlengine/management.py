@@ -407,7 +407,11 @@ def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
         for message in warnings:
             changes.warn(message)
         for text in alters:
-            yield from changes.execute(text)
+            # As in `_alter_table`: another process may have added the field.
+            if not (yield from changes.execute(text)):
+                fields = yield from _server_fields(keyspace, type_model.type_name(), connection)
+                if text in schema_changes.add_fields(type_model, keyspace, fields or {})[0]:
+                    raise CQLEngineException(f"{text} was refused, and the field is not there")
     # Register the class with the cluster. Not in a dry run: the type may not exist on the server.
     if not changes.dry_run:
         name = type_model.type_name()
@@ -575,11 +579,11 @@ def _alter_table(
     for message in warnings:
         changes.warn(message)
     for text in alters:
-        # `execute` returns False if another process seems to have made the same change.
+        # `execute` returns False if another process seems to have added the same column. If the
+        # column is still missing, the server refused it for another reason.
         if not (yield from changes.execute(text)):
             columns = yield from _server_columns(changes.keyspace, stored_name, changes.connection)
-            # The server refused the column, but no other process has added one: report the refusal.
-            if len(columns) <= len(existing):
+            if text in schema_changes.add_columns(model, table, columns)[0]:
                 raise CQLEngineException(f"{text} was refused, and the column is not there")
     rows = yield from _schema_rows(
         "tables", changes.connection, keyspace_name=changes.keyspace, table_name=stored_name

@@ -425,6 +425,23 @@ def test_a_refused_column_that_is_still_missing_is_an_error(server: Server) -> N
         management.sync_table(Person)
 
 
+def test_a_refused_column_is_an_error_even_after_another_was_added(server: Server) -> None:
+    """The driver looks for the refused column itself: an earlier ALTER of the same call may have
+    added a column, too.
+    """
+
+    class Pet(Model):
+        id = columns.Integer(primary_key=True)
+        name = columns.Text()
+        owner = columns.Text()
+
+    server.add_server_columns("pet", KEY)
+    server.effects['ADD "name"'] = lambda: server.add_server_columns("pet", NAME)
+    server.effects['ADD "owner"'] = InvalidRequest("conflicts with an existing one of before")
+    with pytest.raises(CQLEngineException, match='ADD "owner" text was refused'):
+        management.sync_table(Pet)
+
+
 def test_other_refusals_are_raised(server: Server) -> None:
     server.effects["CREATE TABLE"] = InvalidRequest("no such type")
     with pytest.raises(InvalidRequest, match="no such type"):
@@ -458,6 +475,14 @@ def test_missing_fields_are_added_and_different_ones_warned_of(server: Server) -
     with pytest.warns(UserWarning, match="field 'name' of type int"):
         statements = management.sync_type("ks", Address)
     assert statements == ["ALTER TYPE ks.address ADD number int"]
+
+
+def test_a_refused_field_that_is_still_missing_is_an_error(server: Server) -> None:
+    server.add_server_type("address", street="frozen<street>")
+    server.add_server_type("street", name="text")
+    server.effects["ADD number"] = InvalidRequest("a field of this name already exists")
+    with pytest.raises(CQLEngineException, match="ADD number int was refused, and the field"):
+        management.sync_type("ks", Address)
 
 
 def test_a_dry_run_registers_nothing(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
