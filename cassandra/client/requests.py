@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         warn_of_size,
     )
     from cassandra.client.messages import message_of
+    from cassandra.client.timestamp_literals import warn_of_timestamp_literals
     from cassandra.encoder import Encoder
     from cassandra.engine import happy_path
     from cassandra.engine.awaited import is_changed_by_user_code
@@ -116,6 +117,7 @@ else:
         warn_of_borrowed_keyspace="cassandra.client.batches",
         warn_of_ignored_keyspace="cassandra.client.batches",
         warn_of_size="cassandra.client.batches",
+        warn_of_timestamp_literals="cassandra.client.timestamp_literals",
     )
 
 R = TypeVar("R", bound="Request")
@@ -312,6 +314,15 @@ class RequestMaker:
         if parameters is not None:
             if type(parameters) not in _USUAL_PARAMETERS:
                 check_parameters(parameters, named=False)
+            else:
+                used_keyspace = statement.keyspace or self.keyspace
+                metadata = self._engine.core.metadata
+                warn_of_timestamp_literals(
+                    text,
+                    parameters,  # type: ignore[arg-type]  # checked
+                    metadata,
+                    used_keyspace,
+                )
             text = bind_params(text, parameters, self.encoder)  # type: ignore[arg-type]  # checked
         if text[:1] in FIRST_OF_USE and is_use(text):
             return UseBody(text)

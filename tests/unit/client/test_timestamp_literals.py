@@ -1,0 +1,99 @@
+"""Warnings about numbers in literals for timestamps that are probably not milliseconds."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster, Session
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import FakeNode
+from tests.unit.metadata.schema import rows
+
+SECONDS = 1_764_000_000  # a moment of 2025
+ADVICE = f"column at: {SECONDS} milliseconds are a moment of January or February 1970"
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    """Yield a node with the table ``ks.t (id int PRIMARY KEY, c0 int, at timestamp)``."""
+    with FakeNode() as node:
+        node.schema = rows.schema("ks", tables=0)
+        rows.add_table(node.schema, "ks", "t")
+        node.schema["system_schema.columns"].append(rows.column("ks", "t", "at", type="timestamp"))
+        yield node
+
+
+@pytest.fixture
+def session(node: FakeNode) -> Iterator[Session]:
+    with Cluster([node.address], port=node.port) as cluster:
+        yield cluster.connect("ks")
+
+
+@pytest.mark.parametrize(
+    ("query", "parameters"),
+    [
+        ("INSERT INTO t (id, at) VALUES (%s, %s)", (1, SECONDS)),
+        ("INSERT INTO ks.t (id, at) VALUES (%s, %s)", [1, SECONDS]),
+        ('INSERT INTO "ks"."t" ("at", id) VALUES (%(when)s, %(k)s)', {"k": 1, "when": SECONDS}),
+        (SimpleStatement("UPDATE T SET AT = %s WHERE id = %s"), (SECONDS, 1)),
+        ("SELECT id FROM t WHERE id = 5 AND at > %s ALLOW FILTERING", (SECONDS,)),
+        ("DELETE FROM t WHERE id = 1 IF at = %s", (SECONDS,)),
+    ],
+)
+def test_seconds_for_a_timestamp_warn(session: Session, query: Any, parameters: Any) -> None:
+    for _ in range(2):  # also if the columns of the query string are known already
+        with pytest.warns(RuntimeWarning, match=ADVICE) as warned:
+            session.execute(query, parameters)
+        assert [warning.filename for warning in warned] == [__file__]
+
+
+async def test_seconds_for_a_timestamp_warn_on_asyncio(node: FakeNode) -> None:
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect("ks")
+        with pytest.warns(RuntimeWarning, match=ADVICE):
+            await session.execute("INSERT INTO t (id, at) VALUES (%s, %s)", (1, SECONDS))
+
+
+def test_nanoseconds_for_a_timestamp_warn(session: Session) -> None:
+    with pytest.warns(RuntimeWarning, match="column at: .* divide them by 1000000"):
+        session.execute("INSERT INTO t (id, at) VALUES (1, %s)", (SECONDS * 10**9,))
+
+
+@pytest.mark.parametrize(
+    ("query", "parameters"),
+    [
+        ("INSERT INTO t (id, at) VALUES (%s, %s)", (1, SECONDS * 1000)),  # milliseconds
+        ("INSERT INTO t (id, at) VALUES (%s, %s)", (1, datetime.datetime(2025, 1, 1))),
+        ("INSERT INTO t (id, at) VALUES (%s, %s)", (SECONDS, 1)),  # seconds in a column of ints
+        ("INSERT INTO t (id, c0) VALUES (%s, %s)", (1, SECONDS)),
+        ("INSERT INTO other (id, at) VALUES (%s, %s)", (1, SECONDS)),  # an unknown table
+        ("INSERT INTO other.t (id, at) VALUES (%s, %s)", (1, SECONDS)),
+        ("INSERT INTO t (id, at) VALUES (1, f(%s))", (SECONDS,)),  # a function may convert it
+        ("INSERT INTO t JSON %s", (SECONDS,)),
+        ("SELECT %s", (SECONDS,)),
+        ("INSERT INTO", (SECONDS,)),
+        ("INSERT INTO t (id) VALUES ('100%%', %s)", (SECONDS,)),
+    ],
+)
+def test_other_numbers_do_not_warn(session: Session, query: str, parameters: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            session.execute(query, parameters)
+        except TypeError:
+            assert query == "INSERT INTO"
+
+
+def test_without_a_schema_there_is_no_warning(node: FakeNode) -> None:
+    with Cluster([node.address], port=node.port, schema_metadata_enabled=False) as cluster:
+        session = cluster.connect()
+        session.set_keyspace("ks")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            session.execute("INSERT INTO t (id, at) VALUES (%s, %s)", (1, SECONDS))
