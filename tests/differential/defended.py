@@ -320,6 +320,18 @@ SEEN = [
             Seen(r"values\.clocks", "show:warning_(threshold|interval)", "1", r"1\.0"),
         ),
     ),
+    Defended(
+        what="A named tuple in a simple statement of a batch is the literal of a tuple.",
+        why="There, it is the ``repr`` of the object. Servers refuse both for user-defined types.",
+        seen=(
+            Seen(
+                r"generated_values\.in_keys",
+                r"show:\d+ write",
+                r"error\(.*SyntaxException",
+                r"error\(.*InvalidRequest",
+            ),
+        ),
+    ),
     documented(
         "sync-statements",
         seen=(
