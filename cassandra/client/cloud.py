@@ -30,9 +30,9 @@ from cassandra._secrets import Secret
 from cassandra.engine.endpoint import EndPoint, EndPointFactory, SniEndPointFactory
 from cassandra.errors import DriverException
 
-DEFAULT_TIMEOUT = 5.0  # seconds for the answer of the metadata service
-MOST_BYTES = 1 << 20  # the maximum size of a file in the bundle, and of the service's answer
-MOST_NODES = 1000  # the maximum number of nodes in the service's answer
+DEFAULT_TIMEOUT = 5.0  # seconds for the response of the metadata service
+MOST_BYTES = 1 << 20  # the maximum size of a file in the bundle, and of the service's response
+MOST_NODES = 1000  # the maximum number of nodes in the service's response
 _KEYS = ("secure_connect_bundle", "use_default_tempdir", "connect_timeout")
 
 # Exceptions that Python's modules for zip files and JSON raise if the content is damaged.
@@ -68,7 +68,7 @@ class Cloud:
 
     :param service: the address of the metadata service.
     :param context: the TLS context for connections to the service and to the proxy.
-    :param timeout: seconds for the answer of the service.
+    :param timeout: seconds for the response of the service.
     """
 
     def __init__(self, service: _Service, context: ssl.SSLContext, timeout: float) -> None:
@@ -88,7 +88,7 @@ class Cloud:
     def ask(self) -> list[EndPoint]:
         """Ask the metadata service for the nodes, and return their end points. This call blocks.
 
-        :raises DriverException: if the service does not answer, or its answer is invalid.
+        :raises DriverException: if the service does not answer, or its response is invalid.
         """
         service_address = f"{self._service.host}:{self._service.port}"
         try:
@@ -109,12 +109,12 @@ class Cloud:
             )
         if not node_ids:
             raise DriverException(f"the metadata service at {service_address} names no nodes")
-        # Update the proxy's address first: it may have changed since the last answer.
+        # Update the proxy's address first: it may have changed since the last response.
         self.factory.use_proxy(proxy_host, proxy_port)
         return [self.factory.create_from_sni(node_id) for node_id in node_ids]
 
     def _get_metadata(self) -> object:
-        """Return the metadata service's answer, parsed from JSON."""
+        """Return the metadata service's response, parsed from JSON."""
         deadline = time.monotonic() + self._timeout
         connection = _TimedConnection(self._service, self.context, deadline)
         try:
@@ -222,7 +222,7 @@ def _time_left(deadline: float) -> float:
 
 
 def _read_body(answer: HTTPResponse) -> bytes:
-    """Read an answer; raise ValueError if it has more than `MOST_BYTES`."""
+    """Read a response; raise ValueError if it has more than `MOST_BYTES`."""
     body = bytearray()
     while part := answer.read1(MOST_BYTES + 1 - len(body)):
         body += part
@@ -234,7 +234,7 @@ def _read_body(answer: HTTPResponse) -> bytes:
 def _parse_nodes(answer: Any) -> tuple[list[str], str, int]:
     """Return (ids of nodes, the proxy's host, its port).
 
-    :raises ValueError: for an invalid id, host or port. An answer with another structure raises
+    :raises ValueError: for an invalid id, host or port. A response with another structure raises
         KeyError, TypeError or AttributeError.
     """
     contact_info = answer["contact_info"]
@@ -281,7 +281,7 @@ def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
     """Read the bundle of the setting `cloud`.
 
     :param settings: a mapping with ``secure_connect_bundle``, a path or a binary file; optionally
-        ``connect_timeout``, the seconds for the answer of the metadata service; and
+        ``connect_timeout``, the seconds for the response of the metadata service; and
         ``use_default_tempdir``, which is accepted for compatibility and has no effect: the key
         files are always written to the system's temporary directory, and deleted at once.
     :param context: a TLS context to use instead of the bundle's certificates; None for these.

@@ -50,7 +50,7 @@ def _make_query_message(body: QueryBody) -> QueryMessage:
 
 def _make_execute_message(body: ExecuteBody) -> ExecuteMessage:
     """Return an EXECUTE message with the content of `body`."""
-    # Use the metadata of the body, because the answer will be decoded with it. The prepared
+    # Use the metadata of the body, because the response will be decoded with it. The prepared
     # statement itself may have newer metadata by now.
     metadata, metadata_id = body.result
     return ExecuteMessage(
@@ -61,7 +61,7 @@ def _make_execute_message(body: ExecuteBody) -> ExecuteMessage:
         body.page_size,
         body.paging_state,
         body.timestamp,
-        # The server may omit the columns from its answer if they have this id; if they have
+        # The server may omit the columns from its response if they have this id; if they have
         # changed, it sends the new ones. So allow that only with an id.
         skip_meta=bool(metadata_id) and bool(metadata),
         result_metadata_id=metadata_id,

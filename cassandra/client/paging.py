@@ -21,7 +21,7 @@ class NextPage:
     any thread may wait for it, before or after that.
 
     :param request: the request of the current page.
-    :param paging_state: the paging state in the answer to `request`; None if there is no further
+    :param paging_state: the paging state in the response to `request`; None if there is no further
         page.
     :param start_request: called with the request by `start`; starts it.
     :raises QueryExhausted: if `paging_state` is None.

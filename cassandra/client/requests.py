@@ -419,7 +419,7 @@ class RequestMaker:
             return self._batch_request(statement, options, on_done)
         unresolved_body = self._body_of(statement, parameters)
         body = self._resolve_and_render(unresolved_body, statement, options)
-        # The answer to a USE switches the session to another keyspace: see `UseRequest`.
+        # The response to a USE switches the session to another keyspace: see `UseRequest`.
         request_class = UseRequest if type(unresolved_body) is UseBody else Request
         return self._request_for(request_class, body, statement, statement, options, on_done)
 

@@ -1,6 +1,7 @@
-"""`Attempt`: the sending of a request to one host.
+"""`Attempt`: one try to execute a request on one host.
 
-`cassandra.engine.happy_path` exports this class, and has a twin in Cython.
+Use the class that `cassandra.engine.happy_path` exports: the compiled Cython version of `Attempt`
+if it is installed, else this one.
 """
 
 from __future__ import annotations
@@ -13,25 +14,27 @@ if TYPE_CHECKING:
 
 
 class AttemptedRequest(Protocol):
-    """The request of an attempt, which continues it: `cassandra.engine.happy_path.RequestBase`."""
+    """What an `Attempt` calls on its request (see `cassandra.engine.happy_path.RequestBase`)."""
 
     def on_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
-        """Called with the answer of the attempt."""
+        """Called when the server has responded to `attempt`."""
 
     def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
-        """Called when the connection of the attempt broke."""
+        """Called when the connection of `attempt` breaks before the response comes."""
 
 
 class Attempt:
-    """One attempt to execute a request on one host. While the attempt is in flight, the connection
-    passes the answer to it. Afterwards it is only a record in the request's list of attempts.
+    """One attempt to execute a request on one host.
 
-    `started` is the time of sending in seconds, by ``time.monotonic()``. `latency` has the seconds
-    until the answer or the error came; None while the attempt is in flight. `error` is the
-    exception with which the attempt failed, or None. `decision` says what was done after the error:
-    "retry", "retry next host", "rethrow", "ignore", "prepare", or None.
+    While the attempt is in flight, the connection passes the response to it. Afterwards the attempt
+    is only a record in the request's list of attempts.
+
+    `started` is the time of sending in seconds, by ``time.monotonic()``. `latency` is the number of
+    seconds until the response or the error came; None while the attempt is in flight. `error` is
+    the exception with which the attempt failed, or None. `decision` says what the request did after
+    the error: "retry", "retry next host", "rethrow", "ignore", "prepare", or None.
     """
 
     __slots__ = (
@@ -45,41 +48,43 @@ class Attempt:
         self.request: AttemptedRequest | None = request
         self.host = host
         self.connection: Connection | None = connection
-        # The stream on which the answer will come, or -1 if the attempt waits for no answer.
+        # The stream id on which the response will come; -1 if the attempt does not wait for a
+        # response.
         self.stream = -1
         self.started = started
         self.latency: float | None = None
         self.error: Exception | None = None
         self.decision: str | None = None
-        # The statements that were prepared again for this attempt.
+        # The prepared statements that the host did not know, so that they were prepared again.
         self.reprepared: tuple[Any, ...] = ()
-        # The result metadata of the statement that was cached when the attempt was sent. If the
-        # server omits the metadata from its answer, the answer is decoded with these.
+        # The result metadata that was cached for the statement when the attempt was sent. If the
+        # server omits the metadata from its response, this metadata decodes the response.
         self.columns: Any = None
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
-        """Called with the answer. Its stream has been freed already."""
+        """Called with the response. The connection has already freed the stream."""
         request = self.request
         if request is not None:  # None if the request is over
             self.stream = -1
             request.on_answer(self, connection, opcode, flags, body)
 
     def on_connection_lost(self, connection: Connection, error: Exception) -> None:
-        """Called when the connection is lost before the answer."""
+        """Called when the connection is lost before the response."""
         request = self.request
         if request is not None:  # None if the request is over
             self.stream = -1
             request.on_attempt_failed(self, error)
 
     def abandon(self) -> None:
-        """Stop waiting for the answer. The stream stays taken until the answer comes."""
+        """Stop waiting for the response. The stream cannot be reused until the response comes."""
         if self.stream >= 0 and self.connection is not None:
             self.connection.abandon(self.stream, self)
             self.stream = -1
 
     def release(self) -> None:
-        """Called when the request is over: drop the references to the request and the connection.
-        The record of what happened is kept.
+        """Drop the references to the request and the connection, because the request is over.
+
+        What happened in the attempt stays readable, for example `error` and `latency`.
         """
         self.request = None
         self.connection = None

@@ -1,9 +1,10 @@
 """`HappyPath`, which executes common statements of a session in one call, and `ResultFuture`, the
 awaitable of the asyncio API.
 
-`cassandra.engine.happy_path` exports these names, and has a twin in Cython. The compiled
-`ResultFuture` is not a subclass of `asyncio.Future`, but behaves like one. In the compiled twin,
-all futures that are done in the same loop turn share one loop handle for their callbacks.
+The happy path handles requests that need no retry, tracing or paging. Use the classes that
+`cassandra.engine.happy_path` exports: the compiled Cython versions if they are installed, else
+these. The compiled `ResultFuture` is not a subclass of `asyncio.Future`, but behaves like one. All
+compiled futures that are done in the same loop iteration share one loop handle for their callbacks.
 """
 
 from __future__ import annotations
@@ -42,11 +43,12 @@ _one_int = struct.Struct(">i").unpack_from
 
 
 def is_changed_by_user_code(session: Any) -> bool:
-    """Return True if user code may change the requests of `session`: it has request listeners or a
-    protocol handler of its own. Both need the request as a message object, which the happy path
-    does not make.
+    """Return True if user code may change the requests of `session`.
 
-    The compiled twin has the same function (``_is_changed_by_user_code``).
+    That is so if the session has request listeners or a user-defined protocol handler. Both need
+    the request as a message object, which the happy path does not create.
+
+    The compiled version has the same function (``_is_changed_by_user_code``).
     """
     return session.client_protocol_handler is not ProtocolHandler or bool(
         session._request_init_listeners
@@ -54,12 +56,12 @@ def is_changed_by_user_code(session: Any) -> bool:
 
 
 class RowsAnswer:
-    """The answer to a SELECT on the happy path, for results that only need its rows.
+    """The response to a SELECT on the happy path, for results that need only its rows.
 
-    It is quicker to make than a `ResultMessage`, which has many more fields.
+    A `RowsAnswer` is created faster than a `ResultMessage`, which has many more fields.
 
     :param metadata: the metadata of the rows.
-    :param body: the body of the answer.
+    :param body: the body of the response.
     :param offset: the position of the row count in `body`. The count must not be negative.
     """
 
@@ -71,12 +73,13 @@ class RowsAnswer:
         self._offset = offset
 
     def rows(self, row_factory: Callable[..., Any]) -> list[Any] | None:
-        """Return the rows if `row_factory` is one of the driver's own. Return None if they must be
-        decoded by `message()`.
+        """Return the rows, or None if the caller must decode them with `message()`.
+
+        That is so if `row_factory` is not one of the driver's own factories, or if decoding fails.
         """
         method_and_factory = getattr(row_factory, "row_plan_method", None)
-        # Check that the attribute belongs to this function: functools.wraps copies it to a user's
-        # wrapper, which must be called itself.
+        # Check that the attribute belongs to this function: functools.wraps copies the attribute to
+        # a user's wrapper function, and that wrapper must be called.
         if method_and_factory is None or method_and_factory[1] is not row_factory:
             return None
         row_plan = self._metadata._row_plan or self._metadata.row_plan
@@ -91,20 +94,21 @@ class RowsAnswer:
             return None  # `message()` raises this error with its details
 
     def message(self) -> ResultMessage:
-        """Return the `ResultMessage` of this answer, with all its fields."""
+        """Return the `ResultMessage` of this response, with all its fields."""
         return rows_result(self._metadata, self._body, self._offset)
 
 
 class ResultFuture(asyncio.Future[Any]):
     """The awaitable of an execution's result.
 
-    Cancelling the future ends the request. Its stream is free again when the answer has come.
+    Cancelling the future ends the request. The stream is free again when the server's response has
+    come.
 
     :param path: the happy path of the session.
     :param row_factory: the row factory of the result.
     """
 
-    # Use slots: they are quicker to write than the dict of asyncio's Future.
+    # Use slots: writing them is faster than writing to the dict of asyncio's Future.
     __slots__ = ("_path", "_truth_test", "request", "row_factory")
 
     request: RequestBase
@@ -125,14 +129,14 @@ class ResultFuture(asyncio.Future[Any]):
         return f"{super().__repr__()[:-1]}{statement_of(self)}>"
 
     def __bool__(self) -> bool:
-        # `if session.execute(...):` is probably a forgotten await: warn unless the future is used
-        # in another way, too.
+        # `if session.execute(...):` is probably a forgotten await. Warn of that, unless the future
+        # is also used in another way.
         if self._truth_test is None and not self.done():
             self._truth_test = truth_test()
         return True
 
     def _note_use(self) -> None:
-        """Called when the future is used: it is no mistake then that it was tested for truth."""
+        """Remember that the future was used, so that its truth test does not cause a warning."""
         if self._truth_test is not None:
             self._truth_test.is_used = True
 
@@ -145,9 +149,10 @@ class ResultFuture(asyncio.Future[Any]):
     def add_done_callback(
         self, fn: Callable[[Any], object], /, *, context: Context | None = None
     ) -> None:
-        """Have the loop call ``fn(self)`` when the future is done."""
+        """Let the loop call ``fn(self)`` when the future is done."""
         self._note_use()
-        # asyncio takes the context of this call, but only if the argument is left out.
+        # asyncio uses the context of this call only if the argument is left out, so copy that
+        # context here.
         super().add_done_callback(fn, context=copy_context() if context is None else context)
 
     def result(self) -> Any:
@@ -156,8 +161,9 @@ class ResultFuture(asyncio.Future[Any]):
         return super().result()
 
     def exception(self) -> BaseException | None:
-        """Return the error, or None if there is a result; raise CancelledError if it was
-        cancelled.
+        """Return the error, or None if the future has a result.
+
+        :raises CancelledError: if the future was cancelled.
         """
         self._note_use()
         return super().exception()
@@ -196,7 +202,7 @@ class ResultFuture(asyncio.Future[Any]):
         if self.done():
             return
         if isinstance(error, asyncio.CancelledError):
-            # Do not call self.cancel(), which would cancel the request, too: it is over already.
+            # Do not call self.cancel(): it would also cancel the request, which is over already.
             super().cancel()
             return
         if isinstance(error, StopIteration):
@@ -214,17 +220,17 @@ class ResultFuture(asyncio.Future[Any]):
 
 
 class HappyPath:
-    """Executes the most common statements of a session in the shortest way. These are prepared
-    statements whose values are in a tuple or list, bound statements, and batches of rows.
+    """Executes the most common statements of a session with the least work per request.
 
-    It handles them only without options of the call, request listeners and user-defined protocol
-    handlers.
+    These statements are prepared statements whose values are in a tuple or list, bound statements,
+    and batches of rows. The happy path does not handle calls with options, nor sessions with
+    request listeners or a user-defined protocol handler.
 
     :param session: the public session.
     :param engine: the engine's session.
     :param options: the options of calls that pass none.
-    :param request_class: must not define ``__init__`` or ``start``: the compiled twin calls
-        neither.
+    :param request_class: must not define ``__init__`` or ``start``, because the compiled version
+        calls neither.
     :param body_class: must not define ``__init__`` or ``start`` either.
     :param result_class: called with the session, the request and the row factory. If its
         `_reads_rows_answers` is true, the response of a request may be a `RowsAnswer`.
@@ -260,7 +266,7 @@ class HappyPath:
 
     @property
     def row_factory(self) -> Callable[..., Any]:
-        """The row factory of executions without options."""
+        """The row factory for calls that pass no options."""
         return self._options.profile.row_factory
 
     def request(self, query: Any, parameters: object, on_done: Callable[[Any], None]) -> Any:
@@ -321,9 +327,9 @@ class HappyPath:
         return future
 
     def _result_of(self, request: RequestBase, row_factory: Callable[..., Any]) -> Any:
-        """Make the result of a request that is over."""
+        """Create the result of a request that is over."""
         return self._result_class(self.session, request, row_factory)
 
 
 def _no_future_yet(request: RequestBase) -> None:
-    """Serves as `on_done` until the future exists."""
+    """Placeholder for `on_done` until the future exists."""

@@ -1,9 +1,9 @@
-"""Executes many statements with a limited number of requests in flight: makes their requests, and
-collects the outcomes for one reader.
+"""Executes many statements with a limited number of requests in flight: creates the requests, and
+collects their outcomes for one reader.
 
-`Collector` is exported by `cassandra.engine.happy_path`, and has a twin in Cython. The code that
-uses a collector is called its reader: `cassandra.concurrent` (in a user thread that waits) or
-`cassandra.aio.concurrent` (on the session's loop).
+`cassandra.engine.happy_path` exports `Collector`: the compiled Cython version if it is installed,
+else this one. The code that uses a collector is called its reader: `cassandra.concurrent` (in a
+user thread that waits) or `cassandra.aio.concurrent` (on the session's loop).
 
 How the parts cooperate:
 
@@ -23,15 +23,16 @@ How the parts cooperate:
 The collector retries nothing: each request has its own retries, and an error is the outcome of its
 statement. Only an error that the iterator of statements raises is raised to the reader.
 
-Two limits apply. At most `concurrency` requests are in flight. At most twice as many statements may
-be taken whose outcomes were not delivered yet. That limits the memory for outcomes that wait for an
-earlier one. Three counters are used: `sent` counts statements that were taken from the iterator,
-`_seen` counts outcomes that were removed from `_completed`, and `delivered` counts outcomes that
-`take` has returned. The compiled twin has the same interface, but stores outcomes in a ring buffer.
+Two limits apply. At most `concurrency` requests are in flight. At most ``2 * concurrency``
+statements may be taken whose outcomes were not delivered yet; that limits the memory for outcomes
+that wait for an earlier statement. Three counters are used: `sent` counts statements that were
+taken from the iterator, `_seen` counts outcomes that were removed from `_completed`, and
+`delivered` counts outcomes that `take` has returned. The compiled version has the same interface,
+but stores outcomes in a ring buffer.
 
-The meanings of None: `path` is None if the happy path may not be used, so that each statement is
-put into `off_path`. `off_path` is None if the last call of `requests` has found no such statement.
-`notify_reader` is None if no reader wants to be woken.
+The meanings of None: `path` is None if the happy path may not be used, so that each statement goes
+into `off_path`. `off_path` is None if the happy path handled every statement of the last call of
+`requests`. `notify_reader` is None if no reader wants to be woken.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from cassandra.engine.awaited import HappyPath
     from cassandra.engine.happy_path import RequestBase
 
-# The upper limit of the concurrency: the compiled twin counts in C integers, which must not
+# The upper limit of the concurrency: the compiled version counts in C integers, which must not
 # overflow.
 _MOST = 1 << 24
 
@@ -88,8 +89,8 @@ class Collector:
         # True if a request may end with a `RowsAnswer` instead of a full message.
         self._reads_rows: bool = path is not None and path.reads_rows_answers
         self._in_order = in_order
-        # The number of statements that were taken from the iterator, and of outcomes that were
-        # returned to the reader.
+        # `sent` counts the statements that were taken from the iterator; `delivered` counts the
+        # outcomes that were returned to the reader.
         self.sent = 0
         self.delivered = 0
         # True if the iterator of statements has ended.
@@ -103,17 +104,17 @@ class Collector:
         # True while the reader waits. `notify_reader` is then called once, when `is_ready` is True.
         self.is_awaited = False
         self.notify_reader: Callable[[], object] | None = None
-        # (statement, parameters) at which `requests` has stopped, because the happy path does not
-        # handle it.
+        # The (statement, parameters) at which `requests` stopped because the happy path does not
+        # handle them.
         self.off_path: tuple[Any, Any] | None = None
         # Pairs (position, outcome) in the order of completion. Any thread appends; only the reader
         # removes.
         self._completed: deque[tuple[int, tuple[Any, ...]]] = deque()
         # The number of outcomes that were removed from `_completed`.
         self._seen = 0
-        # Outcomes that wait for the outcome of an earlier statement, by position.
+        # Outcomes that wait until an earlier statement has its outcome, by position.
         self._early: dict[int, tuple[Any, ...]] = {}
-        # The requests that are not over, by the position of their statement.
+        # The requests that are still in flight, by the position of their statement.
         self._pending: dict[int, RequestBase] = {}
 
     @property
@@ -133,8 +134,8 @@ class Collector:
         With `batches_wakeups`, outcomes count only when many have come.
         """
         if self.batches_wakeups and not self.has_failed:
-            # True if as many outcomes are undelivered as may be. The reader must then take outcomes
-            # before it can send more statements.
+            # True if the limit of undelivered outcomes is reached. The reader must then take
+            # outcomes before it can send more statements.
             is_limit_reached = self.sent - self.delivered >= 2 * self._concurrency
             # If nothing is under way, no further outcome will come for which the reader could wait.
             return (
@@ -191,15 +192,15 @@ class Collector:
             # Count the statement before it is sent, because it may complete at once.
             self.sent = position + 1
             if path is not None:
-                # Pass the row factory of now: the application may replace it before the request
-                # ends.
+                # Pass the current row factory, because the application may replace it before the
+                # request ends.
                 on_done = partial(complete, path._options.profile.row_factory, position)
                 try:
                     request = path.request(query, parameters, on_done)
                 except Exception as error:
                     self._put(position, False, error)
                     continue
-            # There is no happy path, or it does not handle this statement: let the reader execute
+            # If there is no happy path, or it does not handle this statement, the reader executes
             # it.
             if request is None:
                 self.off_path = (query, parameters)
@@ -217,7 +218,7 @@ class Collector:
 
         :param row_factory: the row factory at the time when the request was made.
         """
-        # This is not None: only the happy path makes requests for which we are called.
+        # `_path` is not None, because only the happy path creates requests that call this method.
         happy_path: Any = self._path
         del self._pending[position]
         if request.error is not None:
@@ -263,17 +264,18 @@ class Collector:
             position, outcome = completed.popleft()
             self._seen += 1
             if self._in_order and position != self.delivered:
-                # An earlier statement has no outcome yet: keep this one until then.
+                # An earlier statement has no outcome yet: keep this outcome until then.
                 early[position] = outcome
                 continue
             outcomes.append(outcome)
             self.delivered += 1
-            # The outcome may have been the one that early outcomes waited for.
+            # Outcomes in `early` may have waited for this outcome: deliver those that follow it
+            # directly.
             while early and self.delivered in early:
                 outcomes.append(early.pop(self.delivered))
                 self.delivered += 1
         return outcomes
 
     def pending(self) -> list[RequestBase]:
-        """Return the requests that are not over."""
+        """Return the requests that are still in flight."""
         return list(self._pending.values())

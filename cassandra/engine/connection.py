@@ -1,10 +1,12 @@
-"""One connection: an asyncio BufferedProtocol that passes bytes to a frame reader and takes them
-from a frame writer. These do no I/O themselves.
+"""One connection to a node: an asyncio BufferedProtocol with a frame reader and a frame writer.
 
-Requests of one loop turn are joined into one write. If a caller abandons a request (client timeout,
-cancellation), the request becomes an orphan: its stream id is not reused until the late answer has
-come. When the connection closes, every request in flight fails at once with the cause. All methods
-run on the engine's loop.
+The connection passes received bytes to the frame reader, and sends the bytes that the frame writer
+has encoded. The reader and the writer do no I/O themselves.
+
+Requests of one loop iteration are joined into one write. If a caller abandons a request (client
+timeout, cancellation), the request becomes an orphan: its stream id is not reused until the late
+response has come. When the connection closes, every request in flight fails at once with the cause.
+All methods run on the engine's loop.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases, frame, happy_path
 
-    # If more bytes than this wait to be written, no further requests are sent.
+    # While more bytes than this wait to be written, `has_room` is False and no requests are sent.
     WRITE_HIGH_WATER = happy_path.WRITE_HIGH_WATER
     StreamTable = happy_path.StreamTable
     METADATA_IDS = happy_path.METADATA_IDS
@@ -60,13 +62,13 @@ EVENT_STREAM = -1
 # short; the longest ones carry authentication tokens.
 HANDSHAKE_MAX_BODY = 256 << 10
 
-# A read of at least this many bytes counts as activity of the peer, even if it completes no answer.
-# The heartbeat checks connections without activity.
+# A read of at least this many bytes counts as activity of the peer, even if it completes no
+# response. The heartbeat checks connections without activity.
 LARGE_PART = 512  # bytes
 
-COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that could not be processed
+COMPLAINT_INTERVAL = 60.0  # seconds between warnings about events that we failed to process
 
-# How often the loop checks whether threads still read the answers of a connection (see
+# How often the loop checks whether user threads still read the responses of a connection (see
 # `StreamTable.lend`).
 LENT_CHECK = 0.05  # seconds
 
@@ -74,7 +76,7 @@ LENT_CHECK = 0.05  # seconds
 # connection.
 LONGEST_HOLD = 1.0  # seconds
 HOLD_INTERVAL = 0.001  # seconds between attempts to get the write lock
-SEGMENTS = "segments"  # stands for `use_segments` in `Connection._frame_options`
+SEGMENTS = "segments"  # the entry for `use_segments` in `Connection._frame_options`
 
 # The body of an EVENT begins with its type, a [string].
 _GRACEFUL_DISCONNECT = len(GRACEFUL_DISCONNECT).to_bytes(2, "big") + GRACEFUL_DISCONNECT.encode()
@@ -118,37 +120,37 @@ def read_answer(
     flags: int,
     body: bytes,
 ) -> Any:
-    """Decode the answer to one of the engine's internal requests. An ERROR message is returned, not
-    raised.
+    """Decode the response to one of the engine's internal requests. An ERROR message is returned,
+    not raised.
 
     :param request_opcode: the opcode of the request.
     :param statement: the CQL of the request if it is a QUERY.
-    :raises ProtocolError: if the answer is malformed or does not fit the request; the connection is
-        closed then.
+    :raises ProtocolError: if the response is malformed or does not fit the request; the connection
+        is closed then.
     """
     try:
         response = decode_response(opcode, flags, body, connection.version, connection.features)
         kind = response.kind if opcode == RESULT else None
         check_answer(request_opcode, statement, opcode, kind, connection.endpoint)
     except ProtocolError as error:
-        # After a malformed answer, nothing on this connection can be trusted.
+        # After a malformed response, nothing on this connection can be trusted.
         connection.close(error)
         raise
     return response
 
 
 class Responder(Protocol):
-    """An object that waits for the answer on a stream."""
+    """An object that waits for the response on a stream."""
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
-        """Called with the answer. Its stream has been freed and may be used again."""
+        """Called with the response. Its stream has been freed and may be used again."""
 
     def on_connection_lost(self, connection: Connection, error: Exception) -> None:
-        """Called when the connection is lost before the answer."""
+        """Called when the connection is lost before the response has come."""
 
 
 class FutureResponder:
-    """Sets the (opcode, flags, body) of an answer as the result of an asyncio future.
+    """Sets the (opcode, flags, body) of a response as the result of an asyncio future.
 
     The driver's internal requests use it, for example those of the control connection.
     """
@@ -160,7 +162,7 @@ class FutureResponder:
         self.stream = -1
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
-        # The future is done already if the caller was cancelled in this loop turn.
+        # The future is done already if the caller was cancelled in this loop iteration.
         if not self.future.done():
             self.future.set_result((opcode, flags, body))
 
@@ -177,8 +179,9 @@ class FutureResponder:
 class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtocol):
     """A connection to a node.
 
-    `on_closed` is called once with the connection and the cause. `on_event` is called with the
-    opcode, flags and body of each EVENT.
+    The owner (a pool or the control connection) sets the callbacks. `on_closed` is called once with
+    the connection and the cause. `on_event` is called with the opcode, flags and body of each EVENT
+    message.
 
     :param endpoint: the node's end point.
     :param version: the native protocol version to speak.
@@ -233,26 +236,28 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     ) -> None:
         self.endpoint = endpoint
         self.version = version
-        # The version of the server's last message. Only its answer to STARTUP may have another one
-        # than `version`.
+        # The protocol version of the server's last message. Only the response to STARTUP may have
+        # another version than `version`.
         self.peer_version = version
         # The protocol extensions that both sides support; None until the end of the handshake.
         self.features: ProtocolFeatures | None = None
         self.wire_format = wire_format_of(version, None)
         # The keyspace that the last USE has set; None before the first USE.
         self.keyspace: str | None = None
-        # Set while requests wait for the connection to be in their keyspace. `notify` lets its task
-        # check what it waits for: after an answer, or if this connection takes no more requests.
+        # The task that holds requests until the connection is in their keyspace; None if no request
+        # waits. `notify` lets the task check again: after a response, or if this connection takes
+        # no more requests.
         self.gate: KeyspaceGate | None = None
-        # True if the caller has abandoned requests with unqualified table names. The server may
-        # still execute them, so the keyspace of this connection must not change.
+        # True if a caller has abandoned a request with unqualified table names. The server may
+        # execute that request later, so the keyspace of this connection must not change.
         self.left_text_behind = False
-        # True if we do not know for certain in which keyspace the connection is. It takes no new
-        # requests then.
+        # True if we do not know for certain in which keyspace the connection is. The connection
+        # then takes no new requests.
         self.is_given_up = False
         # The optional schema tables that the node does not have; see `SchemaReader`.
         self.missing_tables: frozenset[str] = frozenset()
-        # True if the server will close the connection soon, so that it takes no new requests.
+        # True if the server has announced that it will close the connection soon. The connection
+        # then takes no new requests.
         self.is_draining = False
         self.sockopts = sockopts
         self.closed = False
@@ -260,13 +265,17 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.tls: Handshake | None = None  # None without TLS
         self.is_control_connection = False
         self.answered_before = False  # True if earlier connections to the host were answered
-        self.is_reached = False  # the TCP connection is open; TLS may be outstanding
+        self.is_reached = False  # True once TCP is connected; the TLS handshake may still run
         # The loop's time when bytes that count as activity were last received; see `LARGE_PART`.
         self.last_activity = 0.0
-        # Callbacks of the owner, which is a pool or the control connection; None if it needs none.
+        # Callbacks of the owner, which is a pool or the control connection; None if the owner does
+        # not need them.
         # `on_made` and `on_lost` are called when the transport is connected, and when it is closed.
+        # `on_draining` is called when the server has announced that it will close the connection.
         # `on_room` is called when streams may have become free, `on_orphan` when a request was
-        # abandoned, `on_given_up` with the reason by `give_up`. The others are explained above.
+        # abandoned,
+        # `on_given_up` with the reason by `give_up`. The docstring of the class explains the
+        # others.
         self.on_closed: Callable[[Connection, Exception | None], None] | None = None
         self.on_draining: Callable[[Connection], None] | None = None
         self.on_made: Callable[[Connection], None] | None = None
@@ -275,23 +284,24 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.on_room: Callable[[Connection], None] | None = None
         self.on_orphan: Callable[[Connection], None] | None = None
         self.on_given_up: Callable[[Connection, str], None] | None = None
-        # Wakes user threads that wait for answers; None if the session has no such threads.
+        # Wakes user threads that wait for responses; None if no user threads wait, as in the
+        # asyncio API.
         self.wake_queue: WakeQueue | None = None
         self._loop = loop
         self._reader: FrameReader = frame.FrameReader(0, HANDSHAKE_MAX_BODY)
         self._writer: FrameWriter = frame.FrameWriter(version)
         self.streams = StreamTable(self._writer, loop.call_soon, self._flush)
-        # What `use_compression` and `use_segments` have set on `_writer`, in the order of the
-        # calls: the name of an algorithm (None for no compression) or SEGMENTS. `write_directly`
-        # sets the same on its own writer.
+        # The calls of `use_compression` and `use_segments` in their order: the name of an algorithm
+        # (None for no compression), or SEGMENTS. `write_directly` applies them to its own frame
+        # writer.
         self._frame_options: list[str | None] = []
-        # The loop's time when `_flush` first failed to get the write lock, which another thread
-        # holds; None if it got the lock.
+        # The loop's time when `_flush` first failed to get the write lock, because another thread
+        # holds it; None since `_flush` got the lock.
         self._held_up_since: float | None = None
-        # The timer of `_check_lent`; None while the loop reads.
+        # The timer of `_check_lent`; None while the loop, not user threads, reads the responses.
         self._lent_check: asyncio.TimerHandle | None = None
         self._received = False  # True if the peer has sent at least one complete message
-        # Limits log lines about events that could not be processed; None before the first.
+        # Limits warnings about events that we failed to process; None before the first warning.
         self._complaints: OncePerInterval | None = None
         self._transport: asyncio.Transport | None = None  # None until it is connected
 
@@ -299,12 +309,12 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
 
     @property
     def in_flight(self) -> int:
-        """Streams in use, including those of orphans."""
+        """The number of streams in use, including the streams of orphans."""
         return self.streams.in_flight
 
     @property
     def orphans(self) -> int:
-        """Abandoned requests whose answers have not come yet."""
+        """The number of abandoned requests whose responses have not come yet."""
         return self.streams.orphans
 
     @property
@@ -316,7 +326,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
 
     @property
     def is_open_to_requests(self) -> bool:
-        """True unless the connection is closed, given up, or draining."""
+        """True if the connection is not closed, not given up and not draining."""
         return not (self.closed or self.is_given_up or self.is_draining)
 
     @property
@@ -344,12 +354,12 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     # -- sending -----------------------------------------------------------------------------------
 
     def send(self, responder: Responder, opcode: int, flags: int, body: bytes) -> int:
-        """Queue one request and return its stream. The request is written at the end of this loop
-        turn.
+        """Queue one request and return its stream.
 
-        The caller must have checked `has_room`. If an error is raised, nothing was queued.
+        The request is written at the end of this loop iteration. The caller must have checked
+        `has_room`. If an error is raised, nothing was queued.
 
-        :param responder: the object whose ``on_response`` receives the answer.
+        :param responder: the object whose ``on_response`` receives the response.
         :param opcode: the message's opcode.
         :param flags: the header's flags.
         :param body: the body, not compressed.
@@ -377,11 +387,11 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         return ConnectionShutdown(f"connection to {self.endpoint} {reason}", self.endpoint)
 
     def _flush(self) -> None:
-        """Write all queued requests. Runs once at the end of a loop turn in which requests were
-        queued.
+        """Write all queued requests. Runs once at the end of a loop iteration in which requests
+        were queued.
         """
         streams = self.streams
-        # Clear this first: requests that `on_room` sends below must schedule another flush.
+        # Clear `armed` first: requests that `on_room` sends below must schedule another flush.
         streams.armed = None
         if self._transport is None or self.closed:
             return
@@ -392,7 +402,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         try:
             data = self._writer.take()
             rest = streams.rest
-            # If a user thread has written only the beginning of a frame, the rest goes first.
+            # If a user thread has written only the beginning of a frame, write the rest of that
+            # frame first.
             if rest is not None:
                 streams.rest = None
                 data = rest + data
@@ -403,8 +414,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 self._transport.write(data)
         finally:
             streams.release_write()
-        # `has_room` is False while WRITE_HIGH_WATER bytes are queued, so requests may wait in the
-        # pool. The transport does not know of that limit and will not call `resume_writing`: notify
+        # While WRITE_HIGH_WATER bytes are queued, `has_room` is False, so requests may wait in the
+        # pool. The transport does not know that limit and will not call `resume_writing`, so notify
         # the pool here.
         if not streams.paused and self.on_room is not None and len(data) >= WRITE_HIGH_WATER:
             self.on_room(self)
@@ -421,7 +432,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         if now - self._held_up_since < LONGEST_HOLD:
             self.streams.armed = self._loop.call_later(HOLD_INTERVAL, self._flush)
         else:
-            # Do not wait longer: the signal handler itself may wait for this loop.
+            # Do not wait longer: the signal handler may itself be waiting for this loop (a
+            # deadlock).
             reason = "a thread that writes was interrupted, and does not go on"
             self.close(
                 ConnectionException(f"connection to {self.endpoint}: {reason}", self.endpoint)
@@ -444,7 +456,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         except OSError as error:  # no free descriptor
             log.debug("%r is written to by its loop only: %s", self, error)
             return
-        # User threads need a frame writer of their own, with the same compression and segments.
+        # User threads need their own frame writer, with the same compression and segments.
         writer: FrameWriter = frame.FrameWriter(self.version)
         for algorithm in self._frame_options:
             if algorithm == SEGMENTS:
@@ -453,13 +465,13 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 writer.set_compression(algorithm)
         streams = self.streams
         streams.open_direct(own_socket, writer, self._loop.call_soon_threadsafe, self._on_broken)
-        # User threads may write at once if nothing is in flight and the transport has sent all
+        # User threads may write at once if no request is in flight and the transport has sent all
         # bytes.
         streams.settled = streams.could_settle and not transport.get_write_buffer_size()
 
     def _on_broken(self, error_number: int) -> None:
-        """Called if a user thread failed to write, or was interrupted after it had written only a
-        part of a frame.
+        """Close the connection, because a user thread failed to write, or wrote only a part of a
+        frame.
 
         :param error_number: the errno of the failed write; 0 if the thread was interrupted.
         """
@@ -485,18 +497,18 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     async def request(
         self, opcode: int, body: bytes, timeout: float | None, flags: int = 0
     ) -> tuple[int, int, bytes]:
-        """Send one request, wait for its answer, and return the answer's (opcode, flags, body).
+        """Send one request, wait for its response, and return the response's (opcode, flags, body).
 
         :param opcode: the message's opcode.
         :param body: the body, not compressed.
-        :param timeout: seconds to wait for the answer; None for no limit.
+        :param timeout: seconds to wait for the response; None for no limit.
         :param flags: the header's flags.
         :raises TimeoutError: after `timeout` seconds.
         """
         responder = FutureResponder(self._loop.create_future())
         responder.stream = self.send(responder, opcode, flags, body)
         # Do not use asyncio.wait_for: before Python 3.12 it swallows a cancellation that comes
-        # together with the answer. A cancelled caller that sends many requests in a loop, for
+        # together with the response. A cancelled caller that sends many requests in a loop, for
         # example for pages, would then continue.
         timer = (
             self._loop.call_later(timeout, responder.on_timeout) if timeout is not None else None
@@ -504,7 +516,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         try:
             return await responder.future
         except (asyncio.TimeoutError, asyncio.CancelledError):
-            # The answer may still come, so the stream must not be reused yet.
+            # The response may still come, so the stream must not be reused yet.
             self.abandon(responder.stream, responder)
             raise
         finally:
@@ -512,7 +524,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 timer.cancel()
 
     def abandon(self, stream: int, responder: Responder) -> None:
-        """Stop waiting for the answer on `stream`. The stream stays taken until the answer comes.
+        """Stop waiting for the response on `stream`. The stream stays in use until the response
+        comes.
 
         :param stream: the number of the stream.
         :param responder: the responder that was passed to `send`.
@@ -521,11 +534,11 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             return
         request = getattr(responder, "request", None)
         if request is not None and request.request_body.is_use:
-            # The server may execute the USE later, and we would not see the answer.
+            # The server may execute the USE later, and we would not see the response.
             self.give_up("a USE on it was abandoned")
         elif depends_on_keyspace(self, responder):
-            # The server may still execute the request, and resolves its table names only then. See
-            # `left_text_behind`.
+            # The server may still execute the request, and looks up its table names only then, in
+            # the current keyspace. See `left_text_behind`.
             self.left_text_behind = True
         if self.gate is not None:
             self.gate.notify()
@@ -587,19 +600,21 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         if wake_queue is None:
             self._take_bytes(nbytes)
             return
-        # Collect the threads to wake while answers are dispatched, and wake them together.
+        # Collect the threads to wake while responses are dispatched, and wake them together.
         wake_queue.is_gathering = True
         try:
             self._take_bytes(nbytes)
-            # Do this before a woken thread can send its next request.
+            # Lend the reading before a woken thread can send its next request.
             if self.streams.is_lendable:
                 self._lend_reading()
         finally:
             wake_queue.wake()
 
     def _take_bytes(self, nbytes: int) -> None:
-        """Process `nbytes` bytes that were received into the reader's buffer: dispatch complete
-        answers and notify whoever waits for the connection.
+        """Dispatch the responses in the received bytes, and notify whoever waits for the
+        connection.
+
+        :param nbytes: the number of bytes that were received into the reader's buffer.
         """
         try:
             envelopes = self._reader.buffer_updated(nbytes)
@@ -610,11 +625,11 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self._received = True
             streams = self.streams
             streams.dispatch(self, envelopes)
-            # The handling of an answer may have closed the connection.
+            # The handling of a response may have closed the connection.
             if self.closed:
                 return
-            # User threads may write again if nothing is in flight and the transport has sent all
-            # bytes. We check the bytes, too: a server may answer a request before it has received
+            # User threads may write again if no request is in flight and the transport has sent all
+            # bytes. Check the bytes, too: a server may respond to a request before it has received
             # all of it.
             if (
                 not streams.settled
@@ -623,19 +638,20 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 and not self._transport.get_write_buffer_size()
             ):
                 streams.settled = True
-        # A large part of an incomplete answer counts as activity. Single bytes do not: a peer that
-        # sends them may be stuck, and then the heartbeat must find that out.
+        # A large part of an incomplete response counts as activity. Single bytes do not: a peer
+        # that sends them may be stuck, and the heartbeat must then detect that.
         if envelopes or nbytes >= LARGE_PART:
             self.last_activity = self._loop.time()
-        # The answers may have freed streams: tell the gate and the pool, so that requests that wait
-        # there are sent. `_notify_waiting` does the same; here, the call would cost too much.
+        # The responses may have freed streams, so let the gate and the pool send the requests that
+        # wait there. We do not call `_notify_waiting`, because a call for each read would cost too
+        # much.
         if self.gate is not None:
             self.gate.notify()
         if self.on_room is not None:
             self.on_room(self)
 
     def close_malformed(self, error: BaseException) -> None:
-        """Close the connection, because the frame reader has found a malformed frame.
+        """Close the connection, because the frame reader has received a malformed frame.
 
         :param error: the reader's error.
         """
@@ -645,14 +661,14 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             else ProtocolError(f"{self.endpoint}: {error}")
         )
 
-    # -- answers that threads read (see the module stream_table) -----------------------------------
+    # -- responses that user threads read (see the module stream_table) ----------------------------
 
     def _lend_reading(self) -> None:
-        """Let the threads of direct requests read the answers, if that is possible now."""
+        """Let the user threads of direct requests read the responses, if that is possible now."""
         transport = self._transport
         if transport is None or self.closed or self.gate is not None or transport.is_closing():
             return
-        # Snappy is decompressed by Python code, which a signal may interrupt.
+        # Python code decompresses Snappy, and a signal handler may interrupt Python code.
         if "snappy" in self._frame_options:
             return
         transport.pause_reading()
@@ -667,28 +683,31 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         )
 
     def _check_lent(self, answers_before: int) -> None:
-        """Take the reading back if no thread has read an answer since the last check.
+        """Let the loop read again if no user thread has read a response since the last check.
 
-        :param answers_before: the number of answers that threads had read then.
+        :param answers_before: the number of responses that threads had read at the last check.
         """
-        # Go on until the loop reads again.
+        # Repeat this check until the loop reads again; `take_over` cancels the timer.
         self._check_lent_later()
         if self.streams.answers_read == answers_before:
             self.take_over()
         else:
             self.last_activity = self._loop.time()
-            # Threads that read answers do not tell the pool that the connection has room. That is
-            # not urgent, because it had room before: their request was the only one.
+            # Threads that read responses do not notify the pool that the connection has room. That
+            # is not urgent: the connection had room before, because the thread's request was the
+            # only one.
             self._notify_waiting()
 
     def take_over(self) -> None:
-        """Read again, if the reading is lent, and handle what threads have read and left to the
-        loop. Must be called on the loop.
+        """Let the loop read again if reading is lent, and handle what threads have left to the
+        loop.
 
-        If the peer has closed the connection, it is closed when this returns.
+        Must be called on the loop. If the peer has closed the connection, `closed` is True
+        afterwards.
         """
         streams = self.streams
-        # If a thread is using the reader just now, it calls this again soon.
+        # `take_back` fails if a thread is just using the reader. That thread calls this method
+        # soon.
         if self._lent_check is None or not streams.take_back():
             return
         self._lent_check.cancel()
@@ -707,10 +726,11 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self._notify_waiting()
 
     def take_over_answer(self, attempt: Attempt, body: bytes) -> None:
-        """Handle the answer to a direct request whose thread could not decode it. Called on the
-        loop.
+        """Handle the response to a direct request whose thread could not decode the response.
 
-        :param attempt: the attempt of the request; its stream is free already.
+        Must be called on the loop.
+
+        :param attempt: the attempt of the request; its stream has been freed already.
         :param body: the body of the RESULT, without flags.
         """
         request: Any = attempt.request
@@ -722,7 +742,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 request.fail(as_exception(error))
 
     def _notify_waiting(self) -> None:
-        """Tell the gate and the pool, where requests wait, that answers have come."""
+        """Notify the gate and the pool, where requests wait, that responses have come."""
         if self.gate is not None:
             self.gate.notify()
         if self.on_room is not None:
@@ -740,7 +760,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             name = OPCODE_NAMES.get(opcode, opcode)
             self.close(ProtocolError(f"{self.endpoint} sent a {name} message as an event"))
         elif stream != EVENT_STREAM:
-            # The server and we disagree about streams, so answers might reach the wrong requests.
+            # The server and we disagree about streams, so later responses might reach the wrong
+            # requests.
             self.close(
                 ProtocolError(
                     f"{self.endpoint} answered on stream {stream}, on which nothing was asked"
@@ -755,9 +776,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 self._complain(opcode, body, error)
 
     def _announces_close(self, body: bytes) -> bool:
-        """Return True if the event in `body` is GRACEFUL_DISCONNECT, and this connection has
-        registered for it.
-        """
+        """Return True if `body` is a GRACEFUL_DISCONNECT event, and we registered for it."""
         features = self.features
         return (
             features is not None
@@ -781,15 +800,15 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     # -- opening and closing -----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Called by asyncio when the transport is connected: set the options of the socket."""
+        """Set the options of the socket. asyncio calls this when the transport is connected."""
         self._transport = cast(asyncio.Transport, transport)
         if self.on_made is not None:
             self.on_made(self)
         # asyncio's default limit of 64 KiB would pause senders after a few frames.
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
         sock = transport.get_extra_info("socket")
-        # Frames of one loop turn are joined already, so Nagle's algorithm would only delay them.
-        # Sockets of other families reject the option.
+        # Frames of one loop iteration are joined already, so Nagle's algorithm would only delay
+        # them. Sockets of other families, such as Unix sockets, reject TCP_NODELAY.
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # A simulated transport has no socket.
@@ -799,13 +818,12 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.last_activity = self._loop.time()
 
     def eof_received(self) -> bool:
-        # After False, asyncio closes the transport: we have no use for a connection that is closed
-        # on one side.
+        # False lets asyncio close the transport. A half-closed connection is of no use to the
+        # driver.
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Called by asyncio when the transport was closed: fail the requests in flight with the
-        likely reason.
+        """Fail the requests in flight with the likely reason. asyncio calls this after a close.
 
         :param exc: the error; None after a normal close.
         """
@@ -814,9 +832,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.close(self._lost_error(exc))
 
     def _lost_error(self, exc: Exception | None) -> ConnectionException:
-        """Return the error of a connection that the peer has ended.
+        """Return the error for a connection that the peer has closed or that broke.
 
-        :param exc: the error of the socket; None if it was closed normally.
+        :param exc: the error of the socket; None if the peer closed the socket normally.
         """
         reason = "was closed by the server"
         if exc is not None:
@@ -826,11 +844,12 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             reason = f"broke: {why or exc}"
         elif not self._received:
             reason += " before it said anything"
-        # If a host has answered unencrypted connections before, TLS is not the reason: the host is
-        # stopping or overloaded.
+        # If this host has responded on unencrypted connections before, do not suspect missing TLS:
+        # the host is probably stopping or overloaded.
         if not self._received and self.tls is None and not self.answered_before:
             reason += ": does it expect TLS on this port?"
-        # Some servers close the connection without a TLS alert if they miss a client certificate.
+        # Some servers require a client certificate, and close the connection without a TLS alert if
+        # there is none.
         if exc is None and not self._received and self.tls is not None and not self.answered_before:
             reason += ": does it expect a client certificate (ssl_context.load_cert_chain)?"
         error = ConnectionException(f"connection to {self.endpoint} {reason}", self.endpoint)
@@ -846,19 +865,19 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             return
         streams = self.streams
         has_write_lock = streams.acquire_write()
-        # Set this first: the responders that are called below must see that the connection is
+        # Set `closed` first: the responders that are called below must see that the connection is
         # closed.
         self.closed = True
         self.close_error = error
         streams.closed = True
-        # If another thread holds the lock, it sees `closed` and does not write again. If it has
-        # released the lock in the meantime without seeing `closed`, lock and release once more.
+        # A thread that holds the write lock sees `closed` and does not write again. If the thread
+        # released the lock before it could see `closed`, lock and release once more.
         if has_write_lock or streams.acquire_write():
             streams.release_write()
         if streams.armed is not None:
             streams.armed.cancel()
             streams.armed = None
-        # A thread that waits for bytes must not miss the end.
+        # Take the reading back, so that a thread that waits for bytes notices the end.
         streams.take_back()
         if self._lent_check is not None:
             self._lent_check.cancel()
@@ -877,8 +896,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 try:
                     responder.on_connection_lost(self, cause)
                 except BaseException as fault:
-                    # An error in the code of one request must not prevent that the others are
-                    # notified.
+                    # An error in the code of one request must not prevent that the other requests
+                    # are notified.
                     log.exception(
                         "a request on %s could not be told that its connection is lost",
                         self.endpoint,
@@ -893,9 +912,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self.on_closed(self, error)
 
     def abort(self) -> None:
-        """Close the socket at once and discard the bytes that are buffered.
+        """Close the socket at once and discard the bytes that wait to be sent.
 
-        `close` without an error lets the transport send these bytes first, which may take for ever
+        `close` without an error lets the transport send these bytes first. That may take for ever
         if the peer does not read.
         """
         if self._transport is not None:
@@ -917,7 +936,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         return error
 
     def use_features(self, features: ProtocolFeatures) -> None:
-        """Called at the end of the handshake: use the protocol extensions from now on.
+        """Use these protocol extensions from now on. Called at the end of the handshake.
 
         :param features: the extensions that both sides support.
         """

@@ -1,8 +1,8 @@
 """The engine of a cluster: it creates the parts of the engine, connects them with each other, and
 closes them.
 
-Each part is a class with one task, and gets only those other parts that it needs. Only a session
-gets the whole `Core`.
+Each part is a class with one task, and gets only the other parts that it needs. Only a session gets
+the whole `Core`.
 """
 
 from __future__ import annotations
@@ -83,17 +83,17 @@ class Core(Observers):
         self.timers = happy_path.TimerWheel(loop, environment.clock)
         self.throttler = settings.request_throttler
         # The classes that the application has registered for user-defined types, by keyspace and
-        # type name. Each registration replaces the whole mapping. Cached row plans compare it with
-        # the mapping that they were made with, and are made again if it is another one.
+        # type name. Each registration replaces the whole mapping. A cached row plan remembers the
+        # mapping with which it was built, and is rebuilt when the mapping has been replaced.
         self.user_types: Mapping[str, Mapping[str, type]] = {}
         self.closed = False
         self._closing = Closing()
-        # Wakes user threads that wait for answers; user threads may then also write to sockets
-        # themselves. None for asyncio, where only the loop's thread starts requests.
+        # Wakes user threads that wait for responses. If it is set, user threads may also write to
+        # sockets themselves. None for asyncio, where only the loop's thread starts requests.
         self.wake_queue: WakeQueue | None = None
         self._background = Background()
         self.sessions = Sessions()
-        # The engines of further loops; see `cassandra.engine.workers`.
+        # The engines of additional loops; see `cassandra.engine.workers`.
         self.workers: tuple[WorkerCore, ...] = ()
         self.listeners = Listeners(self.sessions.follow_distances_soon)
         self.internal_queries = InternalQueries(settings)
@@ -106,8 +106,9 @@ class Core(Observers):
             self.on_draining,
             lambda: self.control.schedule_refresh(),
         )
-        # Requests are rendered before a connection is chosen, for this wire format (that of the
-        # control connection). They are rendered again if the connection has another one.
+        # Requests are rendered before a connection is chosen, for the wire format of the control
+        # connection. If the chosen connection has another wire format, the request is rendered
+        # again.
         self.wire_format = wire_format_of(self.connector.version, None)
         self.hosts = HostWatch(
             metadata, settings, self.sessions, self.listeners, self._background, self._probe
@@ -165,33 +166,32 @@ class Core(Observers):
             settings.idle_heartbeat_timeout,
         )
         self.policies.attach(settings.reconnection_policy)
-        # Create the control connection last. The parts above look it up only when they need it.
+        # Create the control connection last, because it needs the parts above. They look up
+        # `self.control` only when they need it.
         self._routes = self._new_route_watch()
         self.control = self._new_control()
         self._status_events = StatusEvents(
             settings, metadata, self.hosts, self.control.on_topology_change, self.random
         )
         self._wire()
-        # Attach last, so that no failure above leaves the throttler attached.
+        # Attach the throttler last, so that it does not stay attached if a step above fails.
         if self.throttler is not None:
             self.throttler.attach(loop)
 
     def keep_time(self, generator: object) -> None:
-        """In a simulation, make the driver's own timestamp generator read the simulated clock."""
-        # Only a simulation replaces `_wall_clock`. Otherwise do nothing: the generator reads the
-        # real clock anyway.
+        """In a simulation, let the driver's own timestamp generator read the simulated clock."""
+        # Only a simulation replaces `_wall_clock`. Without a simulation, do nothing: the generator
+        # reads the real clock by default.
         is_simulated = self._wall_clock is not time.time_ns
         if is_simulated and isinstance(generator, MonotonicTimestampGenerator):
-            # A cluster of another simulation, or a real one, may use the same generator. So give it
-            # `wall_time_ns`, which looks up the clock at each call: that of the loop on which it is
-            # called. That works only for loops which have a clock.
+            # Another cluster, which is real or belongs to another simulation, may use the same
+            # generator. So pass `wall_time_ns`, which looks up the clock of the running loop at
+            # each call. That works only if the loops have a clock.
             loop_has_clock = hasattr(self.loop, "wall_time_ns")
             generator.read_from(wall_time_ns if loop_has_clock else self._wall_clock)
 
     def _new_route_watch(self) -> RouteWatch | None:
-        """Return the object that keeps the routes to nodes current; None if no routes are
-        configured.
-        """
+        """Create the object that keeps the routes to nodes current; None without routes."""
         routes = self.settings.client_routes
         if routes is None:
             return None
@@ -205,7 +205,7 @@ class Core(Observers):
         )
 
     def _new_control(self) -> ControlConnection:
-        """Make the control connection, and the parts that only it uses."""
+        """Create the control connection, and the parts that only the control connection uses."""
         settings, metadata = self.settings, self.metadata
         find_host = metadata.get_host_by_host_id
         assert settings.endpoint_factory is not None  # the cluster makes a default
@@ -225,7 +225,7 @@ class Core(Observers):
         )
 
     def _wire(self) -> None:
-        """Give parts the callbacks of parts that were created after them."""
+        """Pass callbacks to parts that were created before the part that is called."""
         handlers: dict[str, EventHandler] = {
             "TOPOLOGY_CHANGE": self.control.on_topology_change,
             "STATUS_CHANGE": self._status_events.on_event,
@@ -250,14 +250,15 @@ class Core(Observers):
 
     @property
     def protocol_version(self) -> int:
-        """The protocol version that was agreed on with the cluster. Before that, the version to try
-        first.
+        """The protocol version that was negotiated with the cluster.
+
+        Before the negotiation, this is the version that will be tried first.
         """
         return self.connector.version
 
     @property
     def marks_transactions(self) -> bool:
-        """True if the servers mark prepared lightweight transactions, as ScyllaDB does."""
+        """True if the servers mark prepared lightweight transactions (LWT), as ScyllaDB does."""
         connection = self._connection()
         features = connection.features if connection is not None else None
         return features is not None and features.lwt_info is not None
@@ -269,7 +270,8 @@ class Core(Observers):
         try:
             await self.control.connect()
         except BaseException:
-            # The observers of the cluster may get another engine, so they are not shut down.
+            # Do not shut down the cluster's observers here: the next attempt to connect may use
+            # them.
             self.forget_connection_failures()
             await self.close()
             raise
@@ -280,13 +282,15 @@ class Core(Observers):
 
         If a call is cancelled, the closing continues. Further calls wait until it has completed.
         """
-        # Set this first: the steps of `_close` must not open connections or sessions again.
+        # Set `closed` first, so that the steps of `_close` do not open connections or sessions
+        # again.
         self.closed = True
         await self._closing.run(self._close)
 
     async def _close(self) -> None:
         sessions = list(self.sessions)
-        # Sessions refer to their own observers: keep these until the last requests have failed.
+        # Sessions have their own observers, which must be notified until the last requests have
+        # failed. So read the list of observers now, before the sessions are gone.
         observers = self.observers_in_use()
         for close in (
             self.control.close,
@@ -295,8 +299,8 @@ class Core(Observers):
             self.schema.close,
             self.hosts.close,
         ):
-            # If one part cannot be closed, close the others all the same. Requests in flight would
-            # wait for ever for an engine that is closed by half.
+            # If one part fails to close, close the other parts nevertheless. Otherwise requests in
+            # flight would wait for ever for an engine that is only half closed.
             try:
                 close()
             except Exception:
@@ -305,8 +309,8 @@ class Core(Observers):
         self._detach_throttler(sessions)
         self.timers.close()
         self.connector.close()
-        # Close this after the other parts: they may start tasks while they are closed, and these
-        # must be cancelled, too.
+        # Cancel background tasks after the other parts were closed, because closing a part may
+        # start further tasks.
         await self._background.close()
         await self.notify_shutdown(observers)
         await self.connector.settle()
@@ -320,8 +324,9 @@ class Core(Observers):
             throttler.detach()
 
     def on_access_changed(self) -> None:
-        """Called when the application has set other credentials or TLS settings: try again what
-        was refused with the old ones.
+        """Retry what failed with the old credentials or TLS settings.
+
+        Called when the application has set other credentials or TLS settings.
         """
         if self.closed:
             return
@@ -349,11 +354,11 @@ class Core(Observers):
     async def open_session(
         self, keyspace: str | None, distance: Callable[[Any], int], wait_for_all: bool = False
     ) -> EngineSession:
-        """Open a session whose connections use `keyspace`.
+        """Open a session whose connections use `keyspace`; None uses no keyspace.
 
         :param distance: returns the distance of a host, according to the load balancing policies.
-        :param wait_for_all: True to wait until all pools are open or have failed, False to return
-            soon after the first is open.
+        :param wait_for_all: True waits until all pools are open or have failed; False returns soon
+            after the first pool is open.
         :raises NoHostAvailable: if no pool can be opened.
         """
         if self.closed:
@@ -383,7 +388,7 @@ class Core(Observers):
         return await self._opener.open_to(host, target)
 
     async def _probe(self, host: Host) -> None:
-        """Check that a connection to `host` can be opened. Otherwise raise the error."""
+        """Check that a connection to `host` can be opened, and raise the error if not."""
         connection = await self.open_connection_to(host)
         connection.close()
 
@@ -391,12 +396,13 @@ class Core(Observers):
         return await self.open_connection(endpoint, is_control=True)
 
     def _on_control_adopted(self, connection: Connection) -> None:
-        """Called with each new control connection."""
+        """Use `connection`, which is the new control connection."""
         connection.on_draining = self._on_control_draining
         connection.on_orphan = self._on_control_orphan
         if self.query_fallback.is_allowed:
             connection.on_room = self.query_fallback.on_room
-            # Requests may wait for the previous connection, whose host will stop soon.
+            # Requests may still wait for the previous control connection: let them use this
+            # connection.
             self.loop.call_soon(self.query_fallback.on_room, connection)
         self.wire_format = connection.wire_format
         for worker in self.workers:
@@ -405,7 +411,7 @@ class Core(Observers):
             self._routes.catch_up()
 
     def _on_control_orphan(self, connection: Connection) -> None:
-        """Called when a request on the control connection was not answered in time."""
+        """Check the host after a request on the control connection got no response in time."""
         if self.control.host is not None and is_silent(connection):
             self.heartbeats.check(self.control.host)
 
@@ -416,10 +422,12 @@ class Core(Observers):
     def on_draining(self, host: Host, connection: Connection) -> None:
         """Called when `host` announces on a connection that it will stop soon (CEP-59).
 
-        From now on, none of the existing connections to the host takes new requests, and further
-        announcements on them are ignored. Those may come late, when the host has been restarted.
+        From now on, the existing connections to the host take no new requests. Further
+        announcements on these connections are ignored, because they may come late, when the host
+        has been restarted.
 
-        :param connection: not used: an announcement on one connection is about the whole host.
+        :param connection: not used, because an announcement on one connection is about the whole
+            host.
         """
         error = draining_error(host)
         self.sessions.drain(host, error)
@@ -427,11 +435,11 @@ class Core(Observers):
         self.control.leave(host)
 
     def _connection(self) -> Connection | None:
-        """Return the control connection, or None if there is none at the moment."""
+        """Return the control connection, or None if none is open now."""
         return self.control.connection
 
     def _required_connection(self) -> Connection:
-        """Return the control connection, or raise if there is none."""
+        """Return the control connection, or raise an error if there is no control connection."""
         return self.control.required()
 
     def _connections(self) -> dict[Host, list[Connection]]:
@@ -442,7 +450,7 @@ class Core(Observers):
         return connections
 
     def in_flight(self, host: Host) -> int:
-        """Return the number of requests of all sessions that `host` has not answered yet."""
+        """Return the number of requests of all sessions that wait for a response of `host`."""
         return self.sessions.in_flight(host)
 
     async def user_type_fields(self, keyspace: str, name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Finds data centres that a load balancing policy names, but in which there is no node."""
+"""Warns if a load balancing policy names a data centre in which the cluster has no node."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cassandra.cluster")
 
-_MAX_DEPTH = 16  # the number of policies inside each other that are looked at
+_MAX_DEPTH = 16  # how many policies that wrap each other are inspected
 
 
 def datacenters_of(hosts: Iterable[Host]) -> set[str]:
-    """Return the names of the data centres of `hosts`, as far as they are known."""
+    """Return the names of the data centres of `hosts`, without those that are unknown yet."""
     return {host.datacenter for host in hosts if host.datacenter}
 
 
@@ -25,15 +25,16 @@ def quoted(names: Iterable[str]) -> str:
 
 
 def local_datacenters(policy: object) -> set[str]:
-    """Return each `local_dc` of a policy and of the policies inside it."""
+    """Return the `local_dc` of a policy and of each policy that it wraps."""
     return {name for part in _parts(policy) for name in _names(part, "local_dc")}
 
 
 def unknown_local_datacenter(policies: Iterable[object], hosts: Collection[Host]) -> str:
-    """Return the message about a `local_dc` of load balancing policies in which there is no node.
+    """Return a message if a policy's `local_dc` names a data centre without nodes.
 
     :param hosts: all hosts of the cluster.
-    :returns: the message; "" if each of the data centres has nodes, or no data centre is known.
+    :returns: the message. "" if each named data centre has nodes, or if no host's data centre is
+        known.
     """
     existing = datacenters_of(hosts)
     unknown = set[str]().union(*map(local_datacenters, policies)) - existing
@@ -46,10 +47,10 @@ def unknown_local_datacenter(policies: Iterable[object], hosts: Collection[Host]
 
 
 def warn_of_unknown_datacenters(policy: object, hosts: Collection[Host]) -> None:
-    """Log a warning for data centres without a node that a policy, or a policy inside it, names.
+    """Log a warning if a policy, or a policy that it wraps, names a data centre without nodes.
 
     :param policy: a load balancing policy.
-    :param hosts: all hosts of the cluster. There is no warning while no data centre is known.
+    :param hosts: all hosts of the cluster. If no host's data centre is known, nothing is logged.
     """
     existing = datacenters_of(hosts)
     if not existing:
@@ -70,8 +71,8 @@ def warn_of_unknown_datacenters(policy: object, hosts: Collection[Host]) -> None
 def _names(policy: object, setting: str) -> set[str]:
     """Return the data centres that an attribute of a policy names.
 
-    The result is empty if there is no such attribute. Policies of applications may also use its
-    name for something else.
+    The result is empty if the policy has no such attribute. Values that are not strings are
+    skipped, because a user's policy may use the attribute name for something else.
     """
     value = _attribute(policy, setting)
     values = value if isinstance(value, (tuple, list, set, frozenset)) else (value,)
@@ -79,9 +80,9 @@ def _names(policy: object, setting: str) -> set[str]:
 
 
 def _parts(policy: object) -> Iterator[object]:
-    """Yield a policy, its child policy, and so on."""
+    """Yield a policy, the policy that it wraps, and so on."""
     part: Any = policy
-    # A mock object in place of a policy has child policies without end.
+    # Limit the depth: a mock object in place of a policy has an endless chain of child policies.
     for _ in range(_MAX_DEPTH):
         if part is None:
             return
@@ -90,10 +91,10 @@ def _parts(policy: object) -> Iterator[object]:
 
 
 def _attribute(policy: object, name: str) -> Any:
-    """Return an attribute of a policy; None if there is none.
+    """Return an attribute of a policy; None if the policy has no such attribute.
 
-    An attribute of a user's policy may be a property that raises anything. That must not end
-    `connect`, since the driver asks only to warn.
+    A property of a user's policy may raise any error. The error must not break `connect`, because
+    the driver reads the attribute only in order to warn.
     """
     try:
         return getattr(policy, name, None)

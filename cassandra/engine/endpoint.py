@@ -1,4 +1,4 @@
-"""End point factories, which make the end points of nodes from rows of the system tables."""
+"""End point factories, which create the end points of nodes from rows of the system tables."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ __all__ = [
 
 
 def advertised_address(row: Mapping[str, Any]) -> str:
-    """Return the address at which clients can reach the node of a row of the system tables.
+    """Return the address at which clients can reach the node of this row of the system tables.
 
     :raises ValueError: if the row has no address.
     """
     # The column is native_address in system.peers_v2, and rpc_address in older tables.
     address = row.get("native_address") or row.get("rpc_address")
     if address in (None, "0.0.0.0", "::"):
-        # The node listens on all addresses and advertises a wildcard, which clients cannot connect
-        # to: use another one of its addresses.
+        # The node listens on all addresses and advertises a wildcard, to which clients cannot
+        # connect. Use another address of the row.
         address = row.get("broadcast_address") or row.get("peer") or row.get("listen_address")
     if address is None:
         raise ValueError(f"a row of the system tables names no address: {dict(row)!r}")
@@ -38,12 +38,12 @@ def advertised_address(row: Mapping[str, Any]) -> str:
 
 
 class EndPointFactory:
-    """Makes the end point of each node that the cluster reports."""
+    """Creates the end point of each node that the cluster reports."""
 
     cluster: Any = None
 
     def configure(self, cluster: object) -> EndPointFactory:
-        """Called once with the `Cluster`, before the first `create`.
+        """Remember the `Cluster`. The driver calls this once, before the first `create`.
 
         :param cluster: the `Cluster`.
         """
@@ -59,8 +59,9 @@ class EndPointFactory:
 
 
 class DefaultEndPointFactory(EndPointFactory):
-    """Makes end points with the address that a node advertises, translated by the cluster's address
-    translator.
+    """Creates end points from the address that a node advertises.
+
+    The cluster's address translator translates the address.
 
     :param port: the port of nodes that advertise no port; None for the cluster's port.
     """
@@ -72,7 +73,10 @@ class DefaultEndPointFactory(EndPointFactory):
 
     @property
     def may_block(self) -> bool:
-        """True if `create` may block: a subclass, or a translator that queries a name server."""
+        """True if `create` may block, so that it must be called in another thread.
+
+        A translator may query a name server, and a subclass may do anything.
+        """
         translator = getattr(self.cluster, "address_translator", None)
         # Compare the exact types: a user's subclass of one of these classes may block.
         return type(self) is not DefaultEndPointFactory or type(translator) not in (
@@ -83,8 +87,7 @@ class DefaultEndPointFactory(EndPointFactory):
     def create(self, row: Mapping[str, Any]) -> EndPoint:
         """Return the end point for a row, with the translated address."""
         address = advertised_address(row)
-        # The port is in the column native_port of system.peers_v2; system.local has the older name
-        # rpc_port.
+        # system.peers_v2 has the port in the column native_port; system.local calls it rpc_port.
         port = (
             row.get("native_port")
             or row.get("rpc_port")
@@ -104,7 +107,7 @@ class DefaultEndPointFactory(EndPointFactory):
 
 
 class SniEndPointFactory(EndPointFactory):
-    """Makes end points of nodes behind one TLS proxy. The host id is sent as the TLS server name.
+    """Creates end points of nodes behind one TLS proxy. TLS sends the host id as the server name.
 
     :param proxy_address: the proxy's name or address.
     :param port: the proxy's port.
@@ -127,7 +130,7 @@ class SniEndPointFactory(EndPointFactory):
         )
 
     def create_from_sni(self, sni: str) -> SniEndPoint:
-        """Return the end point of the node whose server name is `sni`.
+        """Return the end point of the node that the proxy knows by the name `sni`.
 
         :param sni: the server name that TLS sends.
         """

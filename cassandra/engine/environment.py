@@ -1,9 +1,9 @@
 """`Environment`: the clock, random numbers, network and threads that an engine uses.
 
-Each cluster has one `Environment`, which `Core` passes to the parts that need it. On an ordinary
-loop, it uses the system's clock and network. A loop that simulates a network has a method
-`cassandra_environment()`, which returns another environment, so that the simulation controls
-everything that the engine does.
+Each cluster has one `Environment`, which `Core` passes to the parts that need it. On a normal
+asyncio loop, the environment uses the system's clock and network. A loop that simulates a network
+has a method `cassandra_environment()`. The method returns another environment, through which the
+simulation controls everything that the engine does.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class InsertionOrdered(dict[T, None]):
     """A set that iterates in insertion order.
 
     A plain set of tasks or requests iterates in the order of their memory addresses, which differs
-    from run to run. A loop that ends several of them would make simulated runs impossible to
-    repeat.
+    from run to run. If a loop cancelled tasks in that order, a simulated run could not be repeated
+    exactly.
     """
 
     __slots__ = ()
 
     def add(self, item: T) -> None:
-        """Append `item`, unless it is there already."""
+        """Append `item`, unless the set has it already."""
         self[item] = None
 
     def discard(self, item: T) -> None:
-        """Remove `item`, if it is there."""
+        """Remove `item`, if the set has it."""
         self.pop(item, None)
 
     def __iter__(self) -> Iterator[T]:
@@ -74,8 +74,7 @@ class Environment:
         self.wall_clock = time.time_ns
         self.random = random.Random()
         self._executor: Executor | None = None  # None until the first blocking call
-        # The calls that were given to threads. The references are weak, so that finished calls
-        # disappear.
+        # The calls that run in threads. The references are weak, so that finished calls disappear.
         self._calls: WeakSet[Future[Any]] = WeakSet()
 
     # -- the network -------------------------------------------------------------------------------
@@ -141,13 +140,13 @@ class Environment:
 
     async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function that may block in another thread, and return its result."""
-        # If gevent or eventlet has patched the threads, an executor would start greenlets, which
-        # block the loop's thread.
+        # If gevent or eventlet has patched threads, an executor would start greenlets instead of
+        # threads, and a blocking greenlet would block the loop's thread.
         if green_library() is not None:
             return await run_in_thread(function, *args)
         if self._executor is None:
-            # Create the threads when they are first needed, because most applications need none.
-            # The import is here because it fails while the interpreter shuts down.
+            # Create the executor when it is first needed, because most applications do not need it.
+            # Import its module here, because the import fails while the interpreter shuts down.
             executor_module = import_module("concurrent.futures.thread")
             self._executor = executor_module.ThreadPoolExecutor(
                 max_workers=2, thread_name_prefix="cassandra-blocking"
@@ -160,19 +159,19 @@ class Environment:
     def close(self) -> None:
         """Shut down the threads for blocking calls."""
         if self._executor is not None:
-            # Idle threads end at once, so wait for them. If a thread is blocked in user code, do
-            # not wait: it ends later by itself.
+            # Idle threads end at once, so wait for them. If user code still blocks a thread, do not
+            # wait: the thread ends when the user code returns.
             is_idle = all(call.done() for call in self._calls)
             self._executor.shutdown(wait=is_idle, cancel_futures=True)
             self._executor = None
 
 
 def new_id() -> uuid.UUID:
-    """Return a random id. In a simulation, the simulation generates it, so that runs can be
-    repeated.
+    """Return a random id. In a simulation, the simulation generates the id, so that a run can be
+    repeated exactly.
     """
-    # Only a simulated loop has this method. Where no loop runs, ask the current simulation, if
-    # there is one.
+    # Only a simulated loop has the method `cassandra_id`. If no loop runs in this thread, ask the
+    # current simulation, if there is one.
     loop: Any = asyncio._get_running_loop()
     make_id: Callable[[], uuid.UUID] | None = getattr(loop, "cassandra_id", None)
     if make_id is not None:
@@ -184,8 +183,8 @@ def new_id() -> uuid.UUID:
 def environment_of(loop: asyncio.AbstractEventLoop) -> Environment:
     """Create the environment of a cluster on `loop`.
 
-    If the loop belongs to a simulation, the environment is simulated, too. Otherwise it is the
-    operating system's.
+    If the loop belongs to a simulation, the environment is simulated, too. Otherwise the
+    environment uses the operating system.
     """
     make_environment: Callable[[], Environment] | None = getattr(
         loop, "cassandra_environment", None

@@ -1,10 +1,12 @@
-"""Events with which user threads wait for answers. `cassandra.engine.happy_path` exports these
-classes, and has a twin in Cython.
+"""Events with which user threads wait for responses.
 
-A thread that is woken needs the GIL (the interpreter's lock) at once. If the loop's thread still
-holds it, the woken thread goes back to sleep and must be woken a second time, which takes longer
-than the rest of a request. So the loop first handles all answers that have come, and wakes threads
-last. The compiled twins also release the GIL before they wake threads.
+Use the classes that `cassandra.engine.happy_path` exports: the compiled Cython versions if they are
+installed, else these.
+
+A woken thread needs the GIL (the interpreter's lock) at once. If the loop's thread still holds the
+GIL, the woken thread goes back to sleep and must be woken a second time, which takes longer than
+the rest of a request. So the loop first handles all responses that have come, and wakes threads
+last. The compiled versions also release the GIL before they wake threads.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ class Event:
 
     def __init__(self) -> None:
         self._is_set = False
-        # The lock is held from the start, and `set` releases it; any thread may do that. A thread
-        # that waits for the event waits for the lock.
+        # The lock is held from the start. `set` releases the lock, from any thread; `wait` acquires
+        # it.
         self._lock = Lock()
         self._lock.acquire()
 
@@ -30,8 +32,7 @@ class Event:
         """Wait until the event is set, at most `seconds`; return False after a timeout."""
         if not self._lock.acquire(timeout=-1 if seconds is None else seconds):
             return False
-        # This thread has got the lock and does not need it: release it, to wake the next waiting
-        # thread.
+        # This thread does not need the lock: release it, so that the next waiting thread wakes.
         self._release()
         return True
 
@@ -50,14 +51,15 @@ class Event:
             pass
 
     def set_soon(self) -> None:
-        """Set the event. The compiled twin keeps the GIL, so that the caller's next step runs
-        before the woken thread.
+        """Set the event, but let the caller's next step run before the woken thread.
+
+        Only the compiled version can do that: it keeps the GIL. This version calls `set`.
         """
         self.set()
 
 
 class WakeQueue:
-    """Collects events while the loop handles answers, and sets them at the end.
+    """Collects events while the loop handles responses, and sets them all afterwards.
 
     A queue belongs to one loop. Other threads use it only for requests that fail because the loop
     is closed.
@@ -71,15 +73,15 @@ class WakeQueue:
 
     def set(self, event: Event | GreenEvent) -> None:
         """Set `event` now, or in `wake` if the loop is gathering events."""
-        if not self.is_gathering or type(event) is not Event:  # set greenlets' events now
+        if not self.is_gathering or type(event) is not Event:  # a greenlet's event is set at once
             event.set()
             return
         self._events.append(event)
         self._recheck()
 
     def _recheck(self) -> None:
-        # This matters if another thread than the loop's has appended the event: if the loop has
-        # just called `wake`, nobody would set the event, so set it here.
+        # This matters only if another thread than the loop's has appended the event. If the loop
+        # has just finished `wake`, nobody else would set the event, so set it here.
         if not self.is_gathering:
             self.wake()
 

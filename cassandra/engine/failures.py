@@ -1,9 +1,9 @@
 """Handles exceptions that user code (policies, listeners, factories, callbacks) raises on the
 engine's loop.
 
-The request (or other work) for which the user code was called fails with the error; all other work
-continues. SystemExit and KeyboardInterrupt are also raised from the loop itself. That happens in a
-later loop turn, so that the other work of the current turn is done first.
+The request (or other work) that called the user code fails with the error; all other work
+continues. SystemExit and KeyboardInterrupt are also raised from the loop itself, but in the next
+loop iteration, so that the other work of the current iteration is done first.
 """
 
 from __future__ import annotations
@@ -21,25 +21,27 @@ else:
 
 E = TypeVar("E", bound=BaseException)
 
-# Errors that are no programming errors: those of servers and networks. `asyncio.TimeoutError`,
-# which is not an OSError before Python 3.11, is not needed here: the engine converts it to
+# Errors of servers and networks, which are not programming errors. `asyncio.TimeoutError` is not
+# listed, although it is not an OSError before Python 3.11: the engine converts it to
 # OperationTimedOut.
 _EXPECTED = (DriverException, OSError)
 
 
 def refuses_login(error: BaseException) -> bool:
-    """Return True if a server has checked the credentials and refuses them, so that another try
-    would fail, too.
+    """Return True if a server has checked the credentials and rejected them.
+
+    Another try with the same credentials would fail, too.
     """
     return isinstance(error, AuthenticationFailed) and not isinstance(error, LoginNotChecked)
 
 
 def as_exception(error: BaseException) -> Exception:
-    """Convert an error that user code has raised on the event loop to the error of the request, or
-    of the other work, that has called it. See `failure_of`.
+    """Convert an error that user code raised on the event loop to the error of the failed request.
 
-    SystemExit and KeyboardInterrupt should end the process. So schedule a callback that raises them
-    from the event loop, after the present callback.
+    "Request" includes any other work that called the user code. See `failure_of`.
+
+    SystemExit and KeyboardInterrupt should end the process. So this also schedules a callback that
+    raises them from the event loop, after the current callback.
     """
     reraise_on_loop(error)
     return failure_of(error)
@@ -52,8 +54,8 @@ def failure_of(error: BaseException) -> Exception:
         RuntimeError: for SystemExit and the like, which would end the caller's thread or task, and
         for StopIteration.
     """
-    # StopIteration and StopAsyncIteration must not reach the caller. A future refuses the first
-    # one, and a generator into which one of them is raised seems to end normally.
+    # StopIteration and StopAsyncIteration must not reach the caller. A future rejects
+    # StopIteration, and a generator into which either error is raised seems to end normally.
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
     failure = RuntimeError(
@@ -87,8 +89,9 @@ def fault_among(errors: Iterable[Any]) -> BaseException | None:
 
 
 def reraise_on_loop(error: BaseException) -> None:
-    """Raise SystemExit or KeyboardInterrupt from the running loop, in a loop turn of its own.
-    Ignore other errors.
+    """Raise SystemExit or KeyboardInterrupt from the running loop, in a later loop iteration.
+
+    Other errors are ignored.
     """
     if isinstance(error, (SystemExit, KeyboardInterrupt)):
         try:
@@ -99,11 +102,11 @@ def reraise_on_loop(error: BaseException) -> None:
 
 
 def call_on_loop(call_soon: Callable[..., object], arguments: tuple[Any, ...]) -> bool:
-    """Let the loop call a function, from another thread.
+    """Let the loop call a function; for use from another thread.
 
-    A signal handler may raise an error in this thread, and then nobody knows whether the loop will
-    call the function. So the loop is asked once more before the error is raised; it may call the
-    function twice.
+    A signal handler may raise an error in this thread during the call, and then we do not know
+    whether the loop got the function. So we pass the function to the loop once more before we raise
+    the error; the loop may call the function twice.
 
     :param call_soon: the loop's ``call_soon_threadsafe``.
     :param arguments: the function and its arguments.

@@ -1,9 +1,9 @@
-"""Finds vectors in a failed request that an index of the server cannot hold: those with NaN or
-infinities, those of zeros, and those that are too long.
+"""Finds vectors in a failed request that a vector index of the server cannot hold: vectors with NaN
+or infinities, vectors of zeros, and vectors that are too long.
 
-Cassandra 5.0 answers such a write with a WriteFailure, and such a search with a ReadFailure, whose
-reason is only UNKNOWN. After such an error we look at the vectors that were sent, and add a note to
-the error. Requests that succeed are not searched.
+Cassandra 5.0 responds to a write of such a vector with a WriteFailure, and to a search for such a
+vector with a ReadFailure. Both give only the reason UNKNOWN. After such an error we look for the
+faulty vector in the request, and add a note to the error. Successful requests are not searched.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
 
 _FLOAT_SIZE = 4  # bytes
-# A float begins with its sign and the first seven bits of its exponent. Numbers that begin with
-# these bytes are less than 2**-63, so that their squares may be 0 in 32 bits, ...
+# A float begins with its sign and the first seven bits of its exponent. Numbers that begin with one
+# of these bytes are less than 2**-63, so their squares may be 0 in 32 bits.
 _BYTES_OF_SMALL = bytes(byte for byte in range(256) if byte & 0x7F < 0x20)
-# ... and these are at least 2**55: the squares of some hundred of them may exceed 32 bits.
+# A 1 for each first byte of a float of at least 2**55. The sum of some hundred squares of such
+# numbers may exceed 32 bits.
 _MARK_LARGE = bytes(int(byte & 0x7F >= 0x5B) for byte in range(256))
-_MAX_VECTORS = 1000  # a batch may have more; the rest is not searched
+_MAX_VECTORS = 1000  # a batch may have more vectors; the others are not searched
 
 
 def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
-    """Return a note with the first vector of the request that contains NaN or an infinity, or
-    only zeros, or is too long.
+    """Return a note about the first vector of the request that a vector index cannot hold.
 
-    :param error: the server's error, as the caller of the request gets it.
+    Such a vector contains NaN or an infinity, or only zeros, or is too long.
+
+    :param error: the server's error, as it is raised to the caller of the request.
     :param request_body: the request that was sent.
     :returns: None if there is no such vector, or if `error` is neither a failed write nor a failed
         read.
@@ -52,13 +54,13 @@ def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
                 fault = _fault_of(data)
                 if fault is not None:
                     return f'({prefix}column "{column.name}": the vector {fault})'
-    except Exception:  # a user's protocol handler may have bound objects of its own
+    except Exception:  # a user's protocol handler may have bound unknown objects
         return None
     return None
 
 
 def _fault_of(data: bytes) -> str | None:
-    """Return why an index refuses a vector; None if there is no known reason.
+    """Return why an index rejects a vector; None if we see no reason.
 
     :param data: the vector's numbers as big-endian floats.
     """
@@ -80,10 +82,11 @@ def _fault_of(data: bytes) -> str | None:
 
 
 def first_non_finite(data: bytes) -> tuple[int, float] | None:
-    """Return the index and the value of the first NaN or infinity; None if there is none.
+    """Return the index and the value of the first NaN or infinity; None if all numbers are finite.
 
-    All exponent bits of NaN and of infinities are 1, so their first byte is 0x7F or 0xFF. Few other
-    floats begin with these bytes. So the numbers are only decoded if one of them begins so.
+    In NaN and infinities, all exponent bits are 1, so their first byte is 0x7F or 0xFF. Few other
+    floats begin with these bytes. So we decode the numbers only if a number begins with one of
+    these bytes.
 
     :param data: the vector's numbers as big-endian floats.
     """
@@ -99,8 +102,8 @@ def is_of_length_zero(data: bytes) -> bool:
 
     :param data: the vector's numbers as big-endian floats.
     """
-    # Decode the numbers only if all of them begin like small ones, which few vectors do. `strip`
-    # then removes the first bytes of all.
+    # Decode the numbers only if all of them begin like small numbers, which is so for few vectors.
+    # `strip` then leaves nothing of the first bytes.
     first_bytes = data[::_FLOAT_SIZE]
     return not first_bytes.strip(_BYTES_OF_SMALL) and _squared_length(data) == 0
 
@@ -110,8 +113,8 @@ def is_too_long(data: bytes) -> bool:
 
     :param data: the vector's numbers as big-endian floats, without NaN and infinities.
     """
-    # Decode the numbers only if one of them begins like a large one: `translate` makes its first
-    # byte 1, and others 0.
+    # Decode the numbers only if one of them begins like a large number: `translate` replaces its
+    # first byte by 1, and the first bytes of other numbers by 0.
     first_bytes = data[::_FLOAT_SIZE]
     return 1 in first_bytes.translate(_MARK_LARGE) and _squared_length(data) == math.inf
 

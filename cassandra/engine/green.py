@@ -1,4 +1,4 @@
-"""Replacements for what the engine cannot use if gevent or eventlet has patched the process."""
+"""Replacements for selectors and thread pools if gevent or eventlet has patched the process."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ T = TypeVar("T")
 
 
 def new_selector() -> selectors.BaseSelector | None:
-    """Return an unpatched selector, which waits in the kernel. Return None if the module
-    `selectors` is not patched.
+    """Return an unpatched selector, which waits in the kernel, or None if `selectors` is unpatched.
 
     :raises RuntimeError: under eventlet, where the original selectors are not available.
     """

@@ -1,8 +1,8 @@
-"""Opens connections: resolve the name, connect, negotiate version and compression, authenticate.
+"""Opens connections: resolves, connects, negotiates version and compression, authenticates.
 
 `cassandra.protocol.connection` decides which messages to send; this module sends them over a
-transport, within one time limit. If a server refuses a protocol version, the connector remembers
-the next lower one for all later connections of the cluster.
+transport, within one time limit for all steps. If a server rejects a protocol version, the
+connector uses the next lower version for all later connections of the cluster.
 """
 
 from __future__ import annotations
@@ -65,19 +65,21 @@ log = logging.getLogger("cassandra.connection")
 # How long `Connector.settle` waits for closed TLS connections to shut down.
 GOODBYE_TIMEOUT = 0.5  # seconds
 
-# With a connect timeout below this, the timeout itself is to blame.
+# If a connection times out with a limit below this, the error message blames the limit, not the
+# host.
 _SHORT_TIMEOUT = 0.01  # seconds
 
 # The connect timeout that is used if the setting is None or 0 (no limit), because the computations
 # need a number.
 NO_LIMIT = 3600.0  # seconds
 
-# The methods of these two classes never block, so they are called on the loop. A subclass may have
-# methods that block, so those are called in another thread.
+# The methods of these two classes never block, so they are called on the loop. Methods of a user's
+# subclass may block, so they are called in another thread.
 _NEVER_BLOCKING = frozenset({PlainTextAuthProvider, PlainTextAuthenticator})
 
 # The server-side authenticators of Cassandra 5.0 that accept the client's TLS certificate as its
-# login. The second one asks clients without a certificate for a password.
+# login. MutualTlsWithPasswordFallbackAuthenticator asks clients without a certificate for a
+# password.
 _BY_CERTIFICATE = frozenset(
     f"org.apache.cassandra.auth.{name}"
     for name in ("MutualTlsAuthenticator", "MutualTlsWithPasswordFallbackAuthenticator")
@@ -85,8 +87,9 @@ _BY_CERTIFICATE = frozenset(
 
 
 class _Certificate(Authenticator):
-    """The client-side authenticator for a server that accepts the client's TLS certificate. The
-    certificate is the whole login, so a further challenge is an error.
+    """The client-side authenticator for a server that accepts the client's TLS certificate.
+
+    The certificate is the whole login. So a further challenge of the server is an error.
     """
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
@@ -105,18 +108,18 @@ class Connector:
         self._loop = environment.loop
         # Limits how many connections are opened at the same time.
         self._open_slots = asyncio.Semaphore(settings.max_simultaneous_opens)
-        # TLS connections whose transports are not closed yet.
+        # The TLS connections whose transports are not closed yet.
         self._tls_connections: InsertionOrdered[Connection] = InsertionOrdered()
         self._all_closed = asyncio.Event()  # set when `_tls_connections` has become empty
-        # Generates the local ports that lead to a certain shard of a ScyllaDB node.
+        # Generates local ports with which a connection reaches a given shard of a ScyllaDB node.
         self._local_ports = ShardAwarePortGenerator(
             *settings.local_ports, random=environment.random
         )
-        # The end points to which a connection was opened before. If a connection to any other end
+        # The end points to which a connection was opened before. If the first connection to an end
         # point fails, the error suggests that the host may expect TLS.
         self._answered: set[EndPoint] = set()
         self._has_warned_of_login = False
-        # The protocol version of the next connection. It is lowered if a server refuses it.
+        # The protocol version for the next connection. It is lowered if a server rejects it.
         self.version = settings.protocol_version
         # Called with (end point, kind, error) for each connection that could not be opened; the
         # kinds are those of `RequestObserver.on_connection_failure`.
@@ -127,9 +130,7 @@ class Connector:
         self._environment.close()
 
     def on_login_not_asked(self, endpoint: EndPoint) -> None:
-        """Called when a server accepts a connection without a login, although the application has
-        configured one. Log a warning for the first of these connections.
-        """
+        """Log a warning once if a server accepts a connection without the configured login."""
         if not self._has_warned_of_login:
             self._has_warned_of_login = True
             log.warning(
@@ -142,25 +143,23 @@ class Connector:
     async def settle(self) -> None:
         """Wait until the transports of closed connections have closed.
 
-        TLS sends a closing message to the peer, for which we wait briefly. If the loop were closed
-        before that, asyncio would log warnings.
+        TLS sends a closing message to the peer; wait for that at most GOODBYE_TIMEOUT seconds. If
+        the loop were closed earlier, asyncio would log warnings.
         """
         if self._tls_connections:
             self._all_closed.clear()
             try:
                 with suppress(asyncio.TimeoutError):
                     await within(GOODBYE_TIMEOUT, self._all_closed.wait())
-            finally:  # also if this call is cancelled, because the loop ends
+            finally:  # also if this call is cancelled because the loop ends
                 for connection in list(self._tls_connections):
                     connection.abort()
-        # asyncio closes transports in the next two turns of the loop.
+        # asyncio closes transports in the next two iterations of the loop.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
     def _on_tls_connection_lost(self, connection: Connection) -> None:
-        """Called when the transport of a TLS connection is closed; `settle` waits for the
-        last one.
-        """
+        """Called when a TLS connection's transport is closed; after the last, wake `settle`."""
         self._tls_connections.discard(connection)
         if not self._tls_connections:
             self._all_closed.set()
@@ -173,22 +172,22 @@ class Connector:
     ) -> Connection:
         """Open a connection that is ready for requests.
 
-        Each error names the end point.
+        Each error message names the end point.
 
-        :param target: the shard of a ScyllaDB node to connect to, and the port for it; None for any
-            shard.
+        :param target: the shard of a ScyllaDB node to connect to, and the port for that shard; None
+            for any shard.
         :param is_control: True for the control connection, which sends more startup options.
         :raises OperationTimedOut: after the connect timeout.
         :raises AuthenticationFailed: if the server rejects the login.
-        :raises ProtocolVersionUnsupported: if the server supports none of the versions.
+        :raises ProtocolVersionUnsupported: if the server supports no protocol version that may be
+            used.
         :raises ConnectionException: for any other failure of the network or the server.
         """
-        # Limit how many connections are opened at the same time. Otherwise all TLS handshakes would
-        # be done at once when a cluster comes back.
+        # Without a limit, all TLS handshakes would be done at once when a cluster comes back.
         async with self._open_slots:
             while True:
-                # Read the version again before each try: another connection may have lowered it
-                # meanwhile.
+                # Read the version again before each try, because another connection may have
+                # lowered it while this connection was being opened.
                 version = self.version
                 try:
                     return await self._open_in_time(endpoint, version, target, is_control)
@@ -196,8 +195,9 @@ class Connector:
                     self._downgrade(version, error)
 
     def _downgrade(self, version: int, error: ProtocolVersionUnsupported) -> None:
-        """Use the next lower protocol version, because the server has refused `version`. Raise
-        `error` if there is none.
+        """Use the next lower protocol version, because the server has rejected `version`.
+
+        If there is no lower version, raise `error`.
         """
         lower = ProtocolVersion.get_lower_supported(version)
         # If the application has chosen a version, do not try another one.
@@ -213,8 +213,9 @@ class Connector:
     async def _open_in_time(
         self, endpoint: EndPoint, version: int, target: ShardTarget | None, is_control: bool
     ) -> Connection:
-        """Open a connection with one protocol version, within the connect timeout. Convert errors
-        to those of the driver.
+        """Open a connection with one protocol version, within the connect timeout.
+
+        Errors of the operating system and of TLS are converted to the driver's errors.
         """
         timeout = self._settings.connect_timeout or NO_LIMIT
         connection = Connection(endpoint, version, self._loop, self._settings.sockopts or ())
@@ -243,10 +244,11 @@ class Connector:
             self.on_failure(endpoint, "tls" if tls_reason else "network", error)
             raise error from cause
         except BaseException as cause:
-            # `_downgrade` decides what follows if the version is not supported.
+            # If the server does not support the version, `_downgrade` decides whether that is a
+            # failure.
             if isinstance(cause, Exception) and not isinstance(cause, ProtocolVersionUnsupported):
                 self.on_failure(endpoint, _kind_of_failure(connection, cause), cause)
-            # Also after a cancellation, the transport may be open already: close it.
+            # The transport may be open already, even after a cancellation: close it.
             connection.close(cause if isinstance(cause, Exception) else None)
             raise
         self._answered.add(endpoint)
@@ -263,8 +265,8 @@ class Connector:
     ) -> None:
         """Connect the transport.
 
-        If the end point is a host name with several addresses, try them in order. Each gets an
-        equal share of the time that is left.
+        If the end point is a host name with several addresses, try the addresses in order. Each
+        address gets an equal share of the remaining time.
         """
         address, port = endpoint.resolve()
         if target is not None:
@@ -285,8 +287,9 @@ class Connector:
             addresses_left = len(addresses) - index
             connecting = self._connect_to_address(connection, ip_address, port, tls, target)
             try:
-                # An address that does not answer must not use up the time of the others. The last
-                # one needs no limit here, because `_open_in_time` limits the whole time.
+                # An address that does not respond must not use up the time of the other addresses.
+                # The last address needs no limit here, because `_open_in_time` limits the whole
+                # time.
                 await within(
                     (deadline - self._loop.time()) / addresses_left if addresses_left > 1 else None,
                     connecting,
@@ -315,8 +318,8 @@ class Connector:
         def on_reached() -> None:
             connection.is_reached = True
 
-        # A ScyllaDB node chooses the shard by the client's local port: try only ports that lead to
-        # the wanted shard.
+        # A ScyllaDB node chooses the shard by the client's local port: try only local ports that
+        # lead to the requested shard.
         local_ports = (
             None if target is None else self._local_ports.generate(target.shard, target.shards)
         )
@@ -336,8 +339,9 @@ class Connector:
         return await self._environment.addresses(address, port, endpoint.socket_family)
 
     async def in_thread(self, function: Callable[..., _Result], *args: Any) -> _Result:
-        """Run a function that may block in a thread other than the loop's, for example reverse DNS
-        or a function of the application.
+        """Run a function that may block in another thread than the loop's.
+
+        Examples are reverse DNS lookups and functions of the application.
         """
         return await self._environment.in_thread(function, *args)
 
@@ -352,9 +356,9 @@ class _Handshake:
         self._settings = settings
         self._endpoint = endpoint
         self._connection = connection
-        # The client's side of the login; None until the server asks for one.
+        # The client's side of the login; None until the server asks for a login.
         self._authenticator: Any = None
-        # Decides which messages to send. It has no transport itself.
+        # Decides which messages to send, and parses the responses. It does no I/O.
         self._protocol = ProtocolConnection(
             connection.version,
             compression=settings.compression or False,
@@ -373,7 +377,7 @@ class _Handshake:
     async def run(self) -> None:
         """Exchange messages with the server until the connection is ready.
 
-        The protocol object returns the actions to perform after each answer. At most one of them
+        `self._protocol` returns the actions to perform after each response. At most one action
         sends the next message.
         """
         actions: Sequence[Action] = self._protocol.start()
@@ -388,7 +392,7 @@ class _Handshake:
                 else:
                     reply = await self._perform(action)
                     next_message = reply or next_message
-            # If nothing is sent, no answer will come: fail now instead of at the timeout.
+            # If nothing is sent, no response will come: fail now instead of at the timeout.
             if next_message is None:
                 raise ProtocolError(
                     f"the handshake with {self._endpoint} came to no end: {actions!r}"
@@ -399,10 +403,8 @@ class _Handshake:
             )
 
     async def _on_ready(self, features: ProtocolFeatures) -> None:
-        """Finish the handshake: use the agreed `features`, and register for the event that
-        announces the closing of this connection.
-        """
-        # The event is used only if the server offers it and the setting allows it.
+        """Finish the handshake: use the agreed `features`, and register for GRACEFUL_DISCONNECT."""
+        # Use GRACEFUL_DISCONNECT only if the server offers it and the setting allows it.
         features.graceful_disconnect &= self._settings.graceful_disconnect_enabled
         self._connection.use_features(features)
         if self._authenticator is None and self._settings.auth_provider is not None:
@@ -413,8 +415,9 @@ class _Handshake:
             await self._register(features)
 
     async def _register(self, features: ProtocolFeatures) -> None:
-        """Register for the event GRACEFUL_DISCONNECT, with which the server announces that it will
-        close this connection (Cassandra's CEP-59).
+        """Register for the event GRACEFUL_DISCONNECT (Cassandra's CEP-59).
+
+        With this event, the server announces that it will close the connection.
 
         Some servers offer the event but reject the registration, for example in an older protocol
         version. The connection then works without the event.
@@ -436,8 +439,8 @@ class _Handshake:
             )  # fmt: skip
 
     async def _exchange(self, message: Send) -> tuple[int, int, bytes]:
-        """Send `message`, and return the (opcode, flags, body) of its answer."""
-        # No timeout here: `_open_in_time` limits all steps together.
+        """Send `message`, and return the (opcode, flags, body) of its response."""
+        # Wait without a timeout, because `_open_in_time` limits the time of all steps together.
         responder = FutureResponder(asyncio.get_running_loop().create_future())
         self._connection.send(responder, message.opcode, message.flags, message.body)
         return await responder.future
@@ -486,15 +489,15 @@ class _Handshake:
     def _is_known_by_certificate(self, action: AuthenticationWanted) -> bool:
         """Return True if the server authenticates this client by its TLS certificate.
 
-        Such a server asks for a token nevertheless, but ignores it.
+        Such a server nevertheless asks for a token, but ignores it.
         """
         return self._connection.tls is not None and action.authenticator in _BY_CERTIFICATE
 
     async def _call_token_method(self, function: Callable[..., Any], *args: Any) -> Token | None:
         """Call `_call_auth_method`, and wrap the returned token in a `Token`, which hides it.
 
-        The wrapping happens where the token is returned. Futures and frames that handle it
-        afterwards thus cannot show a password in a traceback.
+        The token is wrapped where it is returned. So a traceback that shows the futures and frames
+        that handle the token later cannot show a password.
         """
         token: Token | None = await self._call_auth_method(function, *args, convert=Token.of)
         return token
@@ -505,8 +508,9 @@ class _Handshake:
         *args: Any,
         convert: Callable[[Any], Any] = lambda answer: answer,
     ) -> Any:
-        """Call a method of the auth provider or authenticator, which may be a coroutine function or
-        may block. Return its result after passing it through `convert`.
+        """Call a method of the auth provider or authenticator, and return ``convert(result)``.
+
+        The method may be a coroutine function, and it may block.
         """
         # Methods of the driver's own classes never block, so call them on the loop.
         if isinstance(function, MethodType) and type(function.__self__) in _NEVER_BLOCKING:
@@ -534,10 +538,11 @@ class _Handshake:
 def _call_and_convert(
     convert: Callable[[Any], Any], function: Callable[..., Any], *args: Any
 ) -> object:
-    """Call `function` in another thread, and return its result after passing it through `convert`.
-    If the result is awaitable, return it as it is: the loop awaits it.
+    """Call `function` in a thread other than the loop's; return ``convert(result)``.
+
+    An awaitable result is returned unchanged, because only the loop can await it.
     """
-    # The wrapper keeps a password out of tracebacks that show this frame.
+    # `Secret` hides a password from tracebacks that show this frame.
     secret = Secret(function(*args))
     return secret.reveal() if inspect.isawaitable(secret.reveal()) else convert(secret.reveal())
 
@@ -563,7 +568,7 @@ def _kind_of_failure(connection: Connection, error: Exception) -> str:
         return "other" if isinstance(error, LoginNotChecked) else "authentication"
     if isinstance(error, ProtocolError):
         return "protocol"
-    # If the connection is still open, the node has answered with an error, such as "overloaded".
+    # If the connection is still open, the node has responded with an error, such as "overloaded".
     if not isinstance(error, ConnectionException) or not connection.closed:
         return "other"
     # With TLS 1.3, a server rejects the client's certificate only after the TLS handshake, and some
@@ -600,7 +605,7 @@ def _describe_timeout(endpoint: EndPoint, connection: Connection, timeout: float
     if not connection.is_connected:
         return f"{endpoint} did not accept a connection"
     if not connection.received_anything and connection.answered_before:
-        # The port and TLS were right for earlier connections, so they are not the cause.
+        # Earlier connections to this end point worked, so a wrong port or TLS is not the cause.
         return f"{endpoint} accepted the connection and did not answer: the process hangs"
     if not connection.received_anything and connection.tls is not None:
         return (
@@ -617,10 +622,11 @@ def _describe_timeout(endpoint: EndPoint, connection: Connection, timeout: float
 
 
 def _system_reason(error: OSError) -> str:
-    """Return the system's description of `error`, for example "Connection refused". The message of
-    asyncio's errors is not used: it says which call failed, but not why.
+    """Return the system's description of `error`, for example "Connection refused".
+
+    We do not use the message of asyncio's errors: it says which call failed, but not why.
     """
-    # The error numbers of gaierror are not those of the system, so strerror would be wrong.
+    # gaierror has error numbers of its own, for which strerror would return a wrong description.
     if error.errno is not None and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno)
     return error.strerror or str(error) or type(error).__name__

@@ -1,18 +1,20 @@
-"""The happy path of a request, from its start to a successful answer. Every request runs this code,
-so it must be fast.
+"""The happy path: a request that needs no retry, tracing or paging, from start to response.
+
+Every request runs this code, so it must be fast.
 
 A `RequestBase` is started on the loop. It takes the first host of its query plan that has a free
-stream, puts an `Attempt` on that stream, and ends when the answer comes. A `StreamTable` holds the
-attempts in flight on one connection, by stream id. A `TimerWheel` holds the deadlines.
+stream, puts an `Attempt` on that stream, and ends when the response comes. A `StreamTable` holds
+the attempts in flight on one connection, by stream id. A `TimerWheel` holds the deadlines.
 
 The subclass `cassandra.engine.request.Request` handles everything else: errors, retries,
-speculative executions and statements that must be prepared again. This module calls its methods,
-which are declared under "implemented by the subclass".
+speculative executions and statements that must be prepared again. This module calls methods of the
+subclass, which are declared under "implemented by the subclass".
 
 Everything runs on one loop, except for `RequestBase.start_directly`: a user thread may send a
 request itself if nothing is in flight on the connection (see `cassandra.engine.stream_table`).
 
-``cassandra._accel.happy_path`` is the same module in Cython. `cassandra._impl` chooses one of them.
+``cassandra._accel.happy_path`` is the compiled Cython version of this module. `cassandra._impl`
+chooses between the two versions.
 """
 
 from __future__ import annotations
@@ -87,32 +89,33 @@ __all__ = [
 ]
 
 # A wire format is the protocol version plus these flags (see `connection.wire_format_of`).
-# METADATA_IDS: EXECUTE carries the id of the result metadata, in protocol version 5, and in older
-# versions with an extension of ScyllaDB.
+# METADATA_IDS: EXECUTE carries the id of the result metadata. That is so in protocol version 5, and
+# in older versions with a protocol extension of ScyllaDB.
 METADATA_IDS = 0x100
-# TABLET_VERSIONS: EXECUTE ends with a byte about the tablet's version (see
-# `RequestBase.version_block`), if the connection uses that extension of ScyllaDB.
+# TABLET_VERSIONS: EXECUTE ends with a byte about the version of the tablet's data that we have (see
+# `RequestBase.version_block`). That is so with a protocol extension of ScyllaDB.
 TABLET_VERSIONS = 0x200
 
-# The flags of an answer that has a custom payload and nothing else before the body: no warnings and
-# no tracing id (native_protocol_v5.spec, section 2.4.1.2).
+# The flags of a response that has a custom payload and nothing else before the body: no warnings
+# and no tracing id (native_protocol_v5.spec, section 2.4.1.2).
 _PAYLOAD_ALONE = 0x04
 
 # A user thread sends a request itself only if its body has at most this many bytes. Larger requests
 # are left to the loop, which can wait until the socket is writable.
 MOST_DIRECT = 1 << 16
 
-# The values of RequestBase._throttle: the throttler was not asked, the request waits in its queue,
-# the request was admitted.
+# The values of RequestBase._throttle: the throttler was not asked; the request waits in the
+# throttler's queue; the throttler has admitted the request.
 _NOT_ASKED, _WAITING, _BEGUN = range(3)
 
 
 class ExecuteBodyBase(QueryParams):
     """The EXECUTE message of a prepared statement, which can be rendered for any connection.
 
-    `prepared` has the statement's id and the columns of the answer. `values` is a `ValuesBlock`.
-    `body` is the body that was rendered last. `result` is the pair (result metadata, metadata id)
-    of that body; the answer is decoded with it. Other attributes are those of `QueryParams`.
+    `prepared` has the statement's id and the columns of the response. `values` is a `ValuesBlock`.
+    `body` contains the bytes that were rendered last. `result` is the pair (result metadata,
+    metadata id) for `body`; it decodes the response. The other attributes are those of
+    `QueryParams`.
     """
 
     __slots__ = (
@@ -126,7 +129,8 @@ class ExecuteBodyBase(QueryParams):
     )
 
     def __init__(self, prepared: PreparedStatement, values: object) -> None:
-        # QueryParams.__init__ is skipped: `resolve` fills in the other parameters.
+        # Do not call QueryParams.__init__: `resolve` fills in the other parameters, and the call
+        # costs time.
         self.prepared = prepared
         self.values = values
         self.tracing: bool = False
@@ -142,7 +146,7 @@ class ExecuteBodyBase(QueryParams):
         self.now_in_seconds = None
         self.body: bytes | None = None
         self.result: tuple[Any, bytes | None] = prepared.result_metadata_and_id
-        self._wire_format = 0  # the format of `body`; 0 if it must be rendered
+        self._wire_format = 0  # the wire format of `body`; 0 if `body` must be rendered
         self._query_id: bytes | None = None  # the statement's id in `body`
 
     def prerender(self, wire_format: int) -> None:
@@ -157,24 +161,24 @@ class ExecuteBodyBase(QueryParams):
         self.skip_metadata = False
         sent_metadata_id = None
         if wire_format & METADATA_IDS:
-            # If the answer has the columns that belong to this id, the server may omit them; if the
-            # columns have changed, it sends the new ones. So allow that only with an id. The field
+            # If the server's columns still belong to this id, it may omit them from the response;
+            # otherwise it sends the new columns. So allow that only if we have an id. The field
             # itself is not optional: it is empty if we have no id.
             sent_metadata_id = metadata_id or b""
             self.skip_metadata = bool(metadata_id) and bool(metadata)
-        version = wire_format & 0xFF  # the rest of `wire_format` are flags
+        version = wire_format & 0xFF  # the higher bits are flags
         self.body = bodies.execute_body(prepared.query_id, sent_metadata_id, self, version)
         self._wire_format = wire_format
 
     def invalidate(self) -> None:
-        """Discard the rendered body: `render` makes a new one before the next attempt."""
+        """Discard the rendered body, so that `render` builds it again for the next attempt."""
         self._wire_format = 0
 
     def replace(self, prepared: PreparedStatement, values: object) -> None:
         """Use another prepared statement and other values from the next attempt on.
 
         :param prepared: the statement.
-        :param values: its `ValuesBlock`.
+        :param values: the `ValuesBlock` of the statement's values.
         """
         self.prepared = prepared
         self.values = values
@@ -183,8 +187,8 @@ class ExecuteBodyBase(QueryParams):
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """Return (opcode, flags, body) for `connection`.
 
-        The body is rendered again if it was made for another wire format, or if the statement was
-        prepared again in the meantime.
+        The body is rendered again if it is for another wire format, or if the statement was
+        prepared again since it was rendered.
         """
         wire_format = connection.wire_format
         prepared = self.prepared
@@ -201,17 +205,19 @@ class ExecuteBodyBase(QueryParams):
         return EXECUTE, 0, body
 
     def with_extras(self, connection: Connection, body: bytes) -> tuple[int, int, bytes]:
-        """Return (opcode, flags, body) as `render` does, with the tracing flag and the custom
-        payload; implemented by `ExecuteBody`.
+        """Return (opcode, flags, body) with the tracing flag and the custom payload.
+
+        The subclass `ExecuteBody` implements this.
         """
         raise NotImplementedError
 
 
 class RequestBase:
-    """One execution of a statement, or the request for one of its pages. This class handles
-    success; its subclass `Request` handles everything else.
+    """One execution of a statement, or the request for one page of its result.
 
-    `policy` makes the query plan. `timeout` is in seconds; None means no limit.
+    This class handles success; its subclass `Request` handles everything else.
+
+    `policy` is the load balancing policy. `timeout` is in seconds; None means no limit.
 
     :param request_body: rendered for the connection of each attempt.
     :param on_done: called once with the request when it is over.
@@ -264,10 +270,10 @@ class RequestBase:
         self.statement = statement
         self.request_body = request_body
         self.on_done = on_done
-        # The statement's `is_idempotent` as it was at the call, because the application may change
-        # its statement before the request ends. None for a statement without this setting.
+        # The statement's `is_idempotent` at the time of the call: the application may change the
+        # statement before the request ends. None for a statement without this setting.
         self.is_idempotent: bool | None = getattr(statement, "is_idempotent", None)
-        # The maker of the request sets these, down to `observed`; see `request_for`.
+        # `request_for` sets the attributes from here to `observed`.
         self.policy: Any = None
         self.retry_policy: Any = None
         self.speculative_policy: Any = None
@@ -278,38 +284,40 @@ class RequestBase:
         self.observed: ObservedBase | None = None
         self.attempts: list[Attempt] = []
         self.errors: dict[Any, Any] = {}  # the last error of each host
-        self.retries = 0  # by the retry policy
+        self.retries = 0  # the number of retries by the retry policy
         self.done = False
-        # True if the thread that waits for the answer has also read it, and ended the request. Only
-        # the compiled twin does so.
+        # True if the user thread that waits for the response has read the response itself and has
+        # ended the request. Only the compiled version does so.
         self.is_ended_by_caller = False
         self.response: Any = None
         self.error: BaseException | None = None
-        self._busy: Any = None  # a list of the first pools of the plan without a free stream
-        self._plan: Iterator[Any] | None = None  # the hosts that were not tried yet
-        # The plan of the speculative execution policy, and the timer of the next execution.
+        self._busy: Any = None  # the first pools of the plan that had no free stream, as a list
+        self._plan: Iterator[Any] | None = None  # the hosts that we have not tried yet
+        # The plan of the speculative execution policy, and the timer of the next speculative
+        # execution.
         self._speculation: Any = None
         self._speculation_handle: Any = None
         # The delayed retry or the PREPARE that will continue the request. `end` cancels it.
         self._retry_handle: Any = None
-        self._timer_slot = -1  # the slot of the timer wheel that has the deadline; -1 if none has
+        self._timer_slot = -1  # the deadline's slot in the timer wheel; -1 if there is none
         # The number of pending steps that will continue the request although no attempt is in
         # flight: preparing again, delayed retries, waiting for a free stream.
         self._waits = 0
-        # Identifies the caller (a task or thread, for example) to the throttler, which lets callers
-        # take turns. None if there is no throttler.
+        # Identifies the caller (for example a task or thread) to the throttler, which serves
+        # callers in turn. None if there is no throttler.
         self.caller: object = None
         self._throttle = _NOT_ASKED
-        # True if `response` is to be a `RowsAnswer` when rows come; False for a result message.
+        # True if `response` should be a `RowsAnswer` when rows come; False if it should be a
+        # `ResultMessage`.
         self._reads_rows = False
         # `_locate` sets these four attributes.
         self._is_located = False
         self._token: int | None = None  # the Murmur3 token of the partition
-        self._shard: int | None = None  # the shard that the caller has named
+        self._shard: int | None = None  # the shard that the caller has chosen
         self._tablet: tuple[str, str] | None = None  # (keyspace, table) if the table has tablets
 
     def clone(self, request_class: type[_Request], on_done: Callable[[Any], None]) -> _Request:
-        """Return a copy of this request that has not been started, for example for another page."""
+        """Return a copy of this request that was not started, for example for the next page."""
         request = request_class(self.session, self.statement, self.request_body, on_done)
         request.is_idempotent = self.is_idempotent
         request.policy = self.policy
@@ -345,25 +353,25 @@ class RequestBase:
     def on_other_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
-        """Called with any answer that the happy path does not handle: neither VOID nor rows whose
-        columns are cached.
+        """Handle a response that is neither VOID nor rows whose columns are cached.
+
+        The happy path handles VOID and such rows itself.
         """
         raise NotImplementedError
 
     def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
-        """Called when the connection of an attempt broke."""
+        """Called when the connection of `attempt` breaks before the response comes."""
         raise NotImplementedError
 
     def on_no_connection(self, host: Host, pool: RequestPool | None) -> None:
-        """Called when `try_next_host` passes over `host`, which has no connection with a free
-        stream. `pool` is None if the session has no pool to the host.
+        """Called when `try_next_host` skips `host`, because no connection to it has a free stream.
+
+        `pool` is None if the session has no pool to the host.
         """
         raise NotImplementedError
 
     def on_plan_exhausted(self) -> None:
-        """Called when `try_next_host` has found no host with a free stream in the rest of the
-        plan.
-        """
+        """Called when `try_next_host` finds no free stream on the remaining hosts of the plan."""
         raise NotImplementedError
 
     def start_speculation(self) -> None:
@@ -385,14 +393,14 @@ class RequestBase:
         try:
             # `start_directly` may have added the timer already.
             if self.timeout is not None and self._timer_slot < 0:
-                if self.timeout <= 0:  # expired: send nothing
+                if self.timeout <= 0:  # the deadline has passed already: send nothing
                     self.on_timeout()
                     return
                 self._timer_slot = session.timers.add(self.timeout, self)
             if self.caller is not None and self._throttle != _BEGUN and not self._is_admitted():
                 return
             if self._plan is not None:
-                pass  # `start_directly` has made the plan, but could not send
+                pass  # `start_directly` has made the plan, but has sent nothing
             elif self.target is not None:
                 self._plan = plan_to(self.target, self)
             else:
@@ -400,15 +408,16 @@ class RequestBase:
             self.try_next_host()
             if self.speculative_policy is not None and self.is_idempotent:
                 self.start_speculation()
-        # An error of a policy or of the driver itself ends the request, so that the caller sees
-        # that error and not NoHostAvailable.
+        # If a policy or the driver itself raises an error, end the request with that error.
+        # Otherwise the caller would get NoHostAvailable, which hides the cause.
         except BaseException as error:
             self.fail(as_exception(error))
 
     def _is_admitted(self) -> bool:
-        """Ask the throttler; return False if it has put the request into its queue.
+        """Ask the throttler for admission.
 
-        The throttler calls `start_admitted` later in that case.
+        :returns: False if the throttler has put the request into its queue. The throttler then
+            calls `start_admitted` later.
         """
         throttle = self.session.throttle
         assert throttle is not None
@@ -416,7 +425,7 @@ class RequestBase:
         return self._throttle == _BEGUN
 
     def start_admitted(self) -> None:
-        """Called by the throttler when the request's turn has come."""
+        """Start the request. The throttler calls this when it admits a request from its queue."""
         self._throttle = _BEGUN
         self.start()
 
@@ -428,10 +437,10 @@ class RequestBase:
     def start_directly(self, is_awaited: bool = False) -> bool:
         """Send the request in the calling thread, if nothing is in flight on the connection.
 
-        This saves the time to wake the loop's thread.
+        Sending in the calling thread saves the time to wake the loop's thread.
 
-        :param is_awaited: True if the thread calls `read_answer` next. Only the compiled twin uses
-            it.
+        :param is_awaited: True if the thread calls `read_answer` next. Only the compiled version
+            uses it.
         :returns: False if nothing was sent; the caller must then start the request on the loop.
         """
         session = self.session
@@ -448,7 +457,7 @@ class RequestBase:
         try:
             plan = self._new_plan()
             host = next(plan, None)
-            # Keep the plan for `start`, in case we do not send: if `start` made another one, a
+            # Keep the plan for `start`, in case we send nothing. If `start` made another plan, a
             # round-robin policy would skip a host.
             self._plan = chain((host,), plan) if host is not None else None
             pool = session.pools_by_id.get(id(host))
@@ -458,15 +467,15 @@ class RequestBase:
             return False
         if host is None or connection is None or not connection.streams.is_idle:
             return False
-        # If we send, a retry must go on with the hosts after `host`. If we do not, `start` must
-        # begin with `host`.
+        # If we send, a retry must continue with the hosts after `host`. If we send nothing, `start`
+        # must begin with `host`.
         plan_with_host, self._plan = self._plan, plan
         if self.observed is not None:
             self.observed._start_directly()
         try:
             if self._send_directly(host, connection):
                 return True
-        # Rendering failed before anything was sent, or a signal handler raised the error.
+        # Rendering has failed before anything was sent, or a signal handler has raised the error.
         except Exception as error:
             self._plan = failing_plan(error)
             return False
@@ -474,17 +483,17 @@ class RequestBase:
         return False
 
     def _send_directly(self, host: Host, connection: Connection) -> bool:
-        """Send in the calling thread; return False if nothing was sent."""
-        # Read the epoch (a counter of the changes of the connection's keyspace) before the keyspace
-        # itself. The loop increments the epoch before it changes the keyspace. If it did so after
-        # this line, `send_directly` sees a different epoch and does not send.
+        """Send the request in the calling thread; return False if nothing was sent."""
+        # Read the epoch (a counter of the changes of the connection's keyspace) before the
+        # keyspace. The loop increments the epoch before it changes the keyspace. If the loop does
+        # so after this line, `send_directly` sees a different epoch and does not send.
         epoch = connection.streams.keyspace_epoch
         # If the connection is in another keyspace, the request may have to wait for a USE. Only the
-        # loop can do that.
+        # loop can handle that.
         if not self._fits(connection):
             return False
-        # Add the timer before writing, because the answer may come before this thread continues. If
-        # nothing is sent in the end, `start` finds this timer and adds no other.
+        # Add the timer before writing, because the response may come before this thread continues.
+        # If we send nothing, `start` finds this timer and adds no second timer.
         if self.timeout is not None and self._timer_slot < 0:
             if self.timeout <= 0:
                 return False
@@ -492,7 +501,7 @@ class RequestBase:
         request_body = self.request_body
         attempt = Attempt(self, host, connection, self.session.timers.clock())
         opcode, flags, body = request_body.render(connection)
-        # If the server omits the columns from its answer, the answer is decoded with these.
+        # If the server omits the columns from its response, these columns decode the response.
         attempt.columns = request_body.cached_metadata()
         if connection.wire_format & TABLET_VERSIONS and isinstance(request_body, ExecuteBodyBase):
             # The tablet extension of ScyllaDB adds a byte to each EXECUTE.
@@ -501,27 +510,29 @@ class RequestBase:
             return False
         streams = connection.streams
         data = streams.frame(opcode, flags, body)
-        # If the timer has ended the request in the meantime, return True, so that the caller does
-        # not start it on the loop.
+        # If the timer has ended the request by now, return True, so that the caller does not start
+        # the request on the loop.
         if self.done:
             return True
         return data is not None and streams.send_directly(attempt, data, self.attempts, epoch)
 
     def read_answer(self, may_end: bool) -> bool:
-        """Read the answer in the calling thread, and end the request, if the loop has lent the
-        reading of the connection (see `StreamTable`).
+        """Read the response in the calling thread, if the loop has lent reading to user threads.
+
+        `StreamTable` explains lending. If the response is complete, this ends the request. Only the
+        compiled version can do that; this version always returns False.
 
         :param may_end: False if the loop must end the request, for example because it has
             callbacks.
-        :returns: False if the loop reads the answer, and the caller must wait for that.
+        :returns: False if the loop reads the response, so that the caller must wait for the loop.
         """
         return False
 
     def _fits(self, connection: Connection) -> bool:
-        """Return True if the keyspace of `connection` is right for the request.
+        """Return True if the request may be sent while `connection` is in its current keyspace.
 
-        That is so if the request does not depend on the keyspace, or if it expects the connection's
-        current keyspace, and no `KeyspaceGate` is about to change that.
+        That is so if the request does not depend on the keyspace. It is also so if the request
+        expects the current keyspace, and no `KeyspaceGate` is about to change it.
         """
         request_body = self.request_body
         return not request_body.depends or (
@@ -529,7 +540,7 @@ class RequestBase:
         )
 
     def finish(self, response: object) -> None:
-        """End the request with its answer."""
+        """End the request with its response."""
         if not self.done:
             self.response = response
             self.end()
@@ -546,7 +557,7 @@ class RequestBase:
 
     def end(self) -> None:
         """End the request: cancel its timers, abandon its attempts, and call `on_done`."""
-        # Set this first: the code that is called below must see that the request is over.
+        # Set `done` first: the code that is called below must see that the request is over.
         self.done = True
         if self._timer_slot >= 0:
             self.session.timers.discard(self._timer_slot, self)
@@ -555,11 +566,11 @@ class RequestBase:
         if self._retry_handle is not None:
             self._retry_handle.cancel()
         if self.observed is not None:
-            # Call this before the loop below: observers read the connections of the attempts, and
-            # `release` removes them.
+            # Notify the observers before the loop below: they read the connections of the attempts,
+            # and `release` removes the connections.
             self.observed._end()
-            # Only a request for the next page needs the observers' record again. Without a next
-            # page, clear it to break the reference cycle.
+            # Only the request for the next page needs the observers' record again. If there is no
+            # next page, clear the record to break the reference cycle.
             if getattr(self.response, "paging_state", None) is None:
                 self.observed = None
         for attempt in self.attempts:
@@ -568,13 +579,13 @@ class RequestBase:
         self._plan = None
         if self._throttle != _NOT_ASKED:
             self._leave_throttle()
-        # The object behind `on_done` refers to this request. Break that reference cycle, or only
-        # the garbage collector would free the request.
+        # The object that owns `on_done` refers to this request. Break that reference cycle;
+        # otherwise only the garbage collector could free the request.
         on_done, self.on_done = self.on_done, _is_called_already
         on_done(self)
 
     def _leave_throttle(self) -> None:
-        """Tell the throttler that the request is over or no longer waits."""
+        """Notify the throttler that the request is over or has left the queue."""
         throttle = self.session.throttle
         state, self._throttle = self._throttle, _NOT_ASKED
         try:
@@ -590,13 +601,14 @@ class RequestBase:
     def try_next_host(self) -> None:
         """Send to the next host of the plan that has a free stream.
 
-        A plan of an application's policy may be endless. It counts as exhausted after LONGEST_PLAN
-        hosts without a free stream, because the loop could do nothing else meanwhile.
+        The plan of a user's policy may be endless. So the plan counts as exhausted after
+        LONGEST_PLAN hosts without a free stream: until this method returns, the loop can do nothing
+        else.
         """
         session = self.session
         assert self._plan is not None
         for host in islice(self._plan, LONGEST_PLAN):
-            # The look-up by id is quicker, but a policy may yield another object for the same host.
+            # The look-up by id is faster, but a policy may yield another object for the same host.
             pool = session.pools_by_id.get(id(host)) or session.pools.get(host)
             if pool is not None:
                 connection = self.choose(host, pool)
@@ -607,7 +619,7 @@ class RequestBase:
         self.on_plan_exhausted()
 
     def choose(self, host: Host, pool: RequestPool) -> Connection | None:
-        """Return a connection of `pool` with a free stream, or None if all are full.
+        """Return a connection of `pool` with a free stream, or None if there is no free stream.
 
         Prefer a connection to the shard that owns the request's partition (ScyllaDB).
         """
@@ -622,8 +634,8 @@ class RequestBase:
                     if self._tablet is None
                     else shards.tablets.shard_on(host, *self._tablet, self._token)
                 )
-            # Check that the shard exists: our data about tablets may be older than a restart of the
-            # node with fewer shards.
+            # Check that the shard exists: our tablet data may be older than a restart of the node
+            # with fewer shards.
             shard_connection: Connection | None = (
                 shards.pick(shard) if shard is not None and shard < shards.count else None
             )
@@ -632,8 +644,9 @@ class RequestBase:
         return first_with_room(pool.connections)
 
     def _locate(self, tablet_map: TabletMap) -> None:
-        """Compute the partition's token, and find out whether its table has tablets. Called once
-        per request.
+        """Compute the partition's token, and find out whether the table has tablets (ScyllaDB).
+
+        Called at most once per request.
         """
         self._is_located = True
         target = self.target
@@ -645,7 +658,7 @@ class RequestBase:
         keyspace, table = self._keyspace_and_table()
         if token is not None and keyspace is not None and tablet_map.has_keyspace(keyspace):
             self._tablet = keyspace, table or ""
-            # Count whether the tablet is known, for metrics.
+            # Count for the metrics whether we know the replicas of the tablet.
             tablet_map.tally(keyspace, table, token)
 
     def _keyspace_and_table(self) -> tuple[str | None, str | None]:
@@ -654,8 +667,9 @@ class RequestBase:
         return keyspace, getattr(statement, "table", None)
 
     def version_block(self) -> int:
-        """Return the byte at the end of an EXECUTE that tells the server which version of the
-        tablet's data we have. If it is out of date, the server sends the new data with its answer.
+        """Return the byte of an EXECUTE that says which version of the tablet data we have.
+
+        If our version is out of date, the server sends the new tablet data with its response.
 
         See docs/dev/protocol-extensions.md of ScyllaDB, "Tablets routing v2".
         """
@@ -665,12 +679,13 @@ class RequestBase:
         return tablet_map.next_block(*self._keyspace_and_table(), self._token)
 
     def learn(self, payload: bytes) -> None:
-        """Store the server's information about the tablet of this request's partition."""
+        """Store the tablet data that the server has sent for this request's partition."""
         self.session.core.metadata.tablets.learn(*self._keyspace_and_table(), payload)
 
     def send_to(self, host: Host, connection: Connection) -> None:
-        """Make an attempt and send it on `connection`. Also called when a busy host has a free
-        stream again.
+        """Create an attempt and send it on `connection`.
+
+        This is also called when a request has waited for a free stream, and `host` has one again.
         """
         if self.done:
             return
@@ -683,7 +698,7 @@ class RequestBase:
     def send(self, attempt: Attempt, connection: Connection) -> None:
         """Render the request for `connection`, and queue it as `attempt` on one of its streams.
 
-        If the connection is in another keyspace, the request waits or uses another connection.
+        If the connection is in another keyspace, the request waits or goes to another connection.
         """
         try:
             request_body = self.request_body
@@ -697,8 +712,7 @@ class RequestBase:
             )
             renders_itself = isinstance(request_body, ExecuteBodyBase)
             if shows_version and not renders_itself:
-                # A body that wraps a message object encodes that message, which takes the byte from
-                # an attribute.
+                # This body encodes a message object, which takes the byte from its attribute.
                 message: Any = getattr(request_body, "message")  # noqa: B009
                 message.tablet_version_block = self.version_block()
             opcode, flags, body = request_body.render(connection)
@@ -715,12 +729,12 @@ class RequestBase:
         except BaseException as error:  # the request cannot be encoded, so no other host would help
             self.fail(as_exception(error))
 
-    # -- answers -----------------------------------------------------------------------------------
+    # -- responses ---------------------------------------------------------------------------------
 
     def on_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
-        """Called with the answer of an attempt."""
+        """Handle the response to `attempt`."""
         if self.done:
             return
         attempt.latency = self.session.timers.clock() - attempt.started
@@ -729,12 +743,13 @@ class RequestBase:
         observe_latency = self.session.core.on_latency
         if observe_latency is not None and opcode == RESULT:
             observe_latency(attempt.host, attempt.latency)
-        # If the body's `decodes` is True, `on_other_answer` must decode and check each answer.
+        # If `decodes` is True, `on_other_answer` must decode and check each response, also VOID and
+        # rows.
         if opcode == RESULT and flags == _PAYLOAD_ALONE and not self.request_body.decodes:
             payload_and_rest = tablets.split_payload(body)
             if payload_and_rest is not None:
-                # The payload has the replicas of a tablet and nothing else. Store them, and handle
-                # the rest of the answer on the happy path.
+                # The payload contains tablet data and nothing else. Store the data, and handle the
+                # rest of the response on the happy path.
                 payload, body = payload_and_rest
                 self.learn(payload)
                 flags = 0
@@ -751,14 +766,15 @@ class RequestBase:
     def _rows(
         self, metadata: ResultMetadata | None, body: bytes
     ) -> RowsAnswer | ResultMessage | None:
-        """Return the rows of an answer to a prepared SELECT with cached columns; None for any other
-        answer.
+        """Return the rows of a response to a prepared SELECT with cached columns.
+
+        :returns: None for any other response, which the general decoder must handle.
         """
         if metadata is None:
             return None
         rows_pos = metadata.rows_at(body, 0, self.session.core.user_types)
-        # The position is 0 if the answer's columns differ from the cached ones. A negative row
-        # count is an error. In both cases return None: the general decoder handles the answer.
+        # `rows_pos` is 0 if the response's columns differ from the cached columns. A negative row
+        # count is an error. In both cases return None: the general decoder handles the response.
         if not rows_pos or len(body) < rows_pos + 4 or body[rows_pos] & 0x80:
             return None
         make_answer = RowsAnswer if self._reads_rows else rows_result
@@ -770,17 +786,17 @@ def start_all(requests: Sequence[RequestBase]) -> None:
     for request in requests:
         try:
             request.start()
-        except BaseException as error:  # do not let it stop the others
+        except BaseException as error:  # one failure must not stop the others
             log.exception("%r could not be started", request)
             request.fail(as_exception(error))
 
 
 def _may_be_interrupted() -> bool:
     """Return True if signal handlers may run in the current thread."""
-    # Signal handlers run in the main thread. With gevent or eventlet, any greenlet may be the one
-    # that is interrupted.
+    # Signal handlers run in the main thread. With gevent or eventlet, a signal may interrupt any
+    # greenlet.
     return green_library() is not None or get_ident() == main_thread().ident
 
 
 def _is_called_already(request: RequestBase) -> None:
-    """Replaces `on_done` once that has been called."""
+    """Replaces `on_done` after `on_done` has been called."""

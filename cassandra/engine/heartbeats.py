@@ -1,21 +1,21 @@
-"""Heartbeats: find hosts that do not answer any more, although their connections are open.
+"""Heartbeats: detect hosts that do not respond any more, although their connections are open.
 
-A heartbeat is a request (OPTIONS) that any server answers at once. If the answer does not come
-within `idle_heartbeat_timeout`, the connection is closed. Its pool or the control connection then
-reconnects, as after any other loss of a connection.
+A heartbeat is a request (OPTIONS) to which any server responds at once. If the response does not
+come within `idle_heartbeat_timeout`, the connection is closed. Its pool or the control connection
+then reconnects, as after any other loss of a connection.
 
 * After each `idle_heartbeat_interval`, each connection that has received nothing during that
   interval gets a heartbeat.
 * `check` sends heartbeats to one host at once. It is called when something suggests that the host
-  hangs: a request timed out on a connection that was silent meanwhile, a connection to the host
-  broke or could not be opened, or the cluster reports the host down.
-* If a heartbeat is not answered within LATE seconds, the host's other silent connections are asked,
-too. So if a host hangs, the pools and the control connection lose all connections to it at about
-the same time, and not one interval after another.
+  hangs: a request timed out on a connection that received nothing during that time, a connection to
+  the host broke or could not be opened, or the cluster reports the host down.
+* If the response to a heartbeat does not come within LATE seconds, the host's other silent
+  connections get a heartbeat, too. So if a host hangs, the pools and the control connection lose
+  all connections to the host at about the same time, and not one interval after another.
 
-There is at most one check of a host at a time, and thus at most one heartbeat on a connection. A
-connection that has received something within the last SILENCE seconds is not asked, so that many
-timeouts cause at most one check a second.
+At most one check of a host runs at a time, and thus at most one heartbeat on a connection. `check`
+sends no heartbeat on a connection that has received something within the last SILENCE seconds, so
+that many timeouts cause at most one check a second.
 """
 
 from __future__ import annotations
@@ -36,20 +36,21 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cassandra.cluster")
 
-# `check` does not ask a connection that has received something within this time.
+# `check` sends no heartbeat on a connection that has received something within this time.
 SILENCE = 1.0  # seconds
-# If a heartbeat is not answered within this time, the host's other connections are asked, too.
+# If the response to a heartbeat takes longer than this, the host's other silent connections get a
+# heartbeat, too.
 LATE = 1.0  # seconds
 
 
 class Heartbeats:
-    """Sends heartbeats, and closes connections that do not answer them.
+    """Sends heartbeats, and closes connections on which no response to a heartbeat comes.
 
     :param connections: returns the open connections to each host.
     :param spawn: runs a coroutine in the background.
     :param interval: seconds between two checks of idle connections. None or 0 disables all
         heartbeats, and `check`.
-    :param timeout: seconds within which the answer to a heartbeat must come.
+    :param timeout: seconds within which the response to a heartbeat must come.
     """
 
     def __init__(
@@ -77,9 +78,9 @@ class Heartbeats:
                 self._start_check(host, _silent_for(interval, connections))
 
     def check(self, host: Host) -> None:
-        """Send heartbeats to `host` now, on each connection that has been silent for SILENCE.
+        """Send heartbeats to `host` now, on connections that were silent for SILENCE seconds.
 
-        Nothing happens if the host is being checked already.
+        If a check of the host is running already, do nothing.
         """
         if self._interval and host not in self._checked:
             self._start_check(host, self._silent_connections(host))
@@ -88,31 +89,33 @@ class Heartbeats:
         return _silent_for(SILENCE, self._connections().get(host, ()))
 
     def _start_check(self, host: Host, connections: list[Connection]) -> None:
-        # Do not wait for the check here: a host that hangs must not delay the checks of others.
+        # Do not wait for the check here: a host that hangs must not delay the checks of other
+        # hosts.
         if connections and host not in self._checked:
             self._checked.add(host)
             self._spawn(self._check(host, connections))
 
     async def _check(self, host: Host, connections: list[Connection]) -> None:
-        """Send heartbeats on `connections`, and on others of the host while some do not answer."""
+        """Send heartbeats on `connections`; while responses are missing, also on others."""
         try:
-            # If a connection has failed, ask those that have been silent for long enough by now.
-            # This ends, because each further turn needs a connection that was closed.
+            # If a connection has failed, check the connections that have been silent for long
+            # enough by now. This ends, because each further round needs a connection that was
+            # closed.
             while connections and await self._ask_all(host, connections):
                 connections = self._silent_connections(host)
         finally:
             self._checked.discard(host)
 
     async def _ask_all(self, host: Host, connections: list[Connection]) -> bool:
-        """Send a heartbeat on each of `connections`, and on others of the host if one is late.
+        """Send a heartbeat on each of `connections`; if one is late, on the host's others, too.
 
-        :returns: True if a connection did not answer, and was closed.
+        :returns: True if a connection was closed because no response came.
         """
         beats = {self._spawn(_beat(connection, self._timeout)): connection
                  for connection in connections}  # fmt: skip
-        # If the timeout is only a few seconds, do not wait as long as LATE.
+        # If the timeout is only a few seconds, wait for less than LATE seconds.
         _, late = await asyncio.wait(beats, timeout=min(LATE, self._timeout / 4))
-        # If one is late, the host may hang: also ask its other silent connections.
+        # If a response is late, the host may hang: also check its other silent connections.
         if late:
             ids = {id(connection) for connection in connections}
             for connection in self._silent_connections(host):
@@ -130,7 +133,7 @@ class Heartbeats:
 
 def is_silent(connection: Connection, seconds: float = SILENCE) -> bool:
     """Return True if nothing was received on `connection` for `seconds`."""
-    # Any received data count, because they show that the peer is alive.
+    # Any received data counts, because it shows that the peer is alive.
     return connection.last_activity <= asyncio.get_running_loop().time() - seconds
 
 
@@ -140,7 +143,7 @@ def _silent_for(seconds: float, connections: Iterable[Connection]) -> list[Conne
 
 
 def _names(connections: list[Connection]) -> str:
-    """Return "the control connection and 2 connections of sessions", for the log."""
+    """Describe connections for the log: "the control connection and 2 connections of sessions"."""
     of_sessions = sum(not connection.is_control_connection for connection in connections)
     names = []
     if of_sessions < len(connections):
@@ -151,9 +154,9 @@ def _names(connections: list[Connection]) -> str:
 
 
 async def _beat(connection: Connection, timeout: float) -> bool:
-    """Send one heartbeat, and close the connection if its answer does not come in time.
+    """Send one heartbeat, and close the connection if its response does not come in time.
 
-    :returns: False if no answer came in time.
+    :returns: False if no response came in time.
     """
     try:
         read_answer(connection, OPTIONS, None, *await connection.request(OPTIONS, b"", timeout))
@@ -169,9 +172,9 @@ async def _beat(connection: Connection, timeout: float) -> bool:
         pass  # `read_answer` has closed the connection
     except ConnectionException as error:
         if connection.closed:
-            return True  # it broke, which its owner has noticed
-        # The connection has no free stream for the heartbeat. Answers to its other requests would
-        # show that the peer is alive: close it only if none comes either.
+            return True  # the connection broke, and its owner already knows that
+        # The connection has no free stream for the heartbeat. Responses to its other requests would
+        # also show that the peer is alive, so close the connection only if no response comes.
         if await _stays_silent(connection, timeout):
             connection.close(error)
             return False

@@ -1,8 +1,8 @@
-"""What requests use of the parts above them: the session, the engine's core and the pools.
+"""The parts of the session, the engine's core and the pools that requests use.
 
-The session, the core and the pools import the happy path and the keyspace gate, which therefore
-cannot import their classes. They use the protocols of this module in annotations instead. Only type
-checkers import it.
+The classes of the session, the core and the pools import the happy path and the keyspace gate. So
+the happy path and the gate cannot import these classes. In annotations, they use the protocols of
+this module instead. Only type checkers import this module.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class Ending(Protocol):
-    """Pending work, such as a delayed retry, that must be ended when the session is closed."""
+    """Pending work, such as a delayed retry, that must end when the session is closed."""
 
     def fail(self, error: Exception) -> None:
         """Called when the session is closed: end the work with `error`."""
 
 
 class RequestPool(Protocol):
-    """The connections to one host, as requests see them: `cassandra.engine.pools.pool.HostPool`."""
+    """The connections to one host, as requests see them (class `pools.pool.HostPool`)."""
 
     @property
     def connections(self) -> list[Connection]:
@@ -46,11 +46,11 @@ class RequestPool(Protocol):
 
     @property
     def shards(self) -> ShardTable | None:
-        """The connections by shard; None if the host is no sharded ScyllaDB node."""
+        """The connections by shard; None if the host is not a sharded ScyllaDB node."""
 
     @property
     def is_worth_waiting_for(self) -> bool:
-        """True if a connection is open, although full, or is being opened."""
+        """True if a connection is open, although it has no free stream, or is being opened."""
 
     @property
     def host(self) -> Host:
@@ -58,43 +58,44 @@ class RequestPool(Protocol):
 
     @property
     def waiting(self) -> int:
-        """Requests that wait for a free stream."""
+        """The number of requests that wait for a free stream."""
 
     def pick(self) -> Connection | None:
-        """Return the connection with the fewest streams in use; None if all are full."""
+        """Return the connection with the fewest streams in use; None if no stream is free."""
 
     @property
     def is_opening(self) -> bool:
-        """True if connections are being opened, or one has closed just now and will be replaced."""
+        """True if a connection is being opened, or will be because one has just closed."""
 
     def wait_for_room(self, waiter: Waiter) -> None:
         """Put `waiter` into the queue for free streams."""
 
     def stop_waiting(self, waiter: Waiter) -> None:
-        """Remove `waiter` from the queue, if it is there."""
+        """Remove `waiter` from the queue, if the queue contains it."""
 
     def load(self) -> str:
-        """Return a description of how busy the connections are, for errors."""
+        """Describe for error messages how busy the connections are."""
 
 
 class QueryFallback(Protocol):
-    """Sends requests on the control connection when no pool can. It is implemented by the class of
-    the same name in `cassandra.engine.control.fallback_requests`.
+    """Sends requests on the control connection if no pool has a connection.
+
+    The class of the same name in `cassandra.engine.control.fallback_requests` implements this.
     """
 
     def take(self, session: RequestSession, request: RequestBase) -> bool:
-        """Send `request`; return False if the caller must let it fail."""
+        """Send `request`. If this returns False, the caller must let the request fail."""
 
 
 class Statements(Protocol):
-    """The prepared statements in use: `cassandra.engine.prepare.statements.Preparer`."""
+    """The prepared statements in use (class `prepare.statements.Preparer`)."""
 
     def all_with(self, query_id: bytes) -> Sequence[PreparedStatement]:
-        """Return all statements in use with this id."""
+        """Return all prepared statements in use that have this id."""
 
 
 class RequestCore(Protocol):
-    """The engine of a cluster, as requests see it: `cassandra.engine.core.Core`."""
+    """The engine of a cluster, as requests see it (class `core.Core`)."""
 
     @property
     def metadata(self) -> Metadata:
@@ -106,15 +107,15 @@ class RequestCore(Protocol):
 
     @property
     def user_types(self) -> Mapping[str, Mapping[str, type]]:
-        """The classes that are registered for user-defined types, by keyspace and name."""
+        """The classes that are registered for user-defined types, by keyspace and type name."""
 
     @property
     def random(self) -> random.Random:
-        """Generates the ids that no server has."""
+        """Generates ids that no prepared statement of a server has."""
 
     @property
     def query_fallback(self) -> QueryFallback:
-        """Sends the requests for which no pool has a connection."""
+        """Sends requests on the control connection if no pool has a connection."""
 
     @property
     def preparer(self) -> Statements:
@@ -122,19 +123,22 @@ class RequestCore(Protocol):
 
     @property
     def on_latency(self) -> Callable[[Host, float], None] | None:
-        """Called with the host and the latency for each result, and for each error that comes after
-        the host has worked; None if nobody wants it.
+        """Called with the host and the latency (seconds) of each result.
+
+        Also called for each error that a host reports after it has worked on the request. None if
+        no observer needs latencies.
         """
 
     @property
     def on_refusal(self) -> Callable[[Host, float], None] | None:
-        """Called with the host and the latency for each other error of a server; None if nobody
-        wants it.
+        """Called with the host and the latency (seconds) of each other error of a server.
+
+        None if no observer needs it.
         """
 
     @property
     def on_failure(self) -> Callable[[Host | None, BaseException, int | None], None] | None:
-        """Called for each failed attempt; None if nobody wants it."""
+        """Called for each failed attempt; None if no observer needs it."""
 
 
 class RequestSession(Protocol):
@@ -153,15 +157,15 @@ class RequestSession(Protocol):
 
     @property
     def timers(self) -> TimerWheel:
-        """The deadlines of the requests."""
+        """The timer wheel with the deadlines of the requests."""
 
     @property
     def keyspace(self) -> str | None:
-        """The keyspace of the session's connections; None before it has one."""
+        """The keyspace of the session's connections; None while they are in no keyspace."""
 
     @property
     def working_keyspace(self) -> str | None:
-        """The keyspace of the application's session; None before it has one."""
+        """The keyspace of the application's session; None while it has no keyspace."""
 
     @property
     def closed(self) -> bool:
@@ -191,14 +195,14 @@ class RequestSession(Protocol):
 
     @property
     def pools_by_id(self) -> Mapping[int, RequestPool]:
-        """The same pools, by ``id(host)``."""
+        """The pools of `pools`, by ``id(host)``, for a faster look-up."""
 
     @property
     def direct_policy(self) -> object:
         """The policy for which `plans_anywhere` last returned True."""
 
     def plans_anywhere(self, policy: object) -> bool:
-        """Return True if `policy` can make query plans in any thread."""
+        """Return True if `policy` can make query plans in any thread, not only on the loop."""
 
     def on_missing_pool(self, host: Host) -> None:
         """Called when a query plan has a host to which the session has no pool."""
@@ -215,7 +219,7 @@ class RequestSession(Protocol):
         """Prepare a new request for its observers and the throttler."""
 
     def pass_or_hold(self, request: RequestBase, attempt: Attempt, connection: Connection) -> bool:
-        """Return True if the caller must send the request on a connection that may be in another
+        """Return True if the caller must send the request, although `connection` may be in another
         keyspace. If False, the request waits, or was sent on another connection.
         """
 
@@ -228,12 +232,12 @@ class RequestSession(Protocol):
         flags: int,
         body: bytes,
     ) -> Any:
-        """Decode the answer to `request`."""
+        """Decode the response to `request`."""
 
     def adopt_keyspace(
         self, keyspace: str, connection: Connection, request: RequestBase, response: ResultMessage
     ) -> None:
-        """Called when the server has executed a USE: switch the session, then end the request."""
+        """Switch the session to `keyspace` after a USE, and then end the request."""
 
     def on_schema_change(
         self,
@@ -242,9 +246,7 @@ class RequestSession(Protocol):
         request: RequestBase,
         response: Any,
     ) -> None:
-        """Called when the server has executed a DDL statement: read the change, then end the
-        request.
-        """
+        """Read the schema change after a DDL statement, and then end the request."""
 
     # -- keyspaces and background work -------------------------------------------------------------
 
@@ -254,7 +256,7 @@ class RequestSession(Protocol):
     def run_for(
         self, request: RequestBase, coroutine: Coroutine[Any, Any, None]
     ) -> asyncio.Task[Any]:
-        """Run a coroutine that finally calls `request.finish`."""
+        """Run a coroutine that calls `request.finish` at its end."""
 
     def run_in_background(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
         """Run a coroutine until it ends, or the session is closed."""

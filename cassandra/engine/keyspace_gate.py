@@ -1,24 +1,24 @@
-"""Ensures that requests are executed in the right keyspace when connections change theirs.
+"""Ensures that each request is executed in the right keyspace, although a USE switches connections.
 
 A QUERY, BATCH or PREPARE may have an unqualified table name. The server then looks for the table in
-the keyspace that the connection is in when it executes the request. A USE changes that keyspace. A
-server executes the requests of one connection concurrently, so a request in flight may be executed
-before or after a USE.
+the keyspace that the connection is in when the server executes the request. A USE changes that
+keyspace. A server executes the requests of one connection concurrently, so a request in flight may
+be executed before or after a USE.
 
 Therefore each such request has the keyspace that it expects (`RequestBody.expected`). When the
-request is sent, that is compared with the connection's keyspace. If they differ, the keyspace is
-put into the request itself with protocol version 5. In older versions the request waits in a queue
-of the connection, its keyspace gate.
+request is sent, the expected keyspace is compared with the connection's. If they differ and the
+protocol version is at least 5, the keyspace is put into the request. In older versions the request
+waits in a queue of the connection, its keyspace gate.
 
-A `KeyspaceGate` exists only while requests wait for a connection's keyspace. It handles them in
-order, and sends USE when the next request needs another keyspace. Before that, it waits until no
-request in flight depends on the keyspace. Prepared statements do not depend on it, and are sent all
-the time. If the wait takes too long, or if a USE was abandoned, the pool replaces the connection,
-and the waiting requests are sent on another connection.
+A `KeyspaceGate` exists only while requests wait for a connection's keyspace. The gate handles them
+in order, and sends USE when the next request needs another keyspace. Before the USE, it waits until
+no request in flight depends on the keyspace. Prepared statements do not depend on the keyspace, so
+they do not wait at the gate. If the gate waits too long, or if a USE was abandoned, the pool
+replaces the connection, and the waiting requests are sent on another connection.
 
-A USE that the application executes goes through the gate, too. A session executes only one at a
-time (`UseTurns`). After its answer, the session sends USE on its other connections before the
-request ends.
+A USE that the application executes goes through the gate, too. A session executes only one USE at a
+time (`UseTurns`). After the response to the USE, the session switches its other connections with
+USE. Only then does the application's request end.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from cassandra.engine.attempts import Attempt
     from cassandra.engine.connection import Connection
 
-# The gate waits at most this long for requests in flight that depend on the keyspace. If there
-# still are some, the connection is not switched, but replaced by the pool.
+# The gate waits at most this long for requests in flight that depend on the keyspace. If some are
+# still in flight then, the pool replaces the connection.
 LONGEST_UNREST = 0.25  # seconds
-# The gate waits at most this long for the answer to a USE. After that, the connection is replaced,
-# and waiting requests use another one.
+# The gate waits at most this long for the response to a USE. After that, the pool replaces the
+# connection, and waiting requests use another connection.
 LONGEST_USE = 10.0  # seconds
 CLAIM_INTERVAL = 0.001  # seconds between two attempts to take the write lock
 
@@ -51,7 +51,7 @@ class Held(Protocol):
     @property
     def keyspace(self) -> str | None:
         """The keyspace that the connection must be in. None for a USE, or if the connection must
-        not be in any keyspace.
+        not be in a keyspace.
         """
 
     @property
@@ -73,24 +73,23 @@ class Held(Protocol):
         """Called when the USE for this request has failed: fail with `error`."""
 
     def leave(self, error: Exception) -> None:
-        """Called when the connection takes no further requests. The request was not sent, so it
-        must use another connection.
+        """Use another connection, because this connection takes no further requests.
+
+        The request has not been sent.
         """
 
 
 class GateSession(Protocol):
-    """A session, as the keyspace gates of its connections see it:
-    `cassandra.engine.session.EngineSession`.
-    """
+    """A session, as the keyspace gates see it (class `session.EngineSession`)."""
 
     @property
     def keyspace(self) -> str | None:
-        """The keyspace of the session; None before it has one."""
+        """The keyspace of the session; None while it has no keyspace."""
 
     async def use(self, connection: Connection, keyspace: str) -> None:
         """Execute USE on `connection`.
 
-        :raises DriverException: if the server refuses.
+        :raises DriverException: if the server rejects the USE.
         """
 
     def run_in_background(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
@@ -98,7 +97,7 @@ class GateSession(Protocol):
 
 
 class GatedRequest(Protocol):
-    """A request that may have to wait at a gate: `cassandra.engine.request.Request`."""
+    """A request that may have to wait at a gate (class `request.Request`)."""
 
     @property
     def is_answered(self) -> bool:
@@ -106,20 +105,20 @@ class GatedRequest(Protocol):
 
     @property
     def request_body(self) -> object:
-        """The body, which has the keyspace that the request expects."""
+        """The body, which knows the keyspace that the request expects."""
 
     def resend(self, attempt: Attempt) -> None:
         """Called when the connection is in the right keyspace: send the attempt."""
 
     def on_not_sent(self, attempt: Attempt, error: Exception) -> None:
-        """Called when the connection takes no further requests: use another one."""
+        """Called when the connection takes no further requests: use another connection."""
 
     def fail(self, error: BaseException) -> None:
         """End the request with an error."""
 
 
 class UseTurn(Protocol):
-    """A USE that waits for its turn: `cassandra.engine.use_request.UseRequest`."""
+    """A USE that waits until earlier USE statements are done (class `use_request.UseRequest`)."""
 
     done: bool
 
@@ -140,7 +139,7 @@ class HeldRequest:
         self._request = request
         self._attempt = attempt
         self.is_use: bool = body.is_use
-        # `expected` is not a string if the body is a USE, or if the session has no keyspace.
+        # `expected` is not a string if the body is a USE, or if the session had no keyspace.
         expected = body.expected if isinstance(body.expected, str) else None
         self.keyspace: str | None = None if self.is_use else expected
         self.needs_none = self.keyspace is None and not self.is_use
@@ -161,8 +160,10 @@ class HeldRequest:
 
 
 class _Switch:
-    """An item in the queue of a gate that stands for no request: the session itself wants the
-    connection to be switched to `keyspace`.
+    """An item in the queue of a gate without a request: the session itself switches the connection.
+
+    :param keyspace: the keyspace to switch to.
+    :param done: completed when the connection is in `keyspace`, or takes no more requests.
     """
 
     __slots__ = ("_done", "is_use", "keyspace", "needs_none")
@@ -185,23 +186,23 @@ class _Switch:
             self._done.set_exception(error)
 
     def leave(self, error: Exception) -> None:
-        # `switch` then returns normally: a connection that takes no requests need not be switched
+        # End the wait without an error: a connection that takes no requests need not be switched.
         self.go()
 
 
 def can_pass(session: GateSession, request: GatedRequest, connection: Connection) -> bool:
-    """Return True if a request may be sent on `connection` although the connection may be in
-    another keyspace than it expects. Otherwise it must wait at the gate.
+    """Return True if a request may be sent although `connection` may be in another keyspace.
 
-    It may be sent if the server needs no keyspace of the connection: all names are qualified, or
-    the request itself contains the keyspace. With protocol version 5, this function puts the
-    keyspace into the request.
+    If False, the request must wait at the gate. A request may be sent if the server does not need
+    the connection's keyspace: all names are qualified, or the request itself contains the keyspace.
+    With protocol version 5, this function puts the keyspace into the request.
 
-    :raises InvalidRequest: if the request was made without a keyspace, but the session has one now.
+    :raises InvalidRequest: if the request was created without a keyspace, but the session now has
+        one.
     """
     body: Any = request.request_body
     gate = connection.gate
-    # The gate is just sending this request: the connection is in the right keyspace.
+    # The gate is just sending this request, so the connection is in the right keyspace.
     if gate is not None and gate.passing is request:
         return True
     # A USE changes the keyspace of the connection, so it always goes through the gate.
@@ -214,10 +215,10 @@ def can_pass(session: GateSession, request: GatedRequest, connection: Connection
         return True
     is_in_no_keyspace = gate is None and connection.keyspace is None
     if isinstance(body.expected, str):
-        # The session has no keyspace, but the statement has one. As in cassandra-driver, such a
-        # keyspace is used for routing only. We must not send USE for it, because nothing could take
-        # the connection out of that keyspace again. So send the request as it is: the server
-        # rejects unqualified names.
+        # The session has no keyspace, but the statement has one. As in cassandra-driver, the
+        # statement's keyspace is used for routing only. We must not send USE for it, because no
+        # statement could take the connection out of that keyspace again. So send the request
+        # unchanged; the server rejects unqualified names.
         return session.keyspace is None and is_in_no_keyspace
     if session.keyspace is not None and not is_in_no_keyspace:
         raise InvalidRequest(
@@ -228,10 +229,10 @@ def can_pass(session: GateSession, request: GatedRequest, connection: Connection
 
 
 def depends_on_keyspace(connection: Connection, responder: Any) -> bool:
-    """Return True if the request of `responder` has unqualified names that the server resolves in
-    the connection's keyspace.
+    """Return True if the request of `responder` depends on the connection's keyspace.
 
-    The server may do that at any time until it answers.
+    It does if it has unqualified names, which the server resolves in the connection's keyspace. The
+    server may do that at any time until it responds.
     """
     # A `Reprepare`, which sends a PREPARE, has the attribute `needs_keyspace`; other responders
     # have a `request`.
@@ -241,13 +242,14 @@ def depends_on_keyspace(connection: Connection, responder: Any) -> bool:
     body = getattr(getattr(responder, "request", None), "request_body", None)
     if body is None or not body.depends:
         return False
-    # From protocol version 5 on, a request may contain its keyspace. A USE never does.
+    # From protocol version 5 on, a request may contain its keyspace. A USE never contains it.
     return connection.version < 5 or body.is_use or not body.names_keyspace
 
 
 class KeyspaceGate:
-    """The queue of requests that wait until `connection` is in their keyspace, with a task that
-    switches the connection and sends them.
+    """The queue of requests that wait until `connection` is in their keyspace.
+
+    A task of the gate switches the connection and sends the requests.
 
     :param session: the session of the requests.
     """
@@ -257,13 +259,13 @@ class KeyspaceGate:
     def __init__(self, session: GateSession, connection: Connection) -> None:
         self._session = session
         self._connection = connection
-        # The requests that wait until the connection is in their keyspace, in order of arrival. The
-        # session itself may also wait here; see `_Switch`.
+        # The requests that wait until the connection is in their keyspace, in order of arrival. An
+        # item may also be a `_Switch` of the session.
         self._held: deque[Held] = deque()
-        # While `_run` waits for a change of the connection, such as an answer: the future that
-        # `notify` completes. Otherwise None.
+        # The future that `notify` completes while `_run` waits for a change of the connection, such
+        # as a response. None while `_run` does not wait.
         self._changed: asyncio.Future[None] | None = None
-        # The request that the gate is just sending, so that `can_pass` lets it pass.
+        # The request that the gate is just sending, so that `can_pass` returns True for it.
         self.passing: object = None
         connection.gate = self
         self._task = session.run_in_background(self._run())
@@ -272,12 +274,13 @@ class KeyspaceGate:
         self._task.add_done_callback(self._ended)
 
     def hold(self, held: Held) -> None:
-        """Let `held` wait: add it to the end of the queue."""
+        """Add `held` to the end of the queue."""
         self._held.append(held)
 
     def notify(self) -> None:
-        """Called when an answer came, a request was abandoned, or the connection was closed: check
-        whether the gate can go on.
+        """Check again whether the gate can continue.
+
+        Called when a response came, a request was abandoned, or the connection was closed.
         """
         if self._changed is not None and not self._changed.done():
             self._changed.set_result(None)
@@ -288,40 +291,42 @@ class KeyspaceGate:
         while connection.is_open_to_requests:
             self._send_all_of_this_keyspace()
             if not self._held:
-                # Remove the gate now: `_ended` is called in a later turn of the loop. Whatever was
-                # held here until then would be treated as not sent.
+                # Remove the gate now. `_ended` runs only in a later loop iteration, and it would
+                # treat items that were held until then as not sent.
                 connection.gate = None
                 return
             first = self._held[0]
             if first.needs_none:
-                # The connection is in a keyspace, and no statement can undo that: replace it. That
-                # ends this loop, and `_ended` sends the waiting requests elsewhere.
+                # The connection is in a keyspace, and no statement can undo that, so the pool must
+                # replace the connection. `give_up` ends this loop, and `_ended` sends the waiting
+                # requests elsewhere.
                 connection.give_up("it is in a keyspace, and the session is in none")
             elif not await self._wait_until_at_rest(LONGEST_UNREST):
                 return
             elif first.is_use:
                 self._pass(self._held.popleft())
-                # Wait for the answer to the USE, which sets the connection's keyspace.
+                # Wait for the response to the USE, which sets the connection's keyspace.
                 if not await self._wait_until_at_rest(LONGEST_USE):
                     return
             else:
                 await self._switch_to(first)
 
     def _send_all_of_this_keyspace(self) -> None:
-        """Send all requests that wait for the connection's current keyspace, also those behind
-        requests for another keyspace.
+        """Send all requests that wait for the connection's current keyspace.
+
+        They may overtake requests for other keyspaces.
         """
         waiters, self._held = self._held, deque()
         for waiter in waiters:
             is_ready = not waiter.is_use and self._connection.keyspace == waiter.keyspace
             if is_ready and not waiter.is_over:
                 self._pass(waiter)
-            # Requests that are over are dropped.
+            # Drop requests that are over.
             elif not waiter.is_over:
                 self._held.append(waiter)
 
     async def _switch_to(self, held: Held) -> None:
-        """Send USE for the keyspace of `held`. If the server refuses, `held` fails."""
+        """Send USE for the keyspace of `held`. If the server rejects the USE, `held` fails."""
         assert held.keyspace is not None
         try:
             await self._session.use(self._connection, held.keyspace)
@@ -331,7 +336,7 @@ class KeyspaceGate:
                 held.refuse(error)
 
     def _pass(self, held: Held) -> None:
-        """Send the request of `held`. Meanwhile `passing` is set, so that `can_pass` allows it."""
+        """Send the request of `held`. Set `passing`, so that `can_pass` returns True for it."""
         self.passing = getattr(held, "_request", None)
         try:
             held.go()
@@ -352,15 +357,15 @@ class KeyspaceGate:
             return False
         while connection.is_open_to_requests:
             if connection.left_text_behind:
-                # Requests with a CQL string were abandoned. The server may still execute them, and
-                # we cannot know when: replace the connection as long as any abandoned request has
-                # not been answered.
+                # Requests with unqualified names were abandoned. The server may still execute them,
+                # and we cannot know when. So replace the connection if any abandoned request still
+                # has no response.
                 if connection.orphans:
                     connection.give_up("requests on it that were abandoned may still run")
                     return False
                 connection.left_text_behind = False
             responders = connection.streams.waiting()
-            # Each responder waits for the answer to a request in flight.
+            # Each responder waits for the response to one request in flight.
             some_depend = any(
                 depends_on_keyspace(connection, responder) for responder in responders
             )
@@ -378,18 +383,19 @@ class KeyspaceGate:
         return False
 
     async def _invalidate_direct_writes(self, end: float) -> bool:
-        """Ensure that no user thread sends a request for the old keyspace from now on: change the
-        epoch, which threads compare before they write.
+        """Ensure that from now on no user thread sends a request for the old keyspace.
+
+        This changes the epoch, which user threads compare before they write.
 
         :param end: the loop's time at which to stop trying.
-        :returns: False if the connection is closed or was given up.
+        :returns: False if the connection is closed or was replaced.
         """
         connection = self._connection
         clock = asyncio.get_running_loop().time
         while not connection.closed:
             if connection.streams.acquire_write():
-                # While we hold the write lock, no user thread is writing. Each thread has either
-                # written its request already, or will see the new epoch and not write.
+                # While we hold the write lock, no user thread is writing. Each thread has written
+                # its request already, or will see the new epoch and not write.
                 connection.streams.keyspace_epoch += 1
                 connection.streams.release_write()
                 return True
@@ -411,11 +417,9 @@ class KeyspaceGate:
             timer.cancel()
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        """Called when the task ends: remove the gate, and let requests that still wait use another
-        connection.
-        """
+        """Called when the task ends: remove the gate; waiting requests use another connection."""
         connection = self._connection
-        if connection.gate is self:  # and not a new one
+        if connection.gate is self:  # and not a newer gate
             connection.gate = None
         fault = None if task.cancelled() else task.exception()
         if fault is not None:
@@ -436,9 +440,9 @@ def hold(session: GateSession, connection: Connection, held: Held) -> None:
 
 
 async def switch(session: GateSession, connection: Connection, keyspace: str) -> None:
-    """Switch an open connection to `keyspace`, after the requests that already wait at its gate.
+    """Switch an open connection to `keyspace`, after the requests that wait at its gate already.
 
-    :raises DriverException: if the server refuses.
+    :raises DriverException: if the server rejects the USE.
     """
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     hold(session, connection, _Switch(keyspace, done))
@@ -448,22 +452,25 @@ async def switch(session: GateSession, connection: Connection, keyspace: str) ->
 class UseTurns:
     """Ensures that a session executes its USE statements one after the other.
 
-    A turn begins with a USE and ends when all connections of the session have been switched.
+    A turn of a USE begins when it is sent, and ends when all connections of the session were
+    switched.
     """
 
     __slots__ = ("_active", "_switches", "_waiting")
 
     def __init__(self) -> None:
-        # The USE whose turn it is; None if none is being executed.
+        # The USE that is being executed; None if there is none.
         self._active: UseTurn | None = None
-        # How many switches of the session's connections, each after a USE, are not over yet.
+        # How often `begin_switch` was called without `end_switch`: the switches that are still
+        # running.
         self._switches = 0
-        # Later USE statements, in order.
+        # The USE statements that wait, in order.
         self._waiting: deque[UseTurn] = deque()
 
     def enter(self, request: UseTurn) -> bool:
-        """Return True if `request` may be sent now. Otherwise its `take_turn` is called when the
-        earlier USE statements are done.
+        """Return True if `request` may be sent now.
+
+        If False, its `take_turn` is called when the earlier USE statements are done.
         """
         if self._active is None and not self._switches:
             self._active = request
@@ -473,7 +480,7 @@ class UseTurns:
         return False
 
     def is_waiting(self, request: UseTurn) -> bool:
-        """Return True if `request` waits for its turn."""
+        """Return True if `request` waits for earlier USE statements."""
         return request in self._waiting
 
     def leave(self, request: UseTurn) -> None:
@@ -496,7 +503,7 @@ class UseTurns:
         self._next()
 
     def _next(self) -> None:
-        """Start the next USE that somebody still waits for, unless a turn or a switch is active."""
+        """Start the next USE whose request is not over, unless a USE or a switch is running."""
         while self._active is None and not self._switches and self._waiting:
             request = self._waiting.popleft()
             if not request.done:
@@ -505,7 +512,7 @@ class UseTurns:
 
     def fail_all(self, error: Exception) -> None:
         """Let all waiting requests fail with `error`. Called when the session is closed."""
-        # Empty the queue first: a failing request calls `leave`.
+        # Empty the queue first, because a failing request calls `leave`.
         waiting, self._waiting = self._waiting, deque()
         for request in waiting:
             request.fail(error)

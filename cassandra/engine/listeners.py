@@ -16,7 +16,7 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class Listeners:
-    """Passes events of hosts on to listeners. An error in one listener does not affect the others.
+    """Passes host events to listeners. An error in one listener does not affect the others.
 
     :param after: called after each event, which may have changed the policies' distances.
     """
@@ -26,26 +26,25 @@ class Listeners:
     def __init__(self, after: Callable[[], None]) -> None:
         self.policies: list[Any] = []
         self.user_listeners: Sequence[Any] = ()
-        # The hosts that `introduce` has reported as added, and of which no other event was reported
-        # since.
+        # The hosts whose last reported event is the `on_add` from `introduce`.
         self._introduced: set[Host] = set()
         self._on_notified = after
 
     def notify(self, event: str, host: Host) -> None:
-        """Notify all listeners; `event` is the name of a method of `HostStateListener`."""
+        """Notify all listeners; `event` is a method of `HostStateListener`, such as "on_up"."""
         # Notify the policies first: a listener may send requests, which use the policies' query
         # plans. Iterate over a copy: a listener may register or remove listeners.
         listeners = (*self.policies, *self.user_listeners)
         if host in self._introduced:
             self._introduced.discard(host)
-            # The application has got `on_add` for this host at connect. Do not call `on_up` as
-            # well: applications that count hosts would count it twice.
+            # The application got `on_add` for this host at connect. Do not call `on_up` as well,
+            # because applications that count hosts would count the host twice.
             if event == "on_up":
                 listeners = tuple(self.policies)
         self._notify(listeners, event, host)
 
     def introduce(self, hosts: Sequence[Host]) -> None:
-        """Call `on_add` of the application's listeners for the hosts that exist at connect."""
+        """Call the application's `on_add` listeners for the hosts that exist when it connects."""
         self._introduced.update(hosts)
         for host in hosts:
             self._notify(tuple(self.user_listeners), "on_add", host)

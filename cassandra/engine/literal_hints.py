@@ -1,8 +1,9 @@
-"""Advice for values that an application has formatted into a statement, usually by an f-string, and
-for parameters whose literals do not fit their columns.
+"""Advice for statements with wrong literals, for error messages of rejected statements.
 
-What Python shows of a value is often not a literal of CQL: ``None``, ``b'abc'``, ``UUID('...')``, a
-date or a name without quotes. `cassandra.engine.server_hints` looks here.
+Such a literal usually comes from an f-string that formats a Python value into the statement. What
+Python shows of a value is often not a CQL literal: ``None``, ``b'abc'``, ``UUID('...')``, or a date
+or name without quotes. A literal or parameter may also not fit the type of its column.
+`cassandra.engine.server_hints` uses this module.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import re
 _BETTER = "better, pass values as parameters"
 _NOT_OF_CQL = r"(?!(?:true|false|null|nan|infinity)\b)"
 
-# Pairs of a pattern to look for in the statement, without the contents of its strings, and the
-# advice. No correct statement matches one of them. In the advice, \1 stands for the first group.
+# Pairs (pattern, advice). The pattern is searched in the statement after `without_strings` has
+# emptied its strings. No correct statement matches any pattern. In the advice, \1 is the first
+# group.
 PYTHON_VALUE_ADVICE: tuple[tuple[str, str], ...] = (
     (r"\b(datetime\.\w+|UUID|Decimal|Timestamp|Timedelta|OrderedDict|OrderedMap\w*|"
      r"SortedSet|Date|Time|Duration|array|tensor|np\.\w+)\(\s*[\d'\[]",
@@ -30,7 +32,8 @@ PYTHON_VALUE_ADVICE: tuple[tuple[str, str], ...] = (
     (r"\w@\w", f"strings have single quotes in CQL; {_BETTER}"),
 )  # fmt: skip
 
-# Patterns of the same form that are less certain: the server has found an error, but maybe another.
+# Pairs of the same form for patterns that are less certain: the server has found an error, but
+# maybe another error than the pattern's.
 QUOTE_ADVICE: tuple[tuple[str, str], ...] = (
     (r"\bVALUES\s*\([^\"]*\"|\bIN\s*\(\s*\"|[={\[]\s*\"|''\s*:\s*\"|"
      r"\b(?:CONTAINS|CONTAINS\s+KEY|LIKE)\s+\"|\"[^\"]*\"\s*$",
@@ -41,7 +44,7 @@ QUOTE_ADVICE: tuple[tuple[str, str], ...] = (
      f"strings have single quotes in CQL; {_BETTER}"),
 )  # fmt: skip
 
-# Pairs of the names of types, and how a value of such a type is written, or passed.
+# Pairs (pattern for type names, how to write a literal of such a type or pass it as a parameter).
 _FORMS_OF_TYPES = (
     (r"(?:tiny|small|big|var)?int|counter",
      "a number has no single quotes; as a parameter, pass an int instead of a str"),
@@ -73,7 +76,7 @@ _TYPE_OF_COLUMN = (
 
 
 def advice_for_type(message: str, statement: str) -> str | None:
-    """Return how to write or pass a value of the type of a column, or None.
+    """Return how to write or pass a value of the type that the message names, or None.
 
     :param message: the server's message. It names the type if a literal does not fit it.
     :param statement: the statement that the server has rejected.
@@ -84,10 +87,11 @@ def advice_for_type(message: str, statement: str) -> str | None:
     type_name: str = match[2] or match[3]
     advice = next(
         (advice for names, advice in _FORMS_OF_TYPES if re.fullmatch(names, type_name)),
-        # The type is a tuple or a user-defined type.
+        # No pattern matches tuples and user-defined types.
         "prepare the statement, or register a class by cluster.register_user_type",
     )
-    # A list of values is in the parentheses of IN, unless the message names another column.
+    # Check whether the rejected value is in the parentheses of IN. If the message names a column,
+    # look only at the IN of that column.
     column = match["column"]
     before = "" if column is None else rf"(?<!\w){re.escape(column)}\"?\s+"
     if re.search(rf"{before}\bIN\s*\(", without_strings(statement), re.IGNORECASE):
@@ -96,5 +100,5 @@ def advice_for_type(message: str, statement: str) -> str | None:
 
 
 def without_strings(statement: str) -> str:
-    """Return a statement whose strings are empty, so that their words do not look like CQL."""
+    """Return the statement with empty strings, so that words in strings do not look like CQL."""
     return re.sub(r"'[^']*'", "''", statement)

@@ -1,11 +1,12 @@
-"""The thread and event loop in which the engine runs for the blocking API. With asyncio, the engine
-runs on the caller's own loop, and this module is not used.
+"""The thread and event loop in which the engine runs for the blocking API.
 
-User threads pass work to the loop through an `Inbox`, which is a deque. Only the first item that is
-queued wakes the loop, which then starts all items. The thread that takes an item out of the deque
-either starts it or, if the loop is closed, makes it fail. So each item is handled exactly once.
-When the loop is closed, its thread makes the remaining items fail. Items that are put into the
-inbox later fail in the thread that puts them there.
+With the asyncio API, the engine runs on the caller's own loop, and this module is not used.
+
+User threads pass work to the loop through an `Inbox`, which is a deque. Only the first queued item
+wakes the loop, which then starts all items. The thread that takes an item out of the deque starts
+the item or, if the loop is closed, lets it fail. So each item is handled exactly once. When the
+loop is closed, its thread lets the remaining items fail. An item that is put into the inbox later
+fails in the thread that puts it there.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ T = TypeVar("T")
 
 log = logging.getLogger("cassandra.connection")
 
-# The inbox counts as idle when other threads have queued no work for this time.
+# The inbox counts as idle if other threads have queued no work for this time.
 IDLE_AFTER = 0.0001  # seconds
 
 # When the thread ends, it cancels the remaining tasks in at most this many rounds. In each round,
-# it waits at most LAST_ROUND for them.
+# it waits at most LAST_ROUND seconds for the tasks to end.
 LAST_ROUNDS = 3
 LAST_ROUND = 1.0  # seconds
 
@@ -76,22 +77,24 @@ class Inbox:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        # The clock for IDLE_AFTER. Do not use that of uvloop, whose resolution is only a
-        # millisecond. In a simulation, the loop's clock is the only one.
+        # The clock for IDLE_AFTER. Do not use uvloop's clock, whose resolution is only a
+        # millisecond. In a simulation, use the simulated loop's clock, because the system's clock
+        # does not follow it.
         self._clock = loop.time if hasattr(loop, "cassandra_environment") else monotonic
-        self._closed: str | None = None  # why no more work is accepted; None while it is
+        self._closed: str | None = None  # why no more work is accepted; None if work is accepted
         self._queue: deque[Startable] = deque()
         # True if `_drain` or `_settle` is scheduled on the loop. `_drain` starts the queued work.
         # `_settle` runs after the requests of that work were written.
         self._is_drain_scheduled = False
         self._is_settle_scheduled = False
-        # The thread that is scheduling `_drain`; None if there is none.
+        # The identifier of the thread that is scheduling `_drain` at the moment; None if there is
+        # none.
         self._scheduling_thread: int | None = None
         self._quiet_since = 0.0  # the time of the last `_settle`
         self.is_quiet = True
-        """False if work is queued, or was started in this loop turn so that its bytes may not be
-        written yet. A thread that wrote to the socket itself would overtake that work. Also False
-        if the loop is closed.
+        """False if work is queued or is not written to a socket yet, or if the loop is closed.
+
+        If False, a user thread must not write to a socket, because it would overtake that work.
         """
 
     def put(self, work: Startable) -> None:
@@ -100,15 +103,16 @@ class Inbox:
         If the loop is closed, the work fails with SessionShutdown, before or after this returns.
         """
         # Append before reading `_is_drain_scheduled`. `_drain` clears that attribute before it
-        # looks into the queue, so either it finds this work, or we see False and schedule another
-        # drain.
+        # looks into the queue. So either `_drain` finds this work, or we see False and schedule
+        # another drain.
         self._queue.append(work)
-        # Clear this after the append. The drain that handles the work is followed by `_settle`,
-        # which sets it again.
+        # Clear `is_quiet` after the append. The drain that handles the work is followed by
+        # `_settle`, which sets `is_quiet` again.
         self.is_quiet = False
-        # If two threads schedule `_drain` at the same time, the second one finds an empty queue. If
-        # this thread is scheduling it already, we are in a signal handler. It may wait for this
-        # work, so that the interrupted call never goes on.
+        # If two threads schedule `_drain` at the same time, the second drain finds an empty queue.
+        # If this thread is already scheduling `_drain`, we are in a signal handler that interrupted
+        # it. The handler may wait for this work, so the interrupted call might never continue:
+        # schedule `_drain` again.
         outer = self._scheduling_thread
         is_in_handler = outer is not None and outer == get_ident()
         if not self._is_drain_scheduled or is_in_handler:
@@ -120,26 +124,27 @@ class Inbox:
                 self._loop.call_soon_threadsafe(self._drain)
             except RuntimeError:
                 if self._closed is None and not self._loop.is_closed():
-                    # A signal handler has raised it; see below.
+                    # A signal handler has raised this error; see `except BaseException` below.
                     self._loop.call_soon_threadsafe(self._drain)
                     raise
-                # The loop is closed. Clear `_is_drain_scheduled` before emptying the queue: another
-                # thread that read it as True has queued its work already, so we refuse that work
-                # here.
+                # The loop is closed. Clear `_is_drain_scheduled` before emptying the queue. Another
+                # thread that read True has queued its work already, so the work fails here.
                 self._is_drain_scheduled = False
                 self._refuse_all()
             except BaseException:
-                # For example, KeyboardInterrupt between the two lines above. `_is_drain_scheduled`
-                # is set, so nobody else will schedule a drain: do it before raising.
+                # For example, KeyboardInterrupt before or during the scheduling.
+                # `_is_drain_scheduled` is set, so nobody else will schedule a drain: do that here
+                # before raising.
                 self._loop.call_soon_threadsafe(self._drain)
                 raise
             finally:
                 self._scheduling_thread = outer if is_in_handler else None
 
     def is_idle(self) -> bool:
-        """Return True if the inbox has had no work for IDLE_AFTER. Any thread may call this.
+        """Return True if the inbox got no work for IDLE_AFTER seconds. Any thread may call this.
 
-        Otherwise requests come in quick succession, and it is cheaper to write them together.
+        If False, requests come in quick succession, so that it is cheaper to let the loop write
+        them together.
         """
         return self.is_quiet and self._clock() - self._quiet_since > IDLE_AFTER
 
@@ -156,8 +161,8 @@ class Inbox:
     def abandon(self, reason: str) -> None:
         """Drop the queued work in a forked child, where no loop will run.
 
-        The work does not fail here, because it belongs to the parent and nobody in the child waits
-        for it.
+        The work does not fail here, because its callers wait in the parent process, and nobody in
+        the child waits for it.
         """
         self._queue.clear()
         self._closed = reason
@@ -174,12 +179,12 @@ class Inbox:
                 return
             try:
                 work.fail(SessionShutdown(self._closed or SHUT_DOWN))
-            except BaseException:  # a callback has raised it: continue with the other items
+            except BaseException:  # a callback has raised an error: continue with the other items
                 log.exception("%r could not be told that the loop is closed", work)
 
     def _drain(self) -> None:
         """Start all queued work; runs on the loop."""
-        # Clear this first, so that work which is queued after the last popleft wakes the loop
+        # Clear this first, so that work which is queued after the last `popleft` wakes the loop
         # again.
         self._is_drain_scheduled = False
         queue = self._queue
@@ -195,22 +200,21 @@ class Inbox:
                 work.fail(as_exception(error))
         if not self._is_settle_scheduled:
             self._is_settle_scheduled = True
-            # `_settle` must run after this turn's requests have been written, which is scheduled
-            # before it.
+            # `_settle` must run after the requests of this loop iteration were written. The write
+            # was scheduled before, so it runs first.
             self._loop.call_soon(self._settle)
 
     def _settle(self) -> None:
-        """Called when the work of this loop turn has been written: the inbox is quiet if no more
-        came.
-        """
+        """Set `is_quiet`, unless more work is queued. Runs after the started work was written."""
         self._is_settle_scheduled = False
         self._quiet_since = self._clock()
         self.is_quiet = not self._queue and self._closed is None
 
 
 class _Call(Generic[T]):
-    """A coroutine that runs on the loop while another thread waits for its result. If the loop
-    ends, so does the wait.
+    """A coroutine that runs on the loop while another thread waits for its result.
+
+    If the loop ends, the wait ends, too.
     """
 
     __slots__ = ("_calls", "_coroutine", "_error", "_over", "_task", "_value", "is_over")
@@ -222,7 +226,7 @@ class _Call(Generic[T]):
         self._over: Waiter = new_waiter()  # released at the end; the caller waits for it
         self._error: BaseException | None = None
         self._coroutine = coroutine
-        self._calls = calls  # the running calls; used by the loop's thread only
+        self._calls = calls  # all running calls; only the loop's thread uses this set
         self._task: asyncio.Task[T] | None = None
 
     def start(self) -> None:
@@ -235,10 +239,10 @@ class _Call(Generic[T]):
         return self._over.acquire(timeout=-1 if timeout is None else min(timeout, TIMEOUT_MAX))
 
     def outcome(self) -> T:
-        """Return the result, or raise the error; must be called after the end."""
+        """Return the result, or raise the error. Must be called after the call has ended."""
         if self._error is not None:
-            # The error's traceback will refer to this frame and so to `self`. If `self` kept the
-            # error, that would be a reference cycle.
+            # The error's traceback will refer to this frame and thus to `self`. So `self` must not
+            # refer to the error: that would be a reference cycle.
             error, self._error = self._error, None
             raise for_caller(error)
         return self._value
@@ -259,10 +263,10 @@ class _Call(Generic[T]):
             self._over.release()
 
     def _ended(self, task: asyncio.Task[T]) -> None:
-        """Called when the task has ended: pass its outcome to the caller that waits."""
+        """Pass the outcome of the task, which has ended, to the thread that waits."""
         self._calls.discard(self)
-        # A caller cancels its task only after it has stopped waiting. If one still waits for this
-        # cancelled task, the cluster was shut down.
+        # A caller cancels its task only after it has stopped waiting. So if a caller still waits
+        # for a cancelled task, the cluster was shut down.
         if task.cancelled():
             self._end(ConnectionShutdown(ENDED))
         elif (error := task.exception()) is not None:
@@ -272,15 +276,17 @@ class _Call(Generic[T]):
             self._end(None)
 
     def leave(self) -> None:
-        """End the caller's wait, because the loop is closed although the task is not done: it has
-        ignored its cancellation.
+        """End the caller's wait, because the loop is closed although the task has not ended.
+
+        The task has ignored its cancellation.
         """
         self._end(ConnectionShutdown(ENDED))
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Make the event loop of the engine's thread: uvloop's if that is installed, otherwise
-    asyncio's. In a simulation, make a simulated loop.
+    """Create the event loop of the engine's thread: uvloop's if it is installed, else asyncio's.
+
+    In a simulation, create a simulated loop.
 
     :raises RuntimeError: under eventlet without uvloop.
     :raises NoHostAvailable: if there are no free file descriptors.
@@ -297,13 +303,13 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
         ) from error
 
 
-_LOOP_DESCRIPTORS = 6  # an event loop opens no more file descriptors than this
+_LOOP_DESCRIPTORS = 6  # the maximum number of file descriptors that an event loop opens
 
 
 def _check_descriptors() -> None:
     """Raise OSError if there are too few free file descriptors for an event loop.
 
-    Check this in advance: a loop whose creation failed halfway could not be closed.
+    Check this in advance, because a loop whose creation fails halfway cannot be closed.
     """
     descriptors: list[int] = []
     try:
@@ -332,15 +338,15 @@ class LoopThread:
         self.loop = make_loop()
         self.inbox = Inbox(self.loop)
         self.wake_queue = happy_path.WakeQueue()
-        self._calls: set[_Call[Any]] = set()  # the calls of `run` that are not over
+        self._calls: set[_Call[Any]] = set()  # the calls of `run` that are still running
         # Use a daemon thread, so that an application that forgets `shutdown` can exit.
         self._thread = new_thread(self._run, name)
-        self._stopped = False  # `stop` or `stop_after` was called
-        self._abandoned: str | None = None  # in a forked child: why the loop cannot be used there
+        self._stopped = False  # True once `stop` or `stop_after` was called
+        self._abandoned: str | None = None  # set in a forked child: why it cannot use the loop
 
     @property
     def ident(self) -> int | None:
-        """The thread's identifier, used to refuse blocking calls from the loop's thread."""
+        """The thread's identifier; None before `start`."""
         return self._thread.ident
 
     def start(self) -> None:
@@ -352,8 +358,9 @@ class LoopThread:
         return get_ident() == self._thread.ident
 
     def refuse_blocking(self) -> None:
-        """Raise RuntimeError if the caller runs in this thread, for example in a callback: a
-        blocking call would stop the loop.
+        """Raise RuntimeError if the caller runs in this thread, for example in a callback.
+
+        A blocking call in this thread would block the loop for ever.
         """
         if self.is_current():
             raise RuntimeError(
@@ -364,6 +371,7 @@ class LoopThread:
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run `coroutine` on the loop and wait for its result.
 
+        :param timeout: seconds to wait for the result; None for no limit.
         :raises TimeoutError: after `timeout` seconds; the coroutine is then cancelled.
         :raises ConnectionShutdown: if the loop is closed, or ends before the coroutine does.
         :raises RuntimeError: in the loop's own thread.
@@ -378,7 +386,8 @@ class LoopThread:
         try:
             is_over = call.wait(timeout)
         except BaseException:
-            # For example, KeyboardInterrupt: the coroutine must not continue without its caller.
+            # For example, KeyboardInterrupt: the coroutine must not continue, because nobody waits
+            # for it.
             self._give_up(call)
             raise
         # The call may have ended between the timeout and this check.
@@ -389,7 +398,7 @@ class LoopThread:
 
     def cancel_calls(self) -> None:
         """Let each running call of `run` raise ConnectionShutdown. Any thread may call this."""
-        # If the loop is closed, nothing runs.
+        # If the loop is closed, no call is running, so the returned False can be ignored.
         call_on_loop(self.loop.call_soon_threadsafe, (self._cancel_calls,))
 
     def _cancel_calls(self) -> None:
@@ -397,13 +406,14 @@ class LoopThread:
             call.cancel()
 
     def _give_up(self, call: _Call[Any]) -> None:
-        """Cancel a call whose caller does not wait any more."""
-        # If the loop is closed, that has ended the call.
+        """Cancel a call for which the caller does not wait any more."""
+        # If the loop is closed, the call has ended already.
         call_on_loop(self.loop.call_soon_threadsafe, (call.cancel,))
 
     def abandon(self, reason: str) -> None:
-        """Disable this object in a forked child, where the thread does not exist. Each call of
-        `run` then fails with `reason`.
+        """Disable this object in a forked child, where the thread does not exist.
+
+        Each later call of `run` fails with `reason`.
         """
         self.inbox.abandon(reason)
         self._calls.clear()
@@ -411,8 +421,10 @@ class LoopThread:
         self._stopped = True
 
     def refuse_in_child(self) -> None:
-        """Raise ConnectionShutdown in a forked child. Requests that were in flight at the fork are
-        completed in the parent only, so a caller in the child would wait forever.
+        """Raise ConnectionShutdown in a forked child.
+
+        Requests that were in flight at the fork end in the parent only. A caller that waited for
+        such a request in the child would wait for ever.
         """
         if self._abandoned is not None:
             raise ConnectionShutdown(self._abandoned)
@@ -425,7 +437,8 @@ class LoopThread:
                 self._thread.join(timeout)
             return
         self._stopped = True
-        # The thread closes the loop when it ends. If it was never started, close it here.
+        # The thread closes the loop when it ends. If the thread was never started, close the loop
+        # here.
         if not self._thread.is_alive():
             self.loop.close()
             self.inbox.close()
@@ -441,8 +454,9 @@ class LoopThread:
                 self.inbox.close()
 
     def stop_after(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run `coroutine` and then stop the loop, but return at once. Finalizers call this; they
-        may run in any thread.
+        """Run `coroutine` and then stop the loop, but return at once.
+
+        Finalizers call this, which may run in any thread and must not block.
         """
 
         async def run_and_stop() -> None:
@@ -453,14 +467,14 @@ class LoopThread:
                 self.loop.stop()
 
         if self._stopped or self._abandoned is not None:
-            # Nothing runs the coroutine any more. Close it, or Python would warn that it was never
-            # awaited.
+            # Nothing will run the coroutine. Close it; otherwise Python would warn that it was
+            # never awaited.
             coroutine.close()
             return
         self._stopped = True
         try:
             self.loop.call_soon_threadsafe(lambda: asyncio.ensure_future(run_and_stop()))
-        except RuntimeError:  # closed already
+        except RuntimeError:  # the loop is closed already
             coroutine.close()
 
     def _run(self) -> None:
@@ -472,17 +486,19 @@ class LoopThread:
             self._finish()
 
     def _run_until_stopped(self) -> bool:
-        """Run the loop until `stop`. Return False if an exception of user code has ended it before,
-        so that it must be run again.
+        """Run the loop until `stop` is called.
+
+        :returns: False if an exception of user code has ended the loop, so that it must be run
+            again.
         """
         try:
             self.loop.run_forever()
         except BaseException:
             # For example, user code has called sys.exit(), which ends `run_forever`. Run the loop
-            # again, or callers would wait forever.
+            # again; otherwise callers would wait for ever.
             log.exception("the driver's event loop was to be ended by an exception: it goes on")
-            # If `stop` was called in the same loop turn, the exception has made the loop forget
-            # that: do not run it again then.
+            # If `stop` was called in the same loop iteration, the exception has discarded that
+            # request to stop: do not run the loop again.
             return self._stopped
         return True
 
@@ -496,13 +512,14 @@ class LoopThread:
                 log.exception("an exception left the driver's event loop while it was closed")
 
     def _finish(self) -> None:
-        """Cancel the remaining tasks, so that asyncio does not warn about pending tasks, and close
-        the loop.
+        """Cancel the remaining tasks, and close the loop.
+
+        Without the cancellation, asyncio would warn about pending tasks.
         """
         loop = self.loop
         try:
-            # Repeat this, because work that is still in the inbox may start new tasks. Limit the
-            # number of rounds, because tasks may ignore their cancellation.
+            # Several rounds are needed, because work that is still in the inbox may start new
+            # tasks. The number of rounds is limited, because tasks may ignore their cancellation.
             for _ in range(LAST_ROUNDS):
                 tasks = asyncio.all_tasks(loop)
                 if not tasks:
@@ -515,10 +532,10 @@ class LoopThread:
         finally:
             asyncio.set_event_loop(None)
             loop.close()
-            # Close the inbox last: now that the loop is closed, no thread can schedule a drain, so
+            # Close the inbox last. The loop is closed now, so no thread can schedule a drain, and
             # all work that is left or comes later fails.
             self.inbox.close()
-            # The tasks of these calls have ignored their cancellation: end the wait of their
-            # callers.
+            # The tasks of the remaining calls have ignored their cancellation: end the wait of
+            # their callers.
             for call in list(self._calls):
                 call.leave()

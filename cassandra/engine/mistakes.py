@@ -1,4 +1,4 @@
-"""Errors and warnings for frequent mistakes in the use of asyncio, with advice."""
+"""Errors and warnings, with advice, for frequent mistakes in the use of the asyncio API."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ log = logging.getLogger("cassandra.cluster")
 
 # Returns the running loop of this thread, or None. asyncio intends this function for
 # implementations of event loops. We use it because it takes only a tenth of the time of
-# `asyncio.get_running_loop` in a `try` statement.
+# `asyncio.get_running_loop` inside a `try`.
 running_loop = asyncio._get_running_loop
 
 
 def no_attribute(class_name: str, name: str) -> AttributeError:
-    """Return the error for user code that reads an attribute of a result from its awaitable.
+    """Return the error for user code that reads an attribute of a result without awaiting it first.
 
-    :param class_name: the class of the awaitable.
-    :param name: the attribute.
+    :param class_name: the class of the awaitable, on which the attribute was looked up.
+    :param name: the name of the attribute.
     """
     return AttributeError(
         f"{class_name!r} object has no attribute {name!r}: the execution was not awaited; "
@@ -41,13 +41,14 @@ def retrieve_error(future: asyncio.Future[Any]) -> None:
 
 
 def silence_future_of(error: object, future_class: Any) -> None:
-    """If an error is about an attribute of an execution that was not awaited, do not log the end of
-    that execution as well.
+    """Prevent a second report of an execution that was not awaited.
 
-    Called when the `async with` block of a session or cluster ends, which ends the execution.
+    If an `async with` block of a session or cluster ends with the error of `no_attribute`, the end
+    of the block also ends the execution. This function prevents that asyncio logs the execution's
+    error, too.
 
     :param error: the exception that has ended the block; None if there is none.
-    :param future_class: the class of executions.
+    :param future_class: the class of the awaitables of executions.
     """
     future = getattr(error, "obj", None) if isinstance(error, AttributeError) else None
     if isinstance(future, future_class):
@@ -55,7 +56,7 @@ def silence_future_of(error: object, future_class: Any) -> None:
 
 
 def truth_test() -> TruthTest:
-    """Return the object that warns if an execution that is tested for truth is never awaited."""
+    """Return the object that warns if an execution is tested for truth but never awaited."""
     return TruthTest(
         "an execution was tested for truth, and never awaited: write "
         "`result = await session.execute(...)`, then `if result:` or `if result.one():`"
@@ -63,8 +64,9 @@ def truth_test() -> TruthTest:
 
 
 def iteration_check() -> IterationCheck:
-    """Return the object that warns if statements are never executed, because nobody iterates over
-    their outcomes.
+    """Return the object that warns if nobody iterates over the outcomes of `execute_concurrent`.
+
+    In that case, the statements are never executed.
     """
     return IterationCheck(
         "nobody has iterated over the outcomes of execute_concurrent, so none of its statements "
@@ -73,7 +75,7 @@ def iteration_check() -> IterationCheck:
 
 
 def statement_of(future: Any) -> str:
-    """Return the part of a future's repr that shows its statement."""
+    """Return the part of a future's repr that shows its statement; "" if the request is unknown."""
     request_body = getattr(getattr(future, "request", None), "request_body", None)
     return f" of {request_body.describe()}" if request_body is not None else ""
 
@@ -103,13 +105,14 @@ def refuse_loop(loop: Any, owner: str = "session") -> NoReturn:
 
 
 def refuse_without_loop() -> NoReturn:
-    """Raise RuntimeError, because a coroutine of the asyncio API runs without asyncio."""
+    """Raise RuntimeError, because a coroutine of the asyncio API runs outside an asyncio loop."""
     advice = (
         "run it by asyncio.run(main()), or use the blocking cassandra.cluster.Cluster, which any "
         "thread may use"
     )
     if "trio" in sys.modules:
-        # `anyio` and its pytest plugin may run coroutines on trio, too.
+        # User code may also run coroutines on trio, directly or through `anyio` and its pytest
+        # plugin.
         advice = (
             'trio\'s loop is another one. With anyio, choose its backend "asyncio"; with trio, use '
             "the blocking cassandra.cluster.Cluster through trio.to_thread.run_sync"
@@ -119,16 +122,17 @@ def refuse_without_loop() -> NoReturn:
     )
 
 
-# How many blocking calls were made on a running event loop.
+# The number of blocking calls so far that were made on a running event loop.
 _blocking_calls = 0
-# After so many, there is a warning: a program that only creates its schema in a coroutine when it
-# starts makes fewer.
+# The warning is issued at this number of calls. An application that only creates its schema in a
+# coroutine when it starts makes fewer blocking calls.
 MANY_BLOCKING_CALLS = 100
 
 
 def warn_of_blocking(call: str) -> None:
-    """Log that a blocking call was made on a running event loop, once per process; warn if there
-    are many such calls.
+    """Report that a blocking call was made on a running event loop.
+
+    The first call of the process is logged. At MANY_BLOCKING_CALLS calls, a warning is issued.
 
     :param call: the call, such as ``Session.execute()``.
     """
@@ -140,7 +144,7 @@ def warn_of_blocking(call: str) -> None:
         f"{call} was called on a running event loop, which stands still until the answer comes: "
         "use cassandra.aio, or call it through asyncio.to_thread()"
     )
-    # The code of a notebook runs on a loop that has nothing else to do.
+    # In a notebook, only log: its code runs on a loop that has nothing else to do.
     if _blocking_calls == 1 or "ipykernel" in sys.modules:
         log.warning("%s. This is logged once", message)
     else:

@@ -1,4 +1,4 @@
-"""Finds nulls inside the collections of a request that the server has rejected.
+"""Finds nulls inside the collections of a request after the server has rejected the request.
 
 The driver sends nulls inside collections, because servers accept some of them. If a server rejects
 a null, its error usually names neither the column nor the position. For example, Cassandra 5.0
@@ -33,14 +33,14 @@ from cassandra.protocol.primitives import NULL_VALUE
 if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
 
-# The classes of the errors with which servers reject a null in a collection.
+# The errors with which servers reject a null in a collection.
 _NULL_REJECTIONS = (ServerError, InvalidRequest, ProtocolException)
 
 _MAX_COLUMNS = 5  # the maximum number of columns in a note
 # The search stops after this many elements, keys, values and fields, which take about 50 ms.
 _MAX_ITEMS = 100_000
 
-# The types that wrap another one, and those whose values contain values.
+# The types that wrap another type, and the types whose values contain other values.
 WRAPPERS = (FrozenType, ReversedType)
 CONTAINERS = (ListType, SetType, MapType, TupleType, VectorType)
 
@@ -55,10 +55,10 @@ def null_positions(error: Exception, request_body: AnyBody) -> str | None:
     The note names the first null of each column, and at most five columns. Nulls in tuples and
     user-defined types are not reported, because these types allow them.
 
-    :param error: the server's error, as the caller of the request gets it.
+    :param error: the server's error, as it is raised to the caller of the request.
     :param request_body: the request that was sent.
-    :returns: None if there is no such null, if none was found within the limit, or if `error` is
-        not of a class with which servers reject nulls.
+    :returns: None if there is no such null, if no null was found within the limit, or if servers do
+        not reject nulls with errors of this class.
     """
     if not isinstance(error, _NULL_REJECTIONS):
         return None
@@ -84,7 +84,8 @@ def first_null(cqltype: Any, data: bytes) -> str | None:
     """Return the position of the first null inside a collection, for a message.
 
     :param cqltype: the CQL type of the value.
-    :param data: the encoded value. If it has very many elements, only the first ones are searched.
+    :param data: the encoded value. If it has more than _MAX_ITEMS elements, only the first are
+        searched.
     :returns: a description such as "element 3", or "value 0, of the key 'a': element 2" for a null
         in a list inside a map; None if there is no null.
     """
@@ -107,17 +108,15 @@ class _Search:
         self._items_left = _MAX_ITEMS
 
     def first_null(self, cqltype: Any, data: bytes) -> str | None:
-        """Return the position of the first null inside a collection in `data`, in words, or None:
-        see the function `first_null`.
-        """
-        # Test this first, because it is quick: most values do not contain the bytes of a null at
+        """Describe the position of the first null inside a collection; see `first_null`."""
+        # Do this test first, because it is fast: most values do not contain the bytes of a null at
         # all.
         if NULL_VALUE not in data:
             return None
         while issubclass(cqltype, WRAPPERS):
             cqltype = cqltype.subtypes[0]
-        # If a user's subclass of the type has encoded the value, we do not know what the bytes
-        # mean.
+        # If a user's subclass of the type has encoded the value, we do not know the format of its
+        # bytes.
         if cqltype._overridden():
             return None
         for container in CONTAINERS:
@@ -141,7 +140,7 @@ class _Search:
                 offset += size
 
     def search_elements(self, cqltype: Any, data: bytes) -> str | None:
-        """Return where the first null in an encoded list or set is, or None if there is none."""
+        """Describe the position of the first null in an encoded list or set; None without nulls."""
         element_type = cqltype.subtypes[0]
         # The elements follow the count, an [int] of 4 bytes.
         for index, body in enumerate(self._read_values(data, 4)):
@@ -152,7 +151,7 @@ class _Search:
         return None
 
     def search_pairs(self, cqltype: Any, data: bytes) -> str | None:
-        """Return where the first null in an encoded map is, or None if there is none."""
+        """Describe the position of the first null in an encoded map; None without nulls."""
         key_type, value_type = cqltype.subtypes
         bodies = self._read_values(data, 4)
         # After the count of 4 bytes, keys and values alternate. `zip` takes both from the same
@@ -169,8 +168,9 @@ class _Search:
         return None
 
     def search_fields(self, cqltype: Any, data: bytes) -> str | None:
-        """Return where the first null inside a field of an encoded tuple or user-defined type is,
-        or None if there is none. The fields themselves may be null.
+        """Describe the position of the first null inside a field of a tuple or user-defined type.
+
+        The fields themselves may be null. Returns None without nulls inside the fields.
         """
         names = cqltype.fieldnames if issubclass(cqltype, UserType) else None
         for index, body in enumerate(self._read_values(data, 0)):
@@ -179,9 +179,10 @@ class _Search:
         return None
 
     def search_vector(self, cqltype: Any, data: bytes) -> str | None:
-        """Return where the first null inside an element of an encoded vector is, or None if there
-        is none. Elements of a type with a variable size have a prefix with their size; others
-        cannot contain nulls.
+        """Describe the position of the first null inside an element of an encoded vector.
+
+        Elements of a type with variable size have a prefix with their size. Elements of a fixed
+        size cannot contain nulls. Returns None without nulls.
         """
         element_type = cqltype.subtype
         if element_type.serial_size() is not None:
@@ -201,8 +202,8 @@ def _shown_key(cqltype: Any, data: bytes) -> str:
     """Return a description of a map's key, for the note that is added to the error."""
     while issubclass(cqltype, WRAPPERS):
         cqltype = cqltype.subtypes[0]
-    # Show only the size of a container, and of a value that a user's type has encoded: decoding it
-    # might call user code.
+    # Of a container, and of a value that a user's type has encoded, show only the size: decoding
+    # the value might call user code.
     if cqltype._overridden() or issubclass(cqltype, CONTAINERS):
         return f"of {len(data)} bytes"
     return shown(cqltype.codec().decode_nullable(data))

@@ -1,11 +1,11 @@
 """Notifies the observers of requests: latency-aware policies, metrics, and the application's
 observers.
 
-`Observers` is the base of the engine's core and has the observers of the cluster. A `Hook` is one
-method of one observer; `Hooks` has the hooks to call for each event. A session has one `Hooks`
-object for its own observers and those of the cluster. If there are none, it has None, and requests
-have no extra cost. Each observed request has a `cassandra.observers.ObservedRequest`, which is
-passed to the observers.
+`Observers` is a base class of the engine's core and has the cluster's observers. A `Hook` is one
+method of one observer; `Hooks` contains the hooks to call for each event. A session has one `Hooks`
+object for its own observers and the cluster's observers. If there are no observers, the session has
+None instead, and requests have no extra cost. Each observed request has a
+`cassandra.observers.ObservedRequest`, which is passed to the observers.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ else:
 
 log = logging.getLogger("cassandra.observers")
 
-# Returns the CPU time of the current thread in seconds. A few platforms do not have it.
+# Returns the CPU time of the current thread in seconds, or NaN on the few platforms without it.
 _cpu_time: Callable[[], float] = getattr(time, "thread_time", lambda: math.nan)
 
 LatencyObserver = Callable[["Host", float], None]
 FailureObserver = Callable[["Host | None", BaseException, "int | None"], None]
 ConnectionFailureObserver = Callable[["EndPoint", str, Exception], None]
 
-# The maximum number of events in the queue of a slow observer's thread. Further ones are dropped.
+# The maximum number of events in the queue of a slow observer's thread. Further events are dropped.
 MOST_WAITING = 10_000
 # A call of an observer that takes longer than this is slow.
 SLOW = 0.1  # seconds
 # One slow call proves nothing: the machine may have had no time for this thread, or another thread
-# may have held the GIL. An observer gets its own thread after MOST_SLOW_CALLS slow calls, or two
-# that take MOST_SLOW_TIME together. Between the first and the last, there may be at most
-# SUSPECTED_CALLS calls.
+# may have held the GIL. An observer gets its own thread after MOST_SLOW_CALLS slow calls, or after
+# two slow calls that take MOST_SLOW_TIME seconds together. They must be within SUSPECTED_CALLS
+# calls.
 MOST_SLOW_CALLS = 3
 MOST_SLOW_TIME = 1.0  # seconds
 SUSPECTED_CALLS = 1000
-# `Cluster.shutdown` waits at most this long for the observers that have threads of their own.
+# `Cluster.shutdown` waits at most this long for observers that are called in their own threads.
 LAST_WAIT = 5.0  # seconds
 _IDLE = 5.0  # seconds without events after which a slow observer's thread ends
 _LOG_INTERVAL = 10.0  # seconds between log lines about the same observer
@@ -71,15 +71,15 @@ _EVENTS = (
 )
 
 
-# (context, hook, function to call, arguments) of an event. The hook is None if the function is the
-# driver's own.
+# An event in the queue: (context, hook, function to call, arguments). The hook is None if the
+# function belongs to the driver and cannot fail.
 _QueuedCall: TypeAlias = "tuple[Context, Hook | None, Callable[..., object], tuple[Any, ...]]"
 
 
 class _SlowObserver:
-    """Calls a slow observer in a thread, one event after the other.
+    """Calls a slow observer in its own thread, one event after the other.
 
-    The thread is started for the first event, and ends when there are no events for some seconds.
+    The thread is started for the first event. It ends when no event has come for _IDLE seconds.
     """
 
     __slots__ = (
@@ -91,24 +91,25 @@ class _SlowObserver:
         self._watched = watched
         self._events: deque[_QueuedCall] = deque()
         self._renew_locks()
-        renewed(self)  # a forked child calls `_renew_locks`, too
-        # Limits log lines about events that were dropped.
+        renewed(self)  # a forked child process also calls `_renew_locks`
+        # Limits warnings about events that were dropped.
         self._dropped = OncePerInterval(_LOG_INTERVAL, watched.clock)
 
     def _renew_locks(self) -> None:
-        """Make new locks. In a forked child, the thread that used the old ones does not exist."""
+        """Create new locks; in a forked child, the thread of the old locks does not exist."""
         # Use the system's locks even if gevent or eventlet has patched `threading`: the loop runs
         # in a real thread.
         self._guard = Lock()  # protects the two flags below, and the wake-ups
         # The thread waits for this lock. `put` releases it to wake the thread.
         self._wake = Lock()
         self._wake.acquire()
-        self._is_running = False  # the thread exists
-        self._is_waiting = False  # the thread waits for `_wake`
+        self._is_running = False  # True if the thread exists
+        self._is_waiting = False  # True if the thread waits for `_wake`
 
     def put(self, hook: Hook, call: Callable[..., object], *arguments: Any) -> None:
-        """Queue ``call(*arguments)`` for the thread, to run in a copy of the current context. If
-        the queue is full, drop the event.
+        """Queue ``call(*arguments)`` for the thread, to run in a copy of the current context.
+
+        If the queue is full, the event is dropped.
         """
         with self._guard:
             is_full = len(self._events) >= MOST_WAITING
@@ -126,7 +127,7 @@ class _SlowObserver:
                 )
 
     def put_last(self, call: Callable[[], None]) -> None:
-        """Queue a function that must not raise, even if the queue is full."""
+        """Queue a function, even if the queue is full. The function must not raise."""
         with self._guard:
             self._events.append((copy_context(), None, call, ()))
             self._wake_thread()
@@ -156,8 +157,9 @@ class _SlowObserver:
                     hook.log_error(error)
 
     def _wait_for_event(self) -> bool:
-        """Wait until there is an event in the queue. Return False if none came for _IDLE seconds:
-        the thread should then end.
+        """Wait until there is an event in the queue.
+
+        :returns: False if no event came for _IDLE seconds, so that the thread should end.
         """
         with self._guard:
             if self._events:
@@ -166,8 +168,8 @@ class _SlowObserver:
         is_woken = self._wake.acquire(timeout=_IDLE)
         with self._guard:
             if not is_woken and not self._is_waiting:
-                # `put` has released the lock after our timeout: acquire it again, and handle the
-                # event.
+                # `put` has released the lock just after our timeout. Acquire the lock, as if we had
+                # been woken in time, and handle the event.
                 self._wake.acquire()
             elif not is_woken:
                 self._is_waiting = self._is_running = False
@@ -176,11 +178,10 @@ class _SlowObserver:
 
 
 class _Suspicion:
-    """Measures the calls of an observer after one that was slow.
+    """Measures the calls of an observer after a slow call, to decide whether it is always slow.
 
-    The time between the beginning and the end of a call is not enough for a verdict: on a busy
-    machine any call may be slow. So further calls are measured, and with them their CPU time, which
-    shows in the log whether the observer computes or waits.
+    One long call proves nothing, because on a busy machine any call may be slow. So further calls
+    are measured. Their CPU time goes into the log: it shows whether the observer computes or waits.
     """
 
     __slots__ = ("calls", "last_cpu_seconds", "seconds", "slow_calls")
@@ -188,17 +189,17 @@ class _Suspicion:
     def __init__(self) -> None:
         self.calls = 0
         self.slow_calls = 0
-        self.seconds = 0.0  # of all slow calls
+        self.seconds = 0.0  # the duration of all slow calls together
         self.last_cpu_seconds = 0.0
 
     @property
     def is_over(self) -> bool:
-        """True if the observer has not been slow often enough."""
+        """True if SUSPECTED_CALLS calls were measured without proof that the observer is slow."""
         return self.calls >= SUSPECTED_CALLS
 
     @property
     def is_proved(self) -> bool:
-        """True if the observer was slow so often that it cannot be a coincidence."""
+        """True if so many calls were slow that it cannot be a coincidence."""
         return self.slow_calls >= MOST_SLOW_CALLS or (
             self.slow_calls > 1 and self.seconds >= MOST_SLOW_TIME
         )
@@ -213,15 +214,16 @@ class _Suspicion:
             self.last_cpu_seconds = _cpu_time() - started
 
     def add(self, seconds: float) -> None:
-        """Add a slow call, which has just ended."""
+        """Count a slow call, which has just ended.
+
+        :param seconds: how long the call took.
+        """
         self.slow_calls += 1
         self.seconds += seconds
 
 
 class _Watched:
-    """Wraps an observer, so that its errors and its slowness affect neither requests nor other
-    observers.
-    """
+    """Wraps an observer, so that its errors and slow calls do not affect requests."""
 
     __slots__ = (
         "__weakref__", "_errors", "_events", "_hooks", "_slow", "_suspicion", "clock", "observer",
@@ -232,34 +234,35 @@ class _Watched:
     ) -> None:
         self.clock = clock
         self.observer = observer
-        self._errors = OncePerInterval(_LOG_INTERVAL, clock)  # limits log lines about errors
-        # Measures the calls after a slow one; None if the observer was not slow recently.
+        self._errors = OncePerInterval(_LOG_INTERVAL, clock)  # limits log lines about its errors
+        # Measures the calls after a slow call; None if the observer was not slow recently.
         self._suspicion: _Suspicion | None = None
-        # Calls the observer in a thread; None unless it was too slow.
+        # Calls the observer in its own thread; None unless the observer was found to be slow.
         self._slow: _SlowObserver | None = None
         # The names of the methods that the observer overrides.
         self._events = frozenset(
             name for name in (*_EVENTS, *BRIEF_EVENTS) if overrides(observer, name)
         )
-        # The hooks by event. All sessions and profiles with this observer share them, so that all
-        # are affected when it is found to be slow. The references are weak, because each hook
-        # refers to this object: without that cycle, an unused observer is freed at once.
+        # The hooks by event. All sessions and profiles with this observer share the hooks, so that
+        # a change of `Hook.call` affects all of them. The references are weak, because each hook
+        # refers to this object: strong references would be a cycle, and an unused observer would
+        # not be freed at once.
         self._hooks: WeakValueDictionary[str, Hook] = WeakValueDictionary()
 
     def hook(self, name: str) -> Hook | None:
-        """Return the hook for an event; None if the observer does not override the method."""
+        """Return the hook for an event; None if the observer does not override its method."""
         if name not in self._events:
             return None
         hook = self._hooks.get(name)
         if hook is None:
             hook = Hook(self, name)
             hook.call = self._call_of(hook)
-            # Another thread may have stored a hook meanwhile: use that one.
+            # Another thread may have stored a hook since the look-up: then use that hook.
             hook = self._hooks.setdefault(name, hook)
         return hook
 
     def on_error(self, name: str, error: BaseException) -> None:
-        """Called when the observer has raised an error: log it, at most once per _LOG_INTERVAL."""
+        """Log an error that the observer has raised, at most once per _LOG_INTERVAL seconds."""
         missed = self._errors.missed
         if self._errors.is_due():
             log.error(
@@ -273,11 +276,11 @@ class _Watched:
 
     @property
     def is_late(self) -> bool:
-        """True if the observer is called in a thread of its own, in which events wait."""
+        """True if the observer is called in its own thread and has not handled all events yet."""
         return self._slow is not None and self._slow.is_busy
 
     def events_handled(self) -> asyncio.Future[None]:
-        """Return a future that is done when the observer's thread has handled all events so far.
+        """Return a future that is done when the observer has handled the events queued until now.
 
         Must be called on the loop, and only if `is_late` is true.
         """
@@ -290,40 +293,43 @@ class _Watched:
                 done.set_result(None)
 
         def report_to_loop() -> None:
-            with suppress(RuntimeError):  # the loop is closed: it has stopped waiting
+            with suppress(RuntimeError):  # the loop is closed, so nobody waits
                 loop.call_soon_threadsafe(set_done)
 
         self._slow.put_last(report_to_loop)
         return done
 
     def _call_of(self, hook: Hook) -> Callable[..., object]:
-        """Return the function to call for an event."""
+        """Return the function that `hook` must call, depending on how slow the observer is."""
         slow, suspicion = self._slow, self._suspicion
-        if slow is not None:  # put events into the queue of the observer's thread
+        if slow is not None:  # the function puts events into the queue of the thread
             return partial(slow.put, hook, hook.method)
         if suspicion is not None:
             return partial(self._call_suspected, suspicion, hook.method)
         return hook.method
 
     def _renew_calls(self) -> None:
-        """Set the function that each hook calls, after `_slow` or `_suspicion` was changed."""
+        """Set the function that each hook calls, because `_slow` or `_suspicion` has changed."""
         for hook in list(self._hooks.values()):
             hook.call = self._call_of(hook)
 
     def _call_suspected(
         self, suspicion: _Suspicion, method: Callable[..., object], *arguments: Any
     ) -> None:
-        """Call a method of an observer that was slow before, and measure the call."""
-        # When the suspicion is over (after SUSPECTED_CALLS calls), let hooks call the methods
-        # directly from the next call on, unless `on_slow` has begun another suspicion meanwhile.
+        """Call a method of an observer that was slow recently, and measure the call."""
+        # After SUSPECTED_CALLS measured calls, the suspicion is over: let hooks call the methods
+        # directly from the next call on. Skip this if `on_slow` has started another suspicion by
+        # now.
         if suspicion.is_over and suspicion is self._suspicion:
             self._suspicion = None
             self._renew_calls()
         suspicion.call(method, *arguments)
 
     def on_slow(self, name: str, seconds: float) -> None:
-        """Called when a call of the observer has blocked the loop for too long. Measure its further
-        calls. If that happens again and again, call the observer in a thread from now on.
+        """Called when a call of the observer has blocked the loop for more than SLOW seconds.
+
+        After the first slow call, measure further calls. After several slow calls, call the
+        observer in its own thread from now on.
         """
         if self._slow is not None:
             return
@@ -356,8 +362,9 @@ class _Watched:
 class Hook:
     """One method of an observer.
 
-    `method` is the observer's method. `call` runs it at once, measures it, or puts the event into
-    the queue of a slow observer's thread.
+    `method` is the observer's method. `call` is what to call for an event: the method itself, a
+    function that also measures it, or a function that queues the event for a slow observer's
+    thread.
     """
 
     __slots__ = ("__weakref__", "_name", "_watched", "call", "method", "slow_after")
@@ -370,7 +377,10 @@ class Hook:
         self.call: Callable[..., object] = self.method
 
     def on_error(self, error: BaseException) -> None:
-        """Called when the method has raised `error`, on the loop or in the caller's thread."""
+        """Log `error`, which the method has raised on the loop or in the caller's thread.
+
+        SystemExit and KeyboardInterrupt are also raised from the loop.
+        """
         self.log_error(error)
         reraise_on_loop(error)
 
@@ -379,12 +389,13 @@ class Hook:
         self._watched.on_error(self._name, error)
 
     def on_slow(self, seconds: float) -> None:
-        """Called when the method has taken longer than `slow_after`."""
+        """Report that a call of the method took `seconds`, which is more than `slow_after`."""
         self._watched.on_slow(self._name, seconds)
 
     def notify(self, *arguments: Any) -> None:
-        """Call the method for an event that belongs to no request, and handle errors and
-        slowness.
+        """Call the method for an event that does not belong to a request.
+
+        Errors are logged, and slow calls are counted.
         """
         clock = self._watched.clock
         started = clock()
@@ -398,7 +409,7 @@ class Hook:
 
 
 class Hooks:
-    """The hooks to call for each event, for a group of observers."""
+    """The hooks of a group of observers, by event."""
 
     __slots__ = ("attempt", "clock", "end", "page", "retry", "speculation", "start")
 
@@ -416,8 +427,8 @@ class Hooks:
             )
 
         self.start = hooks_for("on_start")
-        # By default `on_page` calls `on_start`. If an observer overrides only `on_start`, call that
-        # directly.
+        # By default, the method `on_page` calls `on_start`. If an observer overrides only
+        # `on_start`, call `on_start` directly.
         self.page = tuple(
             hook
             for watched_observer in watched_observers
@@ -431,18 +442,18 @@ class Hooks:
 
     @property
     def are_needed(self) -> bool:
-        """True if there is any hook."""
+        """True if at least one observer overrides a method."""
         return any(getattr(self, event) for event in self.__slots__ if event != "clock")
 
 
 class Observers(bases.CoreBase):
-    """The callbacks with which the engine reports answers and failures to observers.
+    """The callbacks with which the engine reports responses and failures to observers.
 
-    Each callback is None if no observer wants it:
+    Each callback is None if no observer needs it:
 
-    * `on_latency(host, seconds)` is called for each result, and for each error that comes after the
-      host has worked, for example after it has asked replicas.
-    * `on_refusal(host, seconds)` is called for each other error of the server.
+    * `on_latency(host, seconds)` is called for each result. It is also called for each error that a
+      host reports after it has worked on the request, for example after it has asked replicas.
+    * `on_refusal(host, seconds)` is called for each other error that a server reports.
     * `on_failure(host, error, decision)` is called for each failed attempt. The host is None if
       nothing was sent, and the decision is None if the retry policy was not asked.
     * `on_connection_failure(endpoint, kind, error)` is called for each connection that could not be
@@ -453,7 +464,7 @@ class Observers(bases.CoreBase):
         "_brief", "_by_id", "_own", "clock", "on_connection_failure", "on_failure", "on_refusal",
     )  # fmt: skip
 
-    # Set by the core. None if the cluster has no throttler.
+    # The core sets this. None if the cluster has no throttler.
     throttler: RequestThrottler | None
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -462,19 +473,21 @@ class Observers(bases.CoreBase):
         self.on_refusal: LatencyObserver | None = None
         self.on_failure: FailureObserver | None = None
         self.on_connection_failure: ConnectionFailureObserver | None = None
-        # The functions that each of the four callbacks above calls, by the name of the callback,
-        # for example "on_latency".
+        # For each of the four callbacks above, by its name (for example "on_latency"): the
+        # functions that it calls.
         self._brief: dict[str, tuple[Callable[..., object], ...]] = {}
-        # The observers of the cluster itself, without those of its sessions and profiles.
+        # The observers of the cluster itself, without the observers of its sessions and profiles.
         self._own: tuple[RequestObserver, ...] = ()
         # The wrappers by the id of their observer. A wrapper keeps its observer alive, so the id
         # cannot be reused while the entry exists. The references are weak: only hooks keep wrappers
-        # alive, and unused wrappers are freed.
+        # alive, so unused wrappers are freed.
         self._by_id: WeakValueDictionary[int, _Watched] = WeakValueDictionary()
 
     def observe_latencies(self, observer: LatencyObserver) -> None:
-        """Call `observer` for each result, and for each error that comes after the host has
-        worked.
+        """Call `observer` with the host and the latency (seconds) of each result.
+
+        `observer` is also called for each error that a host reports after it has worked on the
+        request.
         """
         self._observe("on_latency", observer)
 
@@ -503,13 +516,13 @@ class Observers(bases.CoreBase):
                 observer(*arguments)
 
         self._brief[name] = observers
-        # If there is only one observer, call it directly, because this runs for every answer.
+        # If there is only one observer, call it directly, because this runs for every response.
         setattr(
             self, name, notify_all if len(observers) > 1 else observers[0] if observers else None
         )
 
     def observe_requests(self, observer: RequestObserver, is_trusted: bool = False) -> None:
-        """Report all requests to an observer from now on.
+        """Report all requests to `observer` from now on.
 
         :param is_trusted: True for the driver's own observers, which neither raise nor block.
         """
@@ -523,18 +536,20 @@ class Observers(bases.CoreBase):
         self._on_observers_changed()
 
     def observe_connection_failures(self, observer: RequestObserver) -> None:
-        """Report connections that cannot be opened to `observer`. Does nothing if it is reported
-        already, or if the observer does not override the method.
+        """Report connections that cannot be opened to `observer`.
 
-        The observers of a cluster get this event also while the engine connects, before it reports
-        requests to them.
+        Does nothing if they are reported to `observer` already, or if it does not override the
+        method.
+
+        The observers of a cluster are registered here before the engine connects. Requests are
+        reported to them only later.
         """
         hook = self.watched(observer).hook(_CONNECTION_FAILURE)
         if hook is not None and hook.notify not in self._brief.get(_CONNECTION_FAILURE, ()):
             self._observe(_CONNECTION_FAILURE, hook.notify)
 
     def report_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
-        """Called when a connection could not be opened.
+        """Notify the observers that a connection could not be opened.
 
         :param kind: see `RequestObserver.on_connection_failure`.
         """
@@ -546,22 +561,24 @@ class Observers(bases.CoreBase):
         self._set_observers(_CONNECTION_FAILURE, ())
 
     def forget_observer(self, observer: RequestObserver) -> None:
-        """Stop reporting new requests to `observer`. It still gets all events of requests that are
-        in flight.
+        """Stop reporting new requests to `observer`.
+
+        The observer still gets all events of requests that are in flight.
         """
         self._own = tuple(other for other in self._own if other is not observer)
         watched = self.watched(observer)
         for name in BRIEF_EVENTS:
             hook = watched.hook(name)
             if hook is not None:
-                # Each access to `hook.notify` makes another bound method, so compare by equality.
+                # Each access to `hook.notify` creates another bound method, so compare by equality.
                 remaining = (call for call in self._brief[name] if call != hook.notify)
                 self._set_observers(name, tuple(remaining))
         self._on_observers_changed()
 
     def watched(self, observer: RequestObserver) -> _Watched:
-        """Return the wrapper of `observer`. All calls with the same observer return the same
-        wrapper.
+        """Return the wrapper of `observer`, and create it if there is none yet.
+
+        All calls with the same observer return the same wrapper.
         """
         wrapper = self._by_id.get(id(observer))
         if wrapper is None:
@@ -569,24 +586,24 @@ class Observers(bases.CoreBase):
         return wrapper
 
     def hooks_of(self, observers: Iterable[RequestObserver]) -> Hooks | None:
-        """Return the hooks of the cluster's observers and of `observers`, or None if there are no
-        hooks.
-        """
+        """Return the hooks of the cluster's observers and of `observers`; None without hooks."""
         hooks = Hooks([self.watched(observer) for observer in (*self._own, *observers)], self.clock)
         return hooks if hooks.are_needed else None
 
     def observers_in_use(self) -> list[_Watched]:
-        """Return the wrappers of the observers of the cluster, its sessions and their profiles."""
+        """Return the wrappers of the observers of the cluster, its sessions and its profiles."""
         own = [self.watched(observer) for observer in self._own]
-        # `valuerefs` makes the list in one step, so other threads may add observers meanwhile.
+        # `valuerefs` copies the references in one step, because other threads may add observers.
         others = [reference() for reference in self._by_id.valuerefs()]
-        # Compare by identity: an observer may define an equality of its own.
+        # Compare by identity, because an observer may define its own equality.
         by_id = {id(wrapper): wrapper for wrapper in (*own, *others) if wrapper is not None}
         return list(by_id.values())
 
     async def notify_shutdown(self, watched: Iterable[_Watched]) -> None:
-        """Call the method `on_shutdown` of observers. For those that are called in a thread of
-        their own, wait until they have handled all events, at most LAST_WAIT seconds.
+        """Call the method `on_shutdown` of observers.
+
+        If observers are called in their own threads, wait until they have handled all events, at
+        most LAST_WAIT seconds.
 
         :param watched: the wrappers of the observers.
         """
@@ -604,11 +621,11 @@ class Observers(bases.CoreBase):
 
 
 class ObservedSession(bases.EngineBase):
-    """The base of the engine's session: it has the session's observers.
+    """The base class of the engine's session: it has the session's observers.
 
-    `hooks` has the hooks of the observers of the session and the cluster; None if there are none.
-    `attends` is True if there are hooks or a throttler. A request has to check only this attribute
-    to see that there is nothing to do.
+    `hooks` contains the hooks of the observers of the session and the cluster; None if there are
+    none. `attends` is True if there are hooks or a throttler. If it is False, a request need not
+    call `attend`.
     """
 
     __slots__ = ("_generation", "hooks", "observers", "throttle")
@@ -618,8 +635,8 @@ class ObservedSession(bases.EngineBase):
     throttle: RequestThrottler | None
     attends: bool
     observers: tuple[RequestObserver, ...]
-    # An object that stands for the current observers of the session and the cluster. It is replaced
-    # when these change. The observers of an execution profile cache their hooks under this key.
+    # Identifies the current observers of the session and the cluster. It is replaced when these
+    # observers change. The observers of an execution profile cache their hooks under this key.
     _generation: _Generation
 
     def observe(self, *observers: RequestObserver) -> None:
@@ -628,7 +645,7 @@ class ObservedSession(bases.EngineBase):
         self.follow_observers()
 
     def follow_observers(self) -> None:
-        """Called when the observers of the session or the cluster have changed."""
+        """Update the hooks and the throttler, because observers or the throttler have changed."""
         self._generation = _Generation()
         self.hooks = self.core.hooks_of(self.observers)
         self.throttle = self.core.throttler
@@ -648,7 +665,7 @@ class ObservedSession(bases.EngineBase):
     def observed(
         self, request: ObservableRequest, profile_observers: Sequence[RequestObserver]
     ) -> ObservedRequest | None:
-        """Return the `ObservedRequest` for the observers of `request`; None if it has no observers.
+        """Return the `ObservedRequest` for the observers of `request`; None without observers.
 
         :param profile_observers: the observers of the request's profile.
         """
@@ -658,14 +675,15 @@ class ObservedSession(bases.EngineBase):
         return ObservedRequest(request, hooks) if hooks is not None else None
 
     def _hooks_with(self, profile_observers: Sequence[RequestObserver]) -> Hooks | None:
-        """Return the hooks of the observers of the cluster, the session and a profile together;
-        None if there are none.
+        """Return the hooks of the observers of the cluster, the session and a profile together.
+
+        None if there are no hooks.
         """
-        # The cache belongs to the profile's observers. A cache in the session would keep alive the
-        # profiles that are used only once.
+        # The cache belongs to the profile's observers. A cache in the session would keep profiles
+        # alive that are used only once.
         cache = profile_observers.hooks if isinstance(profile_observers, ProfileObservers) else None
-        # When the observers of the session or cluster change, `_generation` is another object, so
-        # that a cached entry is not found any more.
+        # When the observers of the session or cluster change, `_generation` is replaced, so that
+        # the old entry is not found any more.
         generation = self._generation
         if cache is not None and generation in cache:
             cached: Hooks | None = cache[generation]
@@ -677,8 +695,10 @@ class ObservedSession(bases.EngineBase):
 
 
 class _Generation:
-    """The key of an entry in a weak cache of hooks. Only the session refers to it. When its
-    observers change, it drops the key, and the entry is removed.
+    """The key of an entry in a weak cache of hooks.
+
+    Only the session refers to the key. When the observers change, the session drops the key, and
+    the entry disappears from the cache.
     """
 
     __slots__ = ("__weakref__",)

@@ -1,4 +1,4 @@
-"""Opens the connections of an engine, and checks that the right node answers."""
+"""Opens the connections of an engine, and checks that the expected node is at the address."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger("cassandra.pool")
 
 
 def draining_error(host: Host) -> ConnectionException:
-    """Return the error for requests that find no host but one that will stop soon."""
+    """Return the error for a request whose only remaining host will stop soon."""
     return ConnectionException(
         f"{host} takes no new requests: it will stop soon (GRACEFUL_DISCONNECT)", host.endpoint
     )
@@ -32,11 +32,12 @@ def draining_error(host: Host) -> ConnectionException:
 class ConnectionOpener:
     """Opens connections that are ready for requests.
 
-    :param connector: opens them, on its event loop.
+    :param connector: opens the connections, on its event loop.
     :param is_closed: returns True when no connection may be opened any more.
-    :param on_draining: called with the host and the connection when the host announces there that
-        it will stop soon.
-    :param on_wrong_node: called when another node answers at the address of a host.
+    :param on_draining: called with the host and a connection when the host announces on that
+        connection that it will stop soon.
+    :param on_wrong_node: called when a connection to the address of a host has reached another
+        node.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class ConnectionOpener:
     ) -> Connection:
         """Open a connection that is ready for requests, within the connect timeout.
 
-        :param target: the shard of a ScyllaDB node to connect to.
+        :param target: the shard of a ScyllaDB node to connect to; None for any shard.
         :param is_control: True for the control connection.
         """
         if self._is_closed():
@@ -74,24 +75,25 @@ class ConnectionOpener:
         )
 
     async def open_to(self, host: Host, target: ShardTarget | None = None) -> Connection:
-        """Open a connection to `host`, and check that another node does not answer at its address.
+        """Open a connection to `host`, and check that it has not reached another node.
 
-        That can happen with a wrong proxy or address translator, or if another node has got the
-        address. Only ScyllaDB nodes can be checked, because they send their id in SUPPORTED.
+        Another node may be reached with a wrong proxy or address translator, or if the address now
+        belongs to another node. Only ScyllaDB nodes can be checked, because they send their host id
+        in SUPPORTED.
 
-        :param target: the shard of a ScyllaDB node to connect to.
-        :raises ConnectionException: if another node answers; the node list is then read again.
+        :param target: the shard of a ScyllaDB node to connect to; None for any shard.
+        :raises ConnectionException: if another node was reached; the node list is then read again.
         :raises ConnectionShutdown: if the node announces at once that it will stop soon.
         """
         connection = await self.open(host.endpoint, target)
         connection.on_draining = partial(self._on_draining, host)
-        if connection.is_draining:  # announced during the handshake
-            refusal = connection.refusal()  # before `close`, which would become the reason
+        if connection.is_draining:  # the node announced during the handshake that it will stop
+            refusal = connection.refusal()  # before `close`, or the error would say "closed"
             connection.close()
             raise refusal
         reached_id = connection.features.host_id if connection.features is not None else None
-        # Cassandra sends no id, and the node list may have none. There is nothing to compare then:
-        # accept the connection.
+        # Without both ids there is nothing to compare, so accept the connection: Cassandra sends no
+        # host id, and the node list may have none for this host.
         if reached_id is None or host.host_id is None or reached_id == host.host_id:
             return connection
         reached_host = self._metadata.get_host_by_host_id(reached_id)

@@ -1,5 +1,6 @@
-"""Refuses subclasses that override methods which the compiled twins call directly: their overrides
-would be ignored.
+"""Rejects subclasses that override methods which the compiled classes call directly.
+
+The compiled classes would ignore such an override without any notice.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ def refuse_overrides(cls: type, stock: type, names: Iterable[str]) -> None:
     :param stock: the class whose methods must not be overridden.
     :param names: the methods that the compiled base class calls without looking them up.
     """
-    # Compare what `getattr` finds: the override may also come from another base class of `cls`.
+    # Compare the results of `getattr`, because the override may also come from another base class.
     overridden = [name for name in sorted(names) if getattr(cls, name) is not getattr(stock, name)]
     if overridden:
         raise TypeError(

@@ -1,5 +1,5 @@
-"""Connects the application's policies with the engine: passes hosts to load balancing policies, and
-gives the engine to policies that use it.
+"""Connects policies with the engine: passes hosts to load balancing policies, and the engine to
+policies that use it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Policies:
     """The policies of a cluster.
 
-    :param engine: passed to policies that look at the requests in flight.
+    :param engine: passed to policies that inspect the requests in flight.
     :param listeners: passes host events to load balancing policies.
     :param bring_up: opens the pools to a host.
     :param spawn: runs a coroutine in the background.
@@ -65,16 +65,15 @@ class Policies:
     def adopt(
         self, policy: LoadBalancingPolicy, cluster: PolicyCluster
     ) -> list[asyncio.Task[bool]]:
-        """Populate a load balancing policy that was added after `connect`, and open the pools that
-        it needs.
+        """Populate a load balancing policy that was added after `connect`, and open its pools.
 
-        :returns: the tasks that open the pools; empty if the policy is in use already.
+        :returns: the tasks that open the pools; empty if the policy was in use already.
         """
         if any(policy is other for other in self._listeners.policies):
             return []
         self.populate(policy, cluster)
-        # Opening the pools shows whether hosts are up. Include those that are down: if all policies
-        # ignored such a host until now, nobody has tried to reach it.
+        # Opening a pool shows whether the host is up. Include hosts that are marked as down: if all
+        # policies ignored a host until now, nobody has tried to connect to it.
         return [self._spawn(self._bring_up(host)) for host in self._metadata.all_hosts()]
 
     def attach_once(self, policy: object) -> None:
@@ -93,17 +92,17 @@ class Policies:
         # Load balancing policies are not in `_attached`.
         if any(policy is other for other in self._attached):
             self._attached = [other for other in self._attached if other is not policy]
-            # A policy of the application may have no `detach`.
+            # A user's policy may have no method `detach`.
             detach = getattr(policy, "detach", None)
             if detach is not None:
                 detach(self._engine)
             return
-        # Otherwise this is a load balancing policy (or a policy that was never attached, which is
-        # not in the list). Let sessions close the pools that only this policy wanted.
+        # Otherwise this is a load balancing policy, or a policy that was never attached and is not
+        # in the list either. Let sessions close the pools that only this policy needed.
         policies = self._listeners.policies
         self._listeners.policies = [other for other in policies if other is not policy]
         self._follow_distances()
 
     def attach(self, policy: object) -> None:
-        """Give the engine to a policy of any kind if it looks at the requests in flight."""
+        """Pass the engine to a policy of any kind if it inspects the requests in flight."""
         attach_policy(policy, self._engine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-# The module has the methods of a generator.
+# The module `random` has the same methods as a `random.Random` object.
 _DEFAULT: Any = random
 
 

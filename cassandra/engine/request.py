@@ -8,11 +8,12 @@ everything that can go wrong. A request is started on the loop, or in a user thr
 
 A request takes hosts from its query plan. For each host it takes a connection with a free stream
 from the session's pool. It never opens connections: pools refill themselves. Each time the request
-is sent, a new `Attempt` waits on a stream of the connection for the answer.
+is sent, a new `Attempt` waits on a stream of the connection for the response.
 
 The following objects continue a request that waits; all of them run on the loop:
 
-* The connection passes the answer to the attempt, which calls `on_answer`; answers that are not on
+* The connection passes the response to the attempt, which calls `on_answer`; answers that are not
+on
   the happy path go on to `on_other_answer`. A lost connection leads to `on_attempt_failed`, where
   the retry policy decides.
 * If no host of the plan has a free stream, the request waits at the first pools whose connections
@@ -29,7 +30,7 @@ The following objects continue a request that waits; all of them run on the loop
   first, the request fails.
 * The speculation timer calls `_speculate`, which sends one more attempt beside those in flight.
 * After a USE, the session switches its other connections; after a DDL statement, it waits for
-  schema agreement. `response` holds the answer in the meantime, and then the session finishes the
+  schema agreement. `response` holds the response in the meantime, and then the session finishes the
   request with it. The statement is executed, so nothing sends the request again (`is_answered`).
 * The throttler calls `start_admitted`. The timer wheel may call `on_timeout`, and the caller
   `cancel`, at any time.
@@ -40,7 +41,7 @@ fails only if `_waits` is 0 and no attempt is in flight. If the application has 
 `ControlConnectionQueryFallback`, such a request uses the control connection instead of failing.
 
 When a request ends, its attempts that are still in flight become orphans of their connections.
-Nobody waits for their answers, but their stream ids stay taken until the answers come.
+Nobody waits for their responses, but their stream ids stay taken until the responses come.
 
 The meanings of None:
 
@@ -133,7 +134,7 @@ NO_ROOM = "no connection had room for the request within the client's time"
 MOST_PREPARES = 10  # how often an attempt prepares a statement that its host has forgotten
 _MAX_FULL = 5  # the maximum number of hosts with full connections in an error
 
-# The flag of an answer with a custom payload (native_protocol_v5.spec, section 2.4.1.2).
+# The flag of a response with a custom payload (native_protocol_v5.spec, section 2.4.1.2).
 _CUSTOM_PAYLOAD = 0x04
 _TABLET_PAYLOADS = ("tablets-routing-v1", "tablets-routing-v2")
 
@@ -205,7 +206,7 @@ class Request(RequestBase):
         # The timer wheel has freed the slot already, so `end` must not free it again.
         self._timer_slot = -1
         # A USE or DDL statement was executed, and only the session's work after it takes longer:
-        # complete the request with the server's answer.
+        # complete the request with the server's response.
         if self.response is not None:
             self.finish(self.response)
             return
@@ -235,7 +236,7 @@ class Request(RequestBase):
         """
         errors: dict[Any, Any] = dict(self.errors)
         if last_attempt is not None and last_attempt.host not in errors:
-            # It is in flight, or its answer has come: then it has a latency.
+            # It is in flight, or its response has come: then it has a latency.
             was_sent = last_attempt.stream >= 0 or last_attempt.latency is not None
             errors[str(last_attempt.host.endpoint)] = (
                 "no answer within the client's time; see Session.execute(timeout=...)"
@@ -541,11 +542,11 @@ class Request(RequestBase):
     def on_other_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
-        """Decode an answer that the happy path does not handle, and do what it requires."""
+        """Decode a response that the happy path does not handle, and do what it requires."""
         try:
             response = self.session.decode(self, attempt, connection, opcode, flags, body)
         except Exception as error:
-            # An answer could not be decoded, so nothing else that comes on this connection can be
+            # A response could not be decoded, so nothing else that comes on this connection can be
             # trusted: close it.
             attempt.error = error
             connection.close(
@@ -587,9 +588,9 @@ class Request(RequestBase):
             attempt.abandon()
 
     def _learn_tablet(self, response: Any) -> None:
-        """Learn the tablet in the custom payload of a decoded answer.
+        """Learn the tablet in the custom payload of a decoded response.
 
-        `on_answer` has learned the tablet already if the answer had no other extras.
+        `on_answer` has learned the tablet already if the response had no other extras.
         """
         payloads: Mapping[str, bytes | None] | None = getattr(response, "custom_payload", None)
         for name in _TABLET_PAYLOADS:
@@ -789,7 +790,7 @@ class Request(RequestBase):
         if self.observed is not None:
             self.observed._retry(attempt, error, attempt.decision)
         attempt.reprepared += (prepared,)
-        # Until the attempt is sent again, no stream waits for an answer to it. Count the step that
+        # Until the attempt is sent again, no stream waits for a response to it. Count the step that
         # will continue the request, so that the request does not fail meanwhile. `resend`,
         # `on_not_sent` and `on_reprepare_failed` subtract it again.
         self._waits += 1

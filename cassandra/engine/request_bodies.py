@@ -55,9 +55,9 @@ class BodyMethods:
     __slots__ = ()
 
     opcode: int
-    # True if the happy path must not handle any answer: VOID or rows would be wrong answers, or a
-    # protocol handler of the application reads the answer. `EngineSession.decode` then decodes and
-    # checks each answer.
+    # True if the happy path must not handle any response: VOID or rows would be wrong answers, or a
+    # protocol handler of the application reads the response. `EngineSession.decode` then decodes
+    # and checks each response.
     decodes = False
     # True if a user thread may send the request itself: rendering calls no user code, and the
     # answer does not affect later requests.
@@ -65,9 +65,9 @@ class BodyMethods:
     # True if the request may have unqualified table names, which the server resolves in the
     # connection's keyspace.
     depends = False
-    # True if any connection to the cluster can execute the request, and its answer changes nothing
-    # but the request's outcome. The request may then run on a loop that has only connections (see
-    # `cassandra.engine.workers`).
+    # True if any connection to the cluster can execute the request, and its response changes
+    # nothing but the request's outcome. The request may then run on a loop that has only
+    # connections (see `cassandra.engine.workers`).
     runs_anywhere = False
 
     # Attributes that some subclasses have:
@@ -131,7 +131,7 @@ class BodyMethods:
 
     @property
     def needs_answer(self) -> bool:
-        """True if an empty result cannot replace the server's answer, although a retry policy has
+        """True if an empty result cannot replace the server's response, although a retry policy has
         ignored an error.
 
         For a later page of a result, it would be the end of the result: the rows of this page and
@@ -161,10 +161,11 @@ class BodyMethods:
         return True
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
-        """Return the prepared statement whose result columns the answer has, as a sequence of one.
+        """Return the prepared statement whose result columns the response has, as a sequence of
+        one.
 
-        The sequence is empty if there is none. It is also empty for a batch, whose answer does not
-        have the columns of its statements.
+        The sequence is empty if there is none. It is also empty for a batch, whose response does
+        not have the columns of its statements.
         """
         return ()
 
@@ -173,7 +174,7 @@ class BodyMethods:
         return None
 
     def cached_metadata(self) -> ResultMetadata | None:
-        """Return the statement's cached result metadata, with which the answer is decoded."""
+        """Return the statement's cached result metadata, with which the response is decoded."""
         return None
 
     def bound_rows(self) -> Iterator[BoundRow]:
@@ -279,7 +280,7 @@ class QueryBody(RequestBody):
 
 
 class UseBody(QueryBody):
-    """A USE, for which only SET_KEYSPACE is a valid answer.
+    """A USE, for which only SET_KEYSPACE is a valid response.
 
     The request itself must not contain a keyspace: with protocol version 5, the server would then
     execute the USE without any effect on the connection.
@@ -520,7 +521,7 @@ class MessageBody(RequestBody):
     """A request as a message object, which listeners and user-defined protocol handlers may change.
 
     The session's protocol handler encodes the message at each attempt. If the application has set
-    its own handler, that handler also decodes the answer.
+    its own handler, that handler also decodes the response.
 
     The message contains the ids of its prepared statements. Before each attempt, `render` replaces
     every id that its statement no longer has. Another request may have prepared the statement
@@ -530,7 +531,7 @@ class MessageBody(RequestBody):
     :param message: the message, with the attributes that messages of cassandra-driver have.
     :param handler: the session's protocol handler.
     :param inner: the body from which the message was made.
-    :param decodes: True if the handler is the application's own and decodes the answer.
+    :param decodes: True if the handler is the application's own and decodes the response.
     """
 
     __slots__ = (
@@ -637,11 +638,11 @@ class MessageBody(RequestBody):
         if prepared is None or prepared.result_metadata_and_id is self._result:
             return
         # Read the columns and their id in one step, because they must belong together. The server
-        # omits the columns from its answer if they have the id that we send.
+        # omits the columns from its response if they have the id that we send.
         self._result = prepared.result_metadata_and_id
         columns, message.result_metadata_id = self._result
         if not message.result_metadata_id or not columns:
-            message.skip_meta = False  # the answer must have the columns: we do not know them
+            message.skip_meta = False  # the response must have the columns: we do not know them
 
     def rebind(self, renewed: Renewed) -> None:
         """Put the new statement and the converted values into the message and into `inner`."""

@@ -1,7 +1,8 @@
-"""Decides which setting applies to a request: that of the call, the statement, the profile or the
-session.
+"""Decides which value of a setting applies to a request: the call's, the statement's, the
+profile's or the session's.
 
-`cassandra.engine.happy_path` exports these functions, and has a twin in Cython.
+`cassandra.engine.happy_path` exports these functions: the compiled Cython versions if they are
+installed, else these.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> No
     """Set the parameters of a request body from the call, the statement, the profile and the
     session.
 
-    Only this function and `request_for` decide which of the four applies.
+    Only this function and `request_for` decide which of these four takes precedence.
 
     :param body: an `ExecuteBodyBase`, or another request body.
     :param session: the public session, not the engine's.
@@ -55,7 +56,7 @@ def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> No
     body.page_size = session.default_fetch_size if fetch_size is FETCH_SIZE_UNSET else fetch_size
     body.paging_state = options.paging_state
     # Generate the timestamp once per request and not for each attempt: a retry is the same write,
-    # and must have the same timestamp.
+    # so it must have the same timestamp.
     generator = session.timestamp_generator
     if generator is None or not session.use_client_timestamp:
         body.timestamp = None
@@ -68,7 +69,7 @@ def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> No
     if not payload:
         payload = own_payload
     elif own_payload:
-        # The request has the keys of both; those of the call take precedence.
+        # Merge the two payloads; for a key in both, the value of the call takes precedence.
         check_payload(own_payload)
         check_payload(payload)
         payload = {**own_payload, **payload}
@@ -81,8 +82,10 @@ def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> No
 
 
 def copy_parameters(body: Any, resolved: Any) -> None:
-    """Copy the parameters that `resolve` has set on `resolved`, another body of the same execution,
-    to `body`.
+    """Copy the parameters that `resolve` has set on one body to another body of the same execution.
+
+    :param body: the body to which the parameters are copied.
+    :param resolved: the body on which `resolve` was called.
     """
     for name in _RESOLVED:
         setattr(body, name, getattr(resolved, name))
@@ -98,17 +101,16 @@ def request_for(
     options: CallOptions,
     on_done: Callable[[Any], None],
 ) -> _Request:
-    """Make the request that sends `body`, with its policies and timeout.
+    """Create the request that sends `body`, with its policies and timeout.
 
     :param session: the public session.
     :param engine: the engine's session.
     :param statement: the statement whose settings apply.
-    :param target: the statement that is passed to load balancing policies; usually `statement`
-        itself.
+    :param target: the statement that load balancing policies get; usually `statement` itself.
     """
     profile = options.profile
-    # `target` is the statement that policies are asked about; `options.target` below is the host or
-    # hosts that the caller has named.
+    # `target` is the statement for load balancing policies. `options.target` below is the host or
+    # shard that the caller has chosen.
     request = request_class(engine, target, body, on_done)
     request.is_idempotent = statement.is_idempotent
     request.policy = profile.load_balancing_policy
@@ -135,13 +137,13 @@ def bound_request(
     options: CallOptions,
     on_done: Callable[[Any], None],
 ) -> _Request:
-    """Make the request for a bound statement, and render it in the calling thread.
+    """Create the request for a bound statement, and render it in the calling thread.
 
-    This does the work of `resolve` and `request_for` in one call, which is quicker in the compiled
-    twin.
+    This does the work of `resolve` and `request_for` in one call, which is faster in the compiled
+    version.
 
     :param body_class: the class of the body. Neither it nor `request_class` may define
-        ``__init__``, which the compiled twin does not call.
+        ``__init__``, which the compiled version does not call.
     """
     body = body_class(statement.prepared_statement, statement.block)
     resolve(body, session, statement, options)

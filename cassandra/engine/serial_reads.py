@@ -12,8 +12,8 @@ StatementT = TypeVar("StatementT")
 class WithConsistency:
     """Wraps a statement for a policy, with the consistency level at which it will be executed.
 
-    Policies read the level from the statement, but the level that applies may be the profile's. All
-    other attributes are those of the statement.
+    Policies read the level from the statement, but the level may come from the profile. All other
+    attributes are passed through from the statement.
     """
 
     __slots__ = ("_statement", "consistency_level")
@@ -32,7 +32,7 @@ class WithConsistency:
         return getattr(self._statement, name)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        # The method that `object` has would use `__class__`, and copy the statement without the
+        # The inherited method would use `__class__`, and would copy the statement without the
         # level.
         return WithConsistency, (self._statement, self.consistency_level)
 

@@ -1,4 +1,4 @@
-"""Logs the warnings that servers send with answers, for example about a large batch."""
+"""Logs the warnings that servers send with responses, for example about a large batch."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from cassandra.util.intervals import OncePerKey
 
 log = logging.getLogger("cassandra.protocol")
 
-# The same warning is logged only once in this time, because every request may cause it.
+# The same warning is logged only once in this time, because every request may cause the warning.
 INTERVAL = 60.0  # seconds
 
-# Limited to 200 warnings and 1 MiB: some warnings contain numbers, so there may be any number of
-# different ones.
+# Limited to 200 warnings and 1 MiB: some warnings contain numbers, so the number of different
+# warnings is unlimited.
 _lines = OncePerKey(INTERVAL, 200, 1 << 20)
 
 
 def log_warnings(warnings: Iterable[str]) -> None:
-    """Log each warning, but the same text at most once a minute.
+    """Log each warning, but the same warning at most once a minute.
 
-    :param warnings: the warnings of an answer, as the server sent them.
+    :param warnings: the warnings of a response, as the server sent them.
     """
     for text in warnings:
         missed = _lines.missed(text)

@@ -1,5 +1,5 @@
-"""The engine's part of one session: its connection pools, its keyspace, and the reaction to answers
-that change the keyspace or the schema.
+"""The engine's part of one session: its connection pools, its keyspace, and the reaction to
+responses that change the keyspace or the schema.
 """
 
 from __future__ import annotations
@@ -367,7 +367,7 @@ class EngineSession(ObservedSession):
         # down. If the control connection is down itself, it may now try again.
         self.core.control.on_host_up()
         # Repeat this until the connection is in the session's keyspace: that keyspace may change
-        # again while we wait for the answer to a USE.
+        # again while we wait for the response to a USE.
         while self.keyspace is not None and connection.keyspace != self.keyspace:
             keyspace = self.keyspace
             try:
@@ -492,9 +492,9 @@ class EngineSession(ObservedSession):
         flags: int,
         body: bytes,
     ) -> Any:
-        """Decode the answer to `request`.
+        """Decode the response to `request`.
 
-        :raises ProtocolError: if it is malformed, or not a valid answer to this request.
+        :raises ProtocolError: if it is malformed, or not a valid response to this request.
         """
         request_body = request.request_body
         cql = request_body.statement_text()
@@ -536,7 +536,7 @@ class EngineSession(ObservedSession):
         body: bytes,
         cached_columns: Any,
     ) -> Any:
-        """Let the application's own protocol handler decode an answer."""
+        """Let the application's own protocol handler decode a response."""
         encryption = self.core.settings.column_encryption_policy
         decode = encrypting_handler(handler, encryption).decode_message
         # The body is decompressed already, so the decompressor is None. The stream, which handlers
@@ -569,7 +569,7 @@ class EngineSession(ObservedSession):
 
         If the protocol has metadata ids, the server sends a new id together with new columns.
         Columns without an id are then not cached. They come from a conditional statement, whose
-        columns depend on whether it was applied, and are valid for this answer only. If the
+        columns depend on whether it was applied, and are valid for this response only. If the
         protocol has no ids, always cache the latest columns, to avoid parsing the same bytes again.
         """
         # Do not cache columns that a user's class has decoded: they may have other types.
@@ -594,7 +594,7 @@ class EngineSession(ObservedSession):
 
         :param connection: the connection on which the USE was executed.
         :param request: the request of the USE.
-        :param response: the server's answer, with which the request completes.
+        :param response: the server's response, with which the request completes.
         """
         connection.keyspace = keyspace
         self.keyspace = keyspace
@@ -631,7 +631,7 @@ class EngineSession(ObservedSession):
     async def use(self, connection: Connection, keyspace: str) -> None:
         """Execute USE on `connection`. No request that depends on its keyspace may be in flight.
 
-        :raises OperationTimedOut: if no answer came in time; the connection is given up.
+        :raises OperationTimedOut: if no response came in time; the connection is given up.
         :raises DriverException: if the server refuses.
         """
         # Quote the name if necessary: the server changes unquoted names to lower case.

@@ -157,7 +157,8 @@ class Sessions:
 def _wants(session: EngineSession, host: Host) -> bool:
     """Return True if `session` wants connections to `host`.
 
-    If a load balancing policy raises an error, the answer is yes, so that a host is not forgotten.
+    If a load balancing policy raises an error, the response is yes, so that a host is not
+    forgotten.
     """
     try:
         return session.distance(host) != HostDistance.IGNORED

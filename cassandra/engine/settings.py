@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.tls import TlsClient
 else:
-    # The class that lists the cluster's settings is only for type checkers. At run time, the engine
-    # must not import the client package, which contains it.
+    # Only type checkers need the class that lists the cluster's settings. At run time, the engine
+    # must not import the client package, which contains that class.
     ClusterSettings = object
 
 
 class Settings(ClusterSettings):
     """All settings of a cluster, as attributes; times are in seconds.
 
-    They include all settings of `cassandra.client.settings.table`. Most of them are fixed when the
-    engine is created. Those that may change later are looked up in `live` each time. The engine's
-    own settings are annotated below.
+    They include all settings of `cassandra.client.settings.table`. Most settings are fixed when the
+    engine is created. Settings that may change later are looked up in `live` each time. The
+    engine's own settings are annotated below.
 
     :param values: the settings of the cluster that cannot change, by name.
     :param live: the settings that may change, by name. The cluster changes this mapping.
@@ -33,13 +33,13 @@ class Settings(ClusterSettings):
     named_endpoints: Sequence[EndPoint]  # the same contact points, with unresolved names
     # Asks a discovery service for the nodes, and may block; None if there is no such service.
     find_endpoints: Callable[[], list[EndPoint]] | None
-    only_version: int | None  # the protocol version, if the application has chosen it
+    only_version: int | None  # the protocol version that the application has chosen; else None
     startup_options: Mapping[str, str]
     # Returns further STARTUP options for ScyllaDB. Called with True for the control connection.
     scylla_options: Callable[[bool], Mapping[str, str]] | None
     tls: TlsClient | None  # stored in `live`, because it may change
-    connections_to: Callable[[int], int]  # the pool size for a host at a distance
-    client_routes: ClientRoutes | None  # set if nodes are behind proxies of a private network
+    connections_to: Callable[[int], int]  # returns the pool size for the distance of a host
+    client_routes: ClientRoutes | None  # set if clients reach nodes through a private network
     shard_aware: bool
     shard_aware_port: bool
     local_ports: tuple[int, int]
@@ -49,7 +49,7 @@ class Settings(ClusterSettings):
     def __init__(
         self, values: Mapping[str, Any], live: Mapping[str, Any], **engine_settings: Any
     ) -> None:
-        # Detect a wrong name in the driver's own code, because mypy does not check these keyword
+        # Detect wrong names in the driver's own code, because mypy does not check these keyword
         # arguments.
         unknown_names = sorted(engine_settings.keys() - Settings.__annotations__.keys())
         if unknown_names:
@@ -61,7 +61,7 @@ class Settings(ClusterSettings):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
-            # Python calls this only for names that are not ordinary attributes, such as the live
+            # Python calls this only if the name is not in the instance's dict, as for live
             # settings.
             try:
                 return vars(self)["_live"][name]

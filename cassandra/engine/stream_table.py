@@ -14,32 +14,32 @@ frames are never mixed, and no frame is written to a descriptor that was closed 
 another file. User threads never wait for the lock: if it is taken, they pass their request to the
 loop. The loop waits briefly, and tries again later.
 
-In the compiled twin, no Python code runs while a thread holds the lock. Otherwise a signal handler
-could interrupt the thread and wait for the loop, while the loop waits for the lock. The Python twin
-cannot prevent that, so it leaves requests of the main thread, where signal handlers run, to the
-loop.
+In the compiled version, no Python code runs while a thread holds the lock. Otherwise a signal
+handler could interrupt the thread and wait for the loop, while the loop waits for the lock. The
+Python twin cannot prevent that, so it leaves requests of the main thread, where signal handlers
+run, to the loop.
 
 If the socket does not accept all bytes of a direct request, the others are stored in `rest`, and
 the loop writes them before anything else.
 
-A thread that sends one direct request after the other, and waits for each answer, also reads the
+A thread that sends one direct request after the other, and waits for each response, also reads the
 answers itself, so that the loop's thread need not be woken at all. That works as follows.
 
 - After some such requests in a row, the loop lends the reading: it pauses its transport, and from
   then on only threads of direct requests read (`lend`). Direct requests whose thread does not wait
   go to the loop instead.
-- A thread looks whether something has come before it sends. If so, it is not an answer: for
+- A thread looks whether something has come before it sends. If so, it is not a response: for
   example, the server has closed the connection. The thread sends nothing, and lets the loop take
   over.
-- A thread that has read the plain answer to its request (VOID or rows) ends the request. It leaves
-  everything else, such as errors, events and late answers, to the loop.
+- A thread that has read the plain response to its request (VOID or rows) ends the request. It
+  leaves everything else, such as errors, events and late answers, to the loop.
 - The loop ends the loan before it sends something itself, if the connection is closed, and if no
-  thread has read an answer for a short time (`LENT_CHECK` of `Connection`). The latter limits how
-  long an answer can stay unread if a thread is interrupted between sending and reading.
+  thread has read a response for a short time (`LENT_CHECK` of `Connection`). The latter limits how
+  long a response can stay unread if a thread is interrupted between sending and reading.
   `Connection.take_over` is the only way to end a loan. It handles what threads have left.
 
-Only the compiled twin lends, with the GIL and without Snappy: from reading bytes until the stream
-is free, it runs no Python code, so that neither the loop nor a signal can interrupt it.
+Only the compiled version lends, with the GIL and without Snappy: from reading bytes until the
+stream is free, it runs no Python code, so that neither the loop nor a signal can interrupt it.
 Observers, throttlers, callbacks and the methods of tracing libraries are called on the loop, so
 that requests with any of them are read there, too.
 """
@@ -73,17 +73,17 @@ PATIENCE = 0.005  # seconds
 # The flags make `send` return at once instead of waiting, and suppress the signal SIGPIPE if the
 # peer has reset the connection.
 _SEND_FLAGS: int = getattr(socket, "MSG_DONTWAIT", 0) | getattr(socket, "MSG_NOSIGNAL", 0)
-_ORPHAN: Any = object()  # replaces a responder that no longer waits for its answer
+_ORPHAN: Any = object()  # replaces a responder that no longer waits for its response
 
 
 class StreamTable:
-    """The requests in flight on a connection, by stream, and the frames of this loop turn.
+    """The requests in flight on a connection, by stream, and the frames of this loop iteration.
 
-    A stream is free again when its answer has come. If nobody waits for the answer any more, the
-    request is an orphan until then.
+    A stream is free again when its response has come. If nobody waits for the response any more,
+    the request is an orphan until then.
 
     :param call_soon: the loop's method.
-    :param flush: called by the loop once for all frames that were queued in a loop turn.
+    :param flush: called by the loop once for all frames that were queued in a loop iteration.
     """
 
     __slots__ = (
@@ -124,7 +124,7 @@ class StreamTable:
         self.keyspace_epoch = 0
         self._call_soon = call_soon
         self._flush = flush
-        # The responder that waits for the answer on each stream; None for an orphan. The direct
+        # The responder that waits for the response on each stream; None for an orphan. The direct
         # request is not included.
         self._responders: dict[int, Any] = {}
         self._ids = StreamIds()  # the free stream ids
@@ -175,8 +175,8 @@ class StreamTable:
         """True if a request may be sent now: the connection is open and not paused, has a free
         stream, and few bytes wait to be written.
 
-        Bytes that wait for the end of this loop turn count, too: the transport does not have them
-        yet, so it cannot pause senders because of them.
+        Bytes that wait for the end of this loop iteration count, too: the transport does not have
+        them yet, so it cannot pause senders because of them.
         """
         return (
             not (self.closed or self.paused)
@@ -185,7 +185,7 @@ class StreamTable:
         )
 
     def send(self, responder: Responder, opcode: int, flags: int, body: bytes) -> int:
-        """Queue one request, to be written at the end of this loop turn.
+        """Queue one request, to be written at the end of this loop iteration.
 
         :returns: its stream; -1 if no stream is free.
         :raises ValueError: if the body exceeds the protocol's limit; nothing was queued then.
@@ -200,21 +200,21 @@ class StreamTable:
         try:
             self.writer.add(stream, opcode, flags, body)
         except BaseException:
-            # Nothing was queued, so no answer will free the stream: do it here.
+            # Nothing was queued, so no response will free the stream: do it here.
             self._ids.give_back(stream)
             raise
         self._responders[stream] = responder
-        # One flush writes everything that this loop turn queues.
+        # One flush writes everything that this loop iteration queues.
         if self.armed is None:
             self.armed = self._call_soon(self._flush)
         return stream
 
     def abandon(self, stream: int, responder: Responder) -> bool:
-        """Stop waiting for the answer on `stream`, which becomes an orphan.
+        """Stop waiting for the response on `stream`, which becomes an orphan.
 
         :returns: False if `responder` did not wait for that answer.
         """
-        # Keep the entry without its responder: a late answer on an unknown stream would close the
+        # Keep the entry without its responder: a late response on an unknown stream would close the
         # connection.
         if self._directs.get(stream) is responder:
             self._directs[stream] = _ORPHAN
@@ -226,7 +226,7 @@ class StreamTable:
         return True
 
     def waiting(self) -> list[Any]:
-        """Return the responders that wait for answers. Must be called on the loop."""
+        """Return the responders that wait for responses. Must be called on the loop."""
         responders = [responder for responder in self._responders.values() if responder is not None]
         # The request that a user thread has sent directly, if there is one.
         direct_responder = self._directs.get(self._direct_stream)
@@ -235,7 +235,7 @@ class StreamTable:
         return responders
 
     def orphan_ids(self) -> set[int]:
-        """Return the streams whose answers nobody waits for any more."""
+        """Return the streams whose responses nobody waits for any more."""
         # Copy, because the loop may change the table while a user thread reads it.
         orphans = {
             stream for stream, responder in self._responders.copy().items() if responder is None
@@ -253,7 +253,7 @@ class StreamTable:
         responders = self._responders
         give_back = self._ids.give_back
         for stream, opcode, flags, body, version in envelopes:
-            # Keep the server's version for the handshake: the answer to STARTUP may have another
+            # Keep the server's version for the handshake: the response to STARTUP may have another
             # version than our request.
             if version != connection.version:
                 connection.peer_version = version
@@ -271,7 +271,7 @@ class StreamTable:
             elif responder is not None:
                 try:
                     responder.on_response(connection, opcode, flags, body)
-                except BaseException as error:  # the error concerns only this answer
+                except BaseException as error:  # the error concerns only this response
                     log.exception("an answer of %s could not be processed", connection.endpoint)
                     failure = as_exception(error)
                     request = getattr(responder, "request", None)
@@ -279,7 +279,7 @@ class StreamTable:
                         request.fail(failure)
             else:
                 connection.on_unsolicited(stream, opcode, flags, body)
-            # `close` has notified all responders, so nobody waits for the remaining answers.
+            # `close` has notified all responders, so nobody waits for the remaining responses.
             if self.closed:
                 return
 
@@ -457,7 +457,7 @@ class StreamTable:
     @property
     def is_lendable(self) -> bool:
         """True if the loop should lend the reading: threads send one direct request after the
-        other, and wait for each answer.
+        other, and wait for each response.
         """
         return False
 
@@ -467,12 +467,12 @@ class StreamTable:
         return 0
 
     def lend(self, owner: Connection, reader: FrameReader) -> bool:
-        """Let the threads of direct requests read the answers. Must be called on the loop, while
+        """Let the threads of direct requests read the responses. Must be called on the loop, while
         nothing else reads.
 
         :param owner: the connection. Its `take_over` is called on the loop if a thread has read
             something that the loop must handle, and before a request is sent on the loop. Its
-            `take_over_answer` is called on the loop with an answer whose thread cannot end the
+            `take_over_answer` is called on the loop with a response whose thread cannot end the
             request.
         :param reader: the connection's frame reader, which does not use Snappy.
         :returns: False if the loop must go on reading: a direct request is in flight.

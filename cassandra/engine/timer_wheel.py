@@ -1,5 +1,5 @@
 """`TimerWheel`: the deadlines of requests. `cassandra.engine.happy_path` exports this class, and
-has a twin in Cython.
+also exists in a compiled Cython version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FINE_TICKS_OF_COARSE = 10
 _COARSE_FROM = 1.0  # seconds
 _LONGEST = 1e9  # seconds; longer timeouts count as this
 # If the loop's clock and our own differ by less than this, they count as the same clock. The small
-# difference comes from uvloop, whose clock stands still within a loop turn.
+# difference comes from uvloop, whose clock stands still within a loop iteration.
 _SAME_CLOCK = 1.0  # seconds
 
 

@@ -245,7 +245,7 @@ class ControlConnection:
         try:
             await self._node_lists.prepare(connection)
             # Set this before sending REGISTER: the server may send the first event together with
-            # the answer.
+            # the response.
             connection.on_event = partial(self._on_event, connection.version)
             # Register before reading the node list, so that an event reports every later change.
             message = RegisterMessage(list(self.handlers))
@@ -305,7 +305,7 @@ class ControlConnection:
             return
         self._draining_connection = previous
         previous.on_event = None
-        # `on_room` is called after each answer, and `on_orphan` after each abandoned request.
+        # `on_room` is called after each response, and `on_orphan` after each abandoned request.
         previous.on_room = previous.on_orphan = _close_if_idle
         previous.close_if_idle()
 

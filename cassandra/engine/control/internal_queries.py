@@ -34,7 +34,7 @@ Rows = Callable[["Connection", str], Awaitable["list[dict[str, Any]]"]]
 
 
 class InternalQueries:
-    """Sends the engine's own requests, and reads their answers."""
+    """Sends the engine's own requests, and reads their responses."""
 
     __slots__ = ("_settings",)
 
@@ -49,11 +49,11 @@ class InternalQueries:
         question: str,
         statement: str | None = None,
     ) -> Any:
-        """Send one request, and return its answer.
+        """Send one request, and return its response.
 
         :param question: a name for the request in error messages.
         :param statement: the CQL if the request is a QUERY. It determines which answers are valid.
-        :raises ProtocolError: if the answer is malformed or does not fit the request; the
+        :raises ProtocolError: if the response is malformed or does not fit the request; the
             connection is closed.
         :raises OperationTimedOut: after `Settings.control_connection_timeout`.
         :raises DriverException: if the server answers with an error.

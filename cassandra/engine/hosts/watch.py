@@ -432,7 +432,7 @@ def _nothing() -> None:
 def _convicts(host: Host, failure: Exception) -> bool:
     """Return True if the conviction policy considers a host down after `failure`.
 
-    If the policy raises an error, the answer is yes, so that the host is tried again.
+    If the policy raises an error, the response is yes, so that the host is tried again.
     """
     try:
         return host.signal_connection_failure(failure)

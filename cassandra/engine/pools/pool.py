@@ -313,7 +313,7 @@ class HostPool(CompatPool, bases.PoolBase):
         if is_silent(connection):
             self._on_doubt(self.host)
         if connection in self._closing:
-            # The answers to abandoned requests may never come, so do not wait for them.
+            # The responses to abandoned requests may never come, so do not wait for them.
             if connection.in_flight == connection.orphans:
                 connection.close_if_idle()
         elif (
@@ -340,7 +340,7 @@ class HostPool(CompatPool, bases.PoolBase):
         # Remove it from the list first, so that no new request uses one of its streams.
         self.connections.remove(connection)
         self._closing.append(connection)
-        # Do not wait for the answers to abandoned requests, which may never come.
+        # Do not wait for the responses to abandoned requests, which may never come.
         if connection.in_flight == connection.orphans:
             connection.close_if_idle()
 
@@ -516,8 +516,8 @@ class HostPool(CompatPool, bases.PoolBase):
 
     @property
     def is_busy(self) -> bool:
-        """True if requests wait for a free stream or for their answers. Requests that are over, or
-        that their callers have abandoned, do not count: their answers may never come.
+        """True if requests wait for a free stream or for their responses. Requests that are over,
+        or that their callers have abandoned, do not count: their responses may never come.
         """
         orphans = sum(connection.orphans for connection in self.connections)
         is_awaited = any(not waiter.done for waiter in self._waiters)

@@ -1,6 +1,6 @@
 """The connections of a pool to a ScyllaDB node, by shard.
 
-`cassandra.engine.happy_path` exports these names, and has a twin in Cython.
+`cassandra.engine.happy_path` exports these names, and also exists in a compiled Cython version.
 """
 
 from __future__ import annotations

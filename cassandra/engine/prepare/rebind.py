@@ -54,7 +54,7 @@ def adopt_columns(
         if _have_same_types(old_columns, columns) or changes_of(old_columns, columns):
             continue
         if current_columns is None:
-            # The answer to the PREPARE may have been read without the registered classes.
+            # The response to the PREPARE may have been read without the registered classes.
             current_columns = [
                 column._replace(type=with_registered_classes(column.type, user_types))
                 for column in columns
@@ -115,7 +115,7 @@ class Renewed:
     it was prepared again. The methods convert values that were bound for the old columns.
 
     :param before: the statement before the change.
-    :param response: the server's answer to the new PREPARE.
+    :param response: the server's response to the new PREPARE.
     """
 
     __slots__ = ("before", "changes", "statement")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 class Reprepare:
     """One PREPARE of a forgotten statement, on the connection of the attempt that executes it.
-    After the answer, the request sends the attempt again.
+    After the response, the request sends the attempt again.
     """
 
     __slots__ = (
@@ -55,7 +55,7 @@ class Reprepare:
         self.attempt = attempt
         self.prepared = prepared
         self.connection = connection
-        self._stream = -1  # the stream of the PREPARE; -1 unless it waits for an answer
+        self._stream = -1  # the stream of the PREPARE; -1 unless it waits for a response
         # The request's `_retry_handle` before `go` replaced it with this object.
         self._previous_handle: Any = None
         # True if the PREPARE depends on the connection's keyspace. From version 5 on, the PREPARE
@@ -128,8 +128,8 @@ class Reprepare:
         self.request.on_not_sent(self.attempt, error)
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
-        """Called with the answer to the PREPARE: update the statement, and let the request send its
-        attempt again.
+        """Called with the response to the PREPARE: update the statement, and let the request send
+        its attempt again.
         """
         self._stream = -1
         request = self.request
@@ -195,7 +195,7 @@ def take_over(
     all_with: Callable[[bytes], Sequence[PreparedStatement]] = _no_others,
     user_types: UserTypes = MappingProxyType({}),
 ) -> Renewed | None:
-    """Update `prepared` from the server's answer to a PREPARE.
+    """Update `prepared` from the server's response to a PREPARE.
 
     If user-defined types have got further fields, values of these can be bound from now on.
 
@@ -205,7 +205,7 @@ def take_over(
     :returns: None if the bind columns are the same as before. Otherwise the new description of the
         statement, with which the caller must bind the values again.
     :raises BindColumnsChanged: if values cannot be bound again for the changed columns.
-    :raises DriverException: if the answer is about another table; `prepared` is not changed then.
+    :raises DriverException: if the response is about another table; `prepared` is not changed then.
     """
     _check_table(prepared, response)
     if changes_of(prepared.column_metadata, response.bind_metadata):

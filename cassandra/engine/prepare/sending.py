@@ -31,8 +31,8 @@ async def send_to_one(
     retry_policy: RetryPolicy,
     timeout: float | None,
 ) -> tuple[Any, Host]:
-    """Send the PREPARE to the hosts of the query plan until one succeeds. Return its answer and the
-    host.
+    """Send the PREPARE to the hosts of the query plan until one succeeds. Return its response and
+    the host.
 
     :param timeout: seconds for all attempts together; None for no limit.
     :raises DriverException: if no host succeeds, or the retry policy ignores the error.
@@ -57,7 +57,7 @@ async def send_to_one(
     if request.error is not None:
         raise request.error
     host = request.attempts[-1].host
-    # A retry policy that ignores an error makes the request succeed without an answer.
+    # A retry policy that ignores an error makes the request succeed without a response.
     if getattr(request.response, "kind", None) != RESULT_KIND_PREPARED:
         raise DriverException(
             f"the statement was not prepared on {host}: the retry policy ignored the error"

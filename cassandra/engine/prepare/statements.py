@@ -124,7 +124,7 @@ class Preparer:
         :param working_keyspace: the session's keyspace when the call was made; None for the current
             one.
         """
-        # Read the session's keyspace now, because it may be another one when the answer comes.
+        # Read the session's keyspace now, because it may be another one when the response comes.
         expected = keyspace or working_keyspace or session.keyspace
         # Callers with the same key share one PREPARE.
         key = (id(session), expected, query)
@@ -261,7 +261,7 @@ class Preparer:
     def _make_statement(
         self, session: EngineSession, query: str, keyspace: str | None, response: Any
     ) -> PreparedStatement:
-        """Make the prepared statement from the server's answer to a PREPARE."""
+        """Make the prepared statement from the server's response to a PREPARE."""
         marks_transactions = self._server.marks_transactions
         policy = self._settings.column_encryption_policy
         statement_class = PreparedUse if is_use(query) else PreparedStatement
@@ -281,9 +281,9 @@ class Preparer:
         )
         if not getattr(policy, "deterministic", True):
             # If the policy encrypts equal values differently, binding a value to an encrypted key
-            # column must be an error: rows could not be found by it. The server's answer names only
-            # the partition key, and only since protocol version 4, so read the whole primary key
-            # from the schema.
+            # column must be an error: rows could not be found by it. The server's response names
+            # only the partition key, and only since protocol version 4, so read the whole primary
+            # key from the schema.
             schema = self._metadata.keyspaces.get(prepared.table_keyspace or "")
             table = schema.tables.get(prepared.table or "") if schema is not None else None
             if table is not None:
@@ -319,8 +319,8 @@ class Preparer:
         retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> ResultMessage:
-        """Prepare on one host, then on the other hosts if the settings say so. Return the answer of
-        the first host.
+        """Prepare on one host, then on the other hosts if the settings say so. Return the response
+        of the first host.
         """
         response: ResultMessage
         response, host = await self._send(session, request_body, policy, retry_policy, timeout)
@@ -370,7 +370,7 @@ class Preparer:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
 
     async def _send_prepare(self, connection: Connection, prepared: PreparedStatement) -> Any:
-        """Prepare on the host of `connection`, and return the server's answer."""
+        """Prepare on the host of `connection`, and return the server's response."""
         body = prepare_body(prepared.query_string, prepared.keyspace, connection.version)
         return await self._internal_send(connection, PREPARE, body, "a PREPARE")
 
@@ -512,8 +512,8 @@ async def all_or_first_error(
 def key_positions(metadata: Metadata, markers: Sequence[ColumnMetadata] | None) -> list[int] | None:
     """Return for each column of the partition key, in order, the index of its bind marker.
 
-    Since protocol version 4, the server's answer to PREPARE contains this. For version 3, read the
-    partition key from the schema.
+    Since protocol version 4, the server's response to PREPARE contains this. For version 3, read
+    the partition key from the schema.
 
     :returns: None if the table is not known, or if a column of the key has no bind marker.
     """

@@ -125,8 +125,8 @@ async def wait_for_one_version(
     interval = FIRST_INTERVAL
     while True:
         try:
-            # Give the last query at least FIRST_INTERVAL for its answer, even if the time is almost
-            # up.
+            # Give the last query at least FIRST_INTERVAL for its response, even if the time is
+            # almost up.
             versions = await within(max(deadline - clock(), FIRST_INTERVAL), ask())
         except asyncio.TimeoutError:
             log.warning(
