@@ -58,17 +58,16 @@ EXEC_PROFILE_DEFAULT: Any = _DefaultProfileKey()
 
 
 def default_lbp_factory() -> LoadBalancingPolicy:
-    """Make the load balancing policy of a profile that does not specify one."""
+    """Create the load balancing policy of a profile that does not specify one."""
     return TokenAwarePolicy(DCAwareRoundRobinPolicy())
 
 
 class _Attributes(bases.ProfileBase):
-    """The base of `ExecutionProfile`: it has the real ``__dict__`` and the defaults of some
-    settings.
+    """The base class of `ExecutionProfile`: it has the real ``__dict__`` and defaults of settings.
 
-    A user may add a property named like one of these settings to `ExecutionProfile`. The dictionary
-    of that class must then grow, because the compiled code notices the change by its size. The
-    defaults are therefore in this base class.
+    A user may add a property to `ExecutionProfile` with the name of such a setting. The compiled
+    code notices that only by the size of the dictionary of `ExecutionProfile`, which must therefore
+    grow. So that dictionary must not contain the name already: the default is here.
     """
 
     consistency_level: int = ConsistencyLevel.LOCAL_ONE
@@ -78,14 +77,14 @@ class _Attributes(bases.ProfileBase):
     request_observers: Sequence[RequestObserver] = ()
 
 
-# Read and replace the real ``__dict__`` of a profile, without the property `__dict__` of
-# `ExecutionProfile`, which records the access.
+# Read and replace the real ``__dict__`` of a profile. The property `__dict__` of `ExecutionProfile`
+# would record the access as one of user code.
 _attributes: Callable[[object], dict[str, Any]] = vars(_Attributes)["__dict__"].__get__
 _set_attributes: Callable[[object, object], None] = vars(_Attributes)["__dict__"].__set__
 
 
 class ExecutionProfile(_Attributes):
-    """A set of settings for executions.
+    """A set of settings for executions, such as policies, consistency levels and the timeout.
 
     :param load_balancing_policy: None for token awareness over the local data center.
     :param retry_policy: None for a `RetryPolicy`.
@@ -100,10 +99,10 @@ class ExecutionProfile(_Attributes):
     """
 
     # `_settings_at_hand` is a cache that only the compiled `engine.happy_path` uses: a tuple of the
-    # settings that is made for the first request and cleared when a setting changes. Only profiles
-    # of this class itself have it, not those of subclasses. `_is_shown` is True once user code has
-    # read the profile's `__dict__`. The cache is then no longer used, because user code can change
-    # the settings in that dict without our notice.
+    # settings, created for the first request and cleared when a setting changes. Only profiles of
+    # exactly this class have the cache, not profiles of subclasses. `_is_shown` is True once user
+    # code has read the profile's `__dict__`. The cache is not used after that, because user code
+    # can then change the settings in that dict without our notice.
     __slots__ = ()
 
     load_balancing_policy: LoadBalancingPolicy
@@ -139,7 +138,7 @@ class ExecutionProfile(_Attributes):
         self.request_observers = request_observers
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a setting, or any other attribute of the application.
+        """Set a setting, or any attribute that the application adds.
 
         :raises AttributeError: if the name looks like a misspelt setting. For a user's subclass, a
             warning is logged instead.
@@ -155,7 +154,8 @@ class ExecutionProfile(_Attributes):
         super().__setattr__(name, value)
         # Clear the cached tuple, which has the old value.
         super().__setattr__("_settings_at_hand", None)
-        # Each cluster that uses this profile must give its hosts or its engine to the new policy.
+        # If a policy was replaced, each cluster that uses this profile must pass its hosts or its
+        # engine to the new policy.
         if is_policy_replaced:
             # Copy the references first: another thread may create a cluster during the loop.
             for manager in [reference() for reference in _managers.valuerefs()]:
@@ -165,13 +165,11 @@ class ExecutionProfile(_Attributes):
             _warn_of_late_speculation(_attributes(self))
 
     def _warn_of_no_effect(self, name: str) -> None:
-        """Warn if an attribute that is being set is probably meant as a setting, for example
-        `timeout`.
-        """
+        """Warn if `name`, which is not a setting, probably means one, for example `timeout`."""
         if (
             name in _ADVICE
             and name != "name"  # applications may give names to their profiles
-            # Subclasses and attributes of the application may have any names.
+            # Subclasses of the application, and its own attributes, may have any names.
             and is_of_driver(type(self))
             and class_attribute(type(self), name) is None
             and name not in _attributes(self)
@@ -208,8 +206,8 @@ class ExecutionProfile(_Attributes):
         settings = _attributes(self)
         _attributes(copy).update(settings)
         if "speculative_execution_policy" in changes:
-            # Set the policy last, because it is checked against the new timeout. Remove the old
-            # policy, or the new timeout would be checked against that.
+            # Set this policy last, because it is checked against the new timeout. Remove the old
+            # policy now, or the new timeout would be checked against the old policy.
             policy = changes.pop("speculative_execution_policy")
             del _attributes(copy)["speculative_execution_policy"]
             changes["speculative_execution_policy"] = policy
@@ -250,7 +248,7 @@ def _warn_of_late_speculation(settings: Mapping[str, Any]) -> None:
     if (
         isinstance(policy, ConstantSpeculativeExecutionPolicy)
         and isinstance(timeout, (int, float))
-        # The policy itself has warned of longer delays.
+        # The policy itself warns of longer delays.
         and timeout <= policy.delay <= LONG_DELAY
         and policy.max_attempts > 0
     ):
@@ -264,13 +262,12 @@ def _warn_of_late_speculation(settings: Mapping[str, Any]) -> None:
 
 
 def _with_advice(init: Callable[..., None]) -> Callable[..., None]:
-    """Return `init`, wrapped so that its error for an unknown setting says which setting to use."""
+    """Wrap `init`, so that its error for an unknown setting says which setting to use instead."""
 
     @functools.wraps(init)
     def construct(self: Any, *args: Any, **settings: Any) -> None:
         for name in settings:
-            # A subclass may have other parameters, but it passes only settings on to this
-            # constructor.
+            # A subclass may have other parameters, but passes only settings to this constructor.
             if name not in _SETTINGS:
                 raise TypeError(
                     f"ExecutionProfile has no setting {name!r}{_advice_for_unknown(name)}"
@@ -281,7 +278,7 @@ def _with_advice(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _advice_for_unknown(name: str) -> str:
-    """Return the end of an error message: what to write instead of the unknown setting `name`."""
+    """Return the end of an error message, which says what to write instead of `name`."""
     if name in _ADVICE:
         return f": {_ADVICE[name]}"
     similar_name = nearest(name, _SETTINGS)
@@ -292,7 +289,7 @@ def _advice_for_unknown(name: str) -> str:
     )
 
 
-# The settings with policies that a cluster gives its hosts or its engine. If one of them is
+# The settings with policies that need the hosts or the engine of a cluster. If such a policy is
 # replaced, each cluster that uses the profile must be notified.
 _ADOPTED_POLICIES = frozenset(
     {"load_balancing_policy", "retry_policy", "speculative_execution_policy"}
@@ -314,8 +311,9 @@ _ROW_CLASSES: dict[Any, str] = {
 
 
 def _policy_check(method: str, example: str) -> Callable[[str, object], Any]:
-    """Return a function that checks a policy when it is set. Without it, an object of a wrong type
-    would cause an error only when it is first used.
+    """Return a function that checks the type of a policy when the setting is set.
+
+    Otherwise an object of a wrong type would cause an error only when a request uses the policy.
 
     :param method: the name of a method that the policy must have.
     :param example: what to write instead, for the message.
@@ -335,8 +333,9 @@ def _policy_check(method: str, example: str) -> Callable[[str, object], Any]:
 
 
 def _checked_level(name: str, level: _Value) -> _Value:
-    """Return a consistency level, or raise TypeError for a string. None is accepted here, but
-    raises an error when a request uses it.
+    """Return `level`, or raise TypeError if it is a string.
+
+    None is accepted here, but a request that uses it raises an error.
     """
     if isinstance(level, str):
         raise TypeError(
@@ -347,20 +346,22 @@ def _checked_level(name: str, level: _Value) -> _Value:
 
 
 def _advice_for_level(name: str) -> str:
-    """Return the end of an error message: the constant for the name of a consistency level, which
-    may be misspelt, or all levels.
+    """Return the end of an error message, which says what to write instead of a level's name.
+
+    That is the constant whose name is nearest to `name`; all levels if no name is near.
     """
     return constant_of(nearest(name.upper(), ConsistencyLevel.name_to_value) or name)
 
 
 def checked_timeout(name: str, timeout: _Value) -> _Value:
-    """Return a time in seconds, or None. A time of 0 or less is accepted here; requests with it
-    time out at once.
+    """Return a time in seconds, or None for no limit.
+
+    A time of 0 or less is accepted here; requests with such a timeout fail at once.
 
     :param name: the setting, for the message.
     :param timeout: the value of the application.
     :raises TypeError: if it is not a number.
-    :raises ValueError: if it is NaN: a request with it would never time out.
+    :raises ValueError: if it is NaN, because a request with that timeout would never time out.
     """
     if timeout is not None and not hasattr(timeout, "__float__"):
         raise TypeError(
@@ -388,7 +389,7 @@ def checked_row_factory(name: str, factory: _Value) -> _Value:
 
     :param name: the setting, for the message.
     :param factory: the value of the application.
-    :raises TypeError: if it cannot be called, or is a built-in class that is no row factory.
+    :raises TypeError: if it cannot be called, or is a built-in class that is not a row factory.
     """
     if isinstance(factory, type) and factory in _ROW_CLASSES:
         raise TypeError(
@@ -417,7 +418,8 @@ _CO_VARARGS = 0x04
 def _takes_two(function: FunctionType) -> bool:
     """Return True if a function can be called with two positional arguments."""
     code = function.__code__
-    # Decorators may have set `__wrapped__`, but the wrapper itself is called.
+    # Look at the function itself, not at its `__wrapped__`: the driver calls the outermost
+    # function.
     required = code.co_argcount - len(function.__defaults__ or ())
     accepts_two = code.co_argcount >= 2 or bool(code.co_flags & _CO_VARARGS)
     return required <= 2 and accepts_two
@@ -443,8 +445,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 
 
 def attached_policies(profile: ExecutionProfile) -> tuple[AttachedPolicy, ...]:
-    """Return the policies of a profile that have a method `attach`, besides its load balancing
-    policy.
+    """Return the policies with a method `attach`, apart from the load balancing policy.
 
     :param profile: the profile.
     """
@@ -452,7 +453,7 @@ def attached_policies(profile: ExecutionProfile) -> tuple[AttachedPolicy, ...]:
     return tuple(policy for policy in policies if hasattr(policy, "attach"))
 
 
-# How many of the last profiles that were passed to calls are kept alive.
+# How many of the profiles that were passed to calls most recently are kept alive.
 HELD_PROFILES = 16
 
 
@@ -460,7 +461,7 @@ class _UnnamedProfile:
     """A profile that the application passed to a call and did not add to the cluster.
 
     :param key: the id of the profile.
-    :param reference: a weak reference; its callback runs when the profile is freed.
+    :param reference: a weak reference to the profile. Its callback runs when the profile is freed.
     :param policy: its load balancing policy.
     :param attached: its other policies that have a method `attach`.
     """
@@ -478,11 +479,12 @@ class _UnnamedProfile:
         self.reference = reference
         self.policy = policy
         self.attached = attached
-        self.is_ready = False  # True when the cluster has adopted all policies
+        self.is_ready = False  # True once the cluster has adopted all policies
 
     def has(self, policy: LoadBalancingPolicy, attached: tuple[AttachedPolicy, ...]) -> bool:
         """Return True if the profile had these policies when it was passed to a call."""
-        # Compare identities: a user-defined policy may be equal to another one.
+        # Compare identities, because user-defined policies may be equal without being the same
+        # object.
         return self.policy is policy and [*map(id, self.attached)] == [*map(id, attached)]
 
 
@@ -498,12 +500,12 @@ class _Profiles(dict[Any, ExecutionProfile]):
         self._manager = weakref.ref(manager)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        # Copies and pickles do not belong to the manager: they are plain dicts.
+        # A copy or pickle is a plain dict: changes of it must not notify the manager.
         return dict, (dict(self),)
 
 
 def _notifying(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method of dict, wrapped so that the manager is notified of new profiles."""
+    """Wrap a method of dict, so that it notifies the manager of new profiles."""
 
     @functools.wraps(method)
     def change(self: _Profiles, *args: Any, **keywords: Any) -> Any:
@@ -530,14 +532,16 @@ class ProfileManager:
 
     def __init__(self, pools_allowed: bool = False) -> None:
         self.pools_allowed = pools_allowed
-        # Called with the profiles that the application has put into `profiles` itself.
+        # Called with the profiles that the application has put into `profiles` directly.
         self.on_new_profiles: Callable[[list[ExecutionProfile]], None] | None = None
-        # Called with a profile when one of its policies was replaced. Any manager may use it.
+        # Called with a profile after one of its policies was replaced, even if this cluster does
+        # not use the profile.
         self.on_policy_change: Callable[[ExecutionProfile], None] | None = None
         self._profiles = _Profiles(self, {})
         _managers[id(self)] = self
-        # Profiles that were passed to calls, by id, until they are freed. The last few are kept
-        # alive, because their requests may still need a retry or another page.
+        # Profiles that were passed to calls, by id, until they are freed. `_last_unnamed` keeps the
+        # last HELD_PROFILES of them alive, because their requests may still need a retry or another
+        # page.
         self._unnamed: dict[int, _UnnamedProfile] = {}
         self._last_unnamed: deque[ExecutionProfile] = deque(maxlen=HELD_PROFILES)
 
@@ -561,8 +565,10 @@ class ProfileManager:
         dict.__setitem__(self._profiles, name, profile)
 
     def notify(self, previous: Iterable[ExecutionProfile]) -> None:
-        """Call `on_new_profiles` with the profiles that were added by a change. There may be none,
-        for example if the change has only given an existing profile another name.
+        """Call `on_new_profiles` with the profiles that were added by a change.
+
+        The list is empty, for example, if the change has only given an existing profile another
+        name.
 
         :param previous: the profiles before the change.
         """
@@ -579,7 +585,7 @@ class ProfileManager:
         return self.profiles[EXEC_PROFILE_DEFAULT]
 
     def policies(self) -> list[LoadBalancingPolicy]:
-        """Return the load balancing policies of all profiles, each once."""
+        """Return the load balancing policies of all profiles, without duplicates."""
         by_id = {
             id(profile.load_balancing_policy): profile.load_balancing_policy
             for profile in self.profiles.values()
@@ -593,10 +599,11 @@ class ProfileManager:
         """Add a profile that was passed to a call.
 
         :param profile: the profile. Only a weak reference to it is stored.
-        :param forget: called in any thread with a policy of the profile, when no profile uses it
-            any more.
-        :returns: an object if one of the profile's policies is new. The caller must then adopt all
-            of them, and set `is_ready`. None if all are in use already.
+        :param forget: called in any thread with a policy of the profile, when no profile uses that
+            policy any more.
+        :returns: an object if a policy of the profile is new. The caller must then adopt all
+            policies of the profile, and set `is_ready`. None if all its policies are in use
+            already.
         """
         policy = profile.load_balancing_policy
         attached = attached_policies(profile)
@@ -608,10 +615,10 @@ class ProfileManager:
         elif self._is_named(policy, attached):
             return None
 
-        # Called when the profile is freed.
+        # This runs when the profile is freed.
         def on_profile_freed(reference: weakref.ref[ExecutionProfile]) -> None:
-            # The entry with this key may be a newer one. Another profile may have got the same id,
-            # or the same profile was passed again with other policies.
+            # Delete only our own entry: the id may belong to another profile by now, or the same
+            # profile was passed again with other policies.
             if self._unnamed.get(unnamed.key) is unnamed:
                 del self._unnamed[unnamed.key]
             self._forget_unused(unnamed, forget)
@@ -623,14 +630,12 @@ class ProfileManager:
         if existing is None:
             self._last_unnamed.append(profile)
         else:
-            # The profile was passed before with other policies, which may now be unused.
+            # The profile was passed before with other policies, which may be unused now.
             self._forget_unused(existing, forget)
         return unnamed
 
     def _is_named(self, policy: LoadBalancingPolicy, attached: Iterable[AttachedPolicy]) -> bool:
-        """Return True if the cluster has adopted all these policies already, because named profiles
-        have them.
-        """
+        """Return True if named profiles have these policies, so that the cluster adopted them."""
         profiles = list(self.profiles.values())
         adopted = [other for profile in profiles for other in attached_policies(profile)]
         return any(policy is profile.load_balancing_policy for profile in profiles) and all(
@@ -638,7 +643,7 @@ class ProfileManager:
         )
 
     def _forget_unused(self, unnamed: _UnnamedProfile, forget: Callable[[Policy], None]) -> None:
-        """Call `forget` with each of the profile's policies that no other profile has."""
+        """Call `forget` with each policy of the profile that no other profile uses."""
         if not any(unnamed.policy is other for other in self.policies()):
             forget(unnamed.policy)
         for policy in unnamed.attached:
@@ -646,8 +651,9 @@ class ProfileManager:
                 forget(policy)
 
     def attached_policies(self) -> list[AttachedPolicy]:
-        """Return the speculative execution and retry policies of all profiles that have a method
-        `attach`, each once.
+        """Return all speculative execution and retry policies that have a method `attach`.
+
+        They come from all profiles; each is returned once.
         """
         # One tuple of policies for each profile.
         groups = [attached_policies(profile) for profile in list(self.profiles.values())]
@@ -655,8 +661,9 @@ class ProfileManager:
         return list({id(policy): policy for policies in groups for policy in policies}.values())
 
     def distance(self, host: Host) -> int:
-        """Return the shortest distance of the host according to the policies of all profiles; -1
-        (IGNORED) if all policies ignore it.
+        """Return the shortest distance of a host according to the policies of all profiles.
+
+        The distance is -1 (IGNORED) if all policies ignore the host.
 
         :param host: the `Host`.
         """
@@ -666,8 +673,8 @@ class ProfileManager:
         return min(used) if used else -1
 
 
-# The profile managers of all clusters, by id. A profile does not know which clusters use it, so a
-# change of a policy is looked up here.
+# The profile managers of all clusters, by id. A profile does not know which clusters use it, so all
+# managers are notified when one of its policies is replaced.
 _managers: weakref.WeakValueDictionary[int, ProfileManager] = weakref.WeakValueDictionary()
 
 ExecutionProfile.__module__ = "cassandra.cluster"

@@ -1,5 +1,4 @@
-"""The course of one request: plan -> send -> answer, retry, next host, re-prepare, speculation,
-timeout.
+"""The course of one request: query plan, attempts, responses, retries, speculation and timeout.
 
 `RequestBase` (`cassandra.engine.happy_path`) handles success; the subclass `Request` handles
 everything that can go wrong. A request is started on the loop, or in a user thread by
@@ -8,19 +7,19 @@ everything that can go wrong. A request is started on the loop, or in a user thr
 
 A request takes hosts from its query plan. For each host it takes a connection with a free stream
 from the session's pool. It never opens connections: pools refill themselves. Each time the request
-is sent, a new `Attempt` waits on a stream of the connection for the response.
+is sent, a new `Attempt` waits for the response on a stream of the connection.
 
 The following objects continue a request that waits; all of them run on the loop:
 
-* The connection passes the response to the attempt, which calls `on_answer`; answers that are not
-on
-  the happy path go on to `on_other_answer`. A lost connection leads to `on_attempt_failed`, where
-  the retry policy decides.
+* The connection passes the response to the attempt, which calls `on_answer`. A response that the
+  happy path does not handle goes on to `on_other_answer`. If the connection is lost, it calls
+  `on_attempt_failed`, where the retry policy decides what follows.
 * If no host of the plan has a free stream, the request waits at the first pools whose connections
-  are open but full (`RoomWait`). The first of them with a free stream calls `on_room`. They may
-  also call `on_pool_closed` or `on_pool_draining`.
-* If the plan is exhausted after an attempt on a connection that had broken unnoticed, the request
-  waits once for the connection that its pool opens instead, in the same way.
+  are open but full (`RoomWait`). The first of these pools with a free stream calls `on_room`. The
+  pools may also call `on_pool_closed` or `on_pool_draining`.
+* The plan may be exhausted after an attempt on a connection that had broken before, without our
+  notice. In that case the request waits once, in the same way, for the connection that its pool
+  opens instead.
 * If the connection is in another keyspace than the request needs, the request may wait at the
   connection's keyspace gate. The gate calls `resend` when the connection is in the right keyspace,
   or `on_not_sent` if the connection is replaced.
@@ -28,12 +27,12 @@ on
   If preparing fails, it calls `on_reprepare_failed`, `on_not_sent` or `fail`.
 * A retry with a delay is a `_DelayedRetry`. Its timer calls `retry_now`; if the session is closed
   first, the request fails.
-* The speculation timer calls `_speculate`, which sends one more attempt beside those in flight.
+* The speculation timer calls `_speculate`, which sends one more attempt while others are in flight.
 * After a USE, the session switches its other connections; after a DDL statement, it waits for
-  schema agreement. `response` holds the response in the meantime, and then the session finishes the
-  request with it. The statement is executed, so nothing sends the request again (`is_answered`).
-* The throttler calls `start_admitted`. The timer wheel may call `on_timeout`, and the caller
-  `cancel`, at any time.
+  schema agreement. During that time `response` is set, but `done` is False, and nothing sends the
+  request again (`is_answered`). Finally the session finishes the request with the response.
+* The throttler calls `start_admitted`. At any time, the timer wheel may call `on_timeout`, and the
+  caller may call `cancel`.
 
 `_waits` counts the steps that will continue the request although no attempt is in flight. These are
 waiting for a pool or a gate, a PREPARE, and a delayed retry. A request whose plan is exhausted
@@ -41,13 +40,14 @@ fails only if `_waits` is 0 and no attempt is in flight. If the application has 
 `ControlConnectionQueryFallback`, such a request uses the control connection instead of failing.
 
 When a request ends, its attempts that are still in flight become orphans of their connections.
-Nobody waits for their responses, but their stream ids stay taken until the responses come.
+Nobody waits for their responses, but their stream ids cannot be reused until the responses come.
 
 The meanings of None:
 
-* `response` and `error` are None until the request is over. If `done` is True and both are None,
-  the retry policy has ignored the error.
-* `timeout` is None for no limit, and `target` for any host of the plan.
+* `response` and `error` are None until the request is over; only after a USE or DDL statement,
+  `response` is set earlier (see above). If `done` is True and both are None, the retry policy has
+  decided to ignore the error.
+* `timeout` is None for no limit. `target` is None if the request may go to any host of the plan.
 * The `host` of a retry is None for the next host of the plan.
 * A `pool` is None if the session has no pool to that host.
 """
@@ -132,7 +132,7 @@ EMPTY_PLAN = "Unable to complete the operation: the query plan is empty"
 NO_HOST_LEFT = "Unable to complete the operation against any hosts"
 NO_ROOM = "no connection had room for the request within the client's time"
 MOST_PREPARES = 10  # how often an attempt prepares a statement that its host has forgotten
-_MAX_FULL = 5  # the maximum number of hosts with full connections in an error
+_MAX_FULL = 5  # the maximum number of hosts without a free stream in an error
 
 # The flag of a response with a custom payload (native_protocol_v5.spec, section 2.4.1.2).
 _CUSTOM_PAYLOAD = 0x04
@@ -149,8 +149,8 @@ _DECISIONS = {
 _RETRIES = (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST)
 
 
-# The compiled base class calls these methods directly, without a look-up in the subclass. An
-# override would have no effect there, so `__init_subclass__` refuses it.
+# The compiled base class calls these methods directly, without a look-up in the subclass. It would
+# ignore an override, so `__init_subclass__` rejects overrides.
 _CALLED_DIRECTLY = frozenset(
     {
         "choose",
@@ -173,16 +173,16 @@ class Request(RequestBase):
     __slots__ = ()
 
     def __init_subclass__(cls) -> None:
-        """Raise an error if the subclass overrides a method that the compiled base class calls
-        directly, because that override would be ignored.
+        """Raise TypeError if a subclass overrides a method of `_CALLED_DIRECTLY`.
 
-        `_CALLED_DIRECTLY` has these methods.
+        The compiled base class would ignore such an override.
         """
         refuse_overrides(cls, Request, _CALLED_DIRECTLY)
 
     def for_page(self, paging_state: bytes, on_done: Callable[[Request], None]) -> Request:
-        """Return a request for the page at `paging_state` of the same execution. The caller must
-        start it.
+        """Return a request for the page at `paging_state` of the same execution.
+
+        The caller must start the request.
         """
         self.request_body.set_paging_state(paging_state)
         return self.clone(Request, on_done)
@@ -190,8 +190,8 @@ class Request(RequestBase):
     def statement_as_called(self) -> Any:
         """Return the statement for policies that decide whether it may be executed twice.
 
-        `is_idempotent` as it was when this request was made is decisive. If the application has
-        changed it on the statement since, return a copy of the statement with the earlier value.
+        The value of `is_idempotent` at the time of the call counts. If the application has changed
+        the value since, return a copy of the statement with the earlier value.
         """
         if getattr(self.statement, "is_idempotent", None) == self.is_idempotent:
             return self.statement
@@ -205,8 +205,8 @@ class Request(RequestBase):
             return
         # The timer wheel has freed the slot already, so `end` must not free it again.
         self._timer_slot = -1
-        # A USE or DDL statement was executed, and only the session's work after it takes longer:
-        # complete the request with the server's response.
+        # If there is a response, a USE or DDL statement was executed, and only the session's work
+        # after it takes too long. So complete the request with the response instead of an error.
         if self.response is not None:
             self.finish(self.response)
             return
@@ -231,12 +231,13 @@ class Request(RequestBase):
         self.fail(error)
 
     def _errors_at_timeout(self, last_attempt: Attempt | None) -> dict[Any, Any]:
-        """Return the errors of all hosts that were tried. Add whether the last attempt was sent, or
-        why there is none.
+        """Return the errors of all hosts that were tried, for OperationTimedOut.
+
+        If the last attempt has no error, say whether it was sent. If nothing was sent, say why.
         """
         errors: dict[Any, Any] = dict(self.errors)
         if last_attempt is not None and last_attempt.host not in errors:
-            # It is in flight, or its response has come: then it has a latency.
+            # The attempt is in flight, or its response has come and has set the latency.
             was_sent = last_attempt.stream >= 0 or last_attempt.latency is not None
             errors[str(last_attempt.host.endpoint)] = (
                 "no answer within the client's time; see Session.execute(timeout=...)"
@@ -251,8 +252,9 @@ class Request(RequestBase):
         return errors
 
     def _why_not_sent(self) -> dict[str, str]:
-        """Return why a request without any attempt was not sent in time, for its error: by host, if
-        it waited for full pools.
+        """Return why a request without any attempt was not sent in time, for its error.
+
+        The key is a host if the request waited for full pools, else "(no host)".
         """
         throttle = self.session.throttle
         if self.timeout is not None and self.timeout <= 0:
@@ -261,7 +263,7 @@ class Request(RequestBase):
                 f"{self.timeout:g}: timeout=None waits without a limit"
             )
         elif throttle is not None and self._plan is None:
-            # The plan is made when the throttler admits the request.
+            # There is no plan because the throttler has not admitted the request yet.
             reason = f"the throttler let others go first within the client's time ({throttle!r})"
         else:
             full_pools = self._full_pools()
@@ -271,7 +273,7 @@ class Request(RequestBase):
         return {"(no host)": reason}
 
     def _full_pools(self) -> dict[str, str]:
-        """Return how busy the pools are that have no free stream, by host, for an error."""
+        """Describe for an error how busy the pools without a free stream are, by host."""
         only_host = named_host(self.target)
         pools = [
             pool
@@ -290,28 +292,29 @@ class Request(RequestBase):
 
     @property
     def is_answered(self) -> bool:
-        """True if the request is over, or a server has executed the statement and only the
-        session's work after it is left. The request must not be sent again then.
+        """True if the request must not be sent again.
+
+        That is so if it is over, or if a server has executed the statement and only the session's
+        work after a USE or DDL statement is left.
         """
         return self.done or self.response is not None
 
     # -- sending -----------------------------------------------------------------------------------
 
     def on_no_connection(self, host: Any, pool: RequestPool | None) -> None:
-        """Remember the host's pool if waiting for it may help; otherwise record why the host cannot
-        be used.
+        """Remember the host's pool if waiting may help; else record why the host is unusable.
 
         :param host: a host, or any other object that a load balancing policy has returned.
         """
         if not isinstance(host, Host):
-            # As in cassandra-driver, go on with the next host of the plan.
+            # As in cassandra-driver, continue with the next host of the plan.
             self.errors[host] = ConnectionException(
                 f"{type(self.policy).__name__}.make_query_plan has returned {host!r}, which is not "
                 "a host of the cluster"
             )
         elif pool is None:
-            # If an attempt on this host has failed before, keep that error: it says more than the
-            # reason why the session has no pool now.
+            # If an attempt on this host has failed, keep its error: it says more than the reason
+            # why the session has no pool now.
             if host not in self.errors:
                 self.errors[host] = self.session.why_no_pool(host)
             self.session.on_missing_pool(host)
@@ -321,9 +324,9 @@ class Request(RequestBase):
             self.errors[host] = ConnectionException(f"no open connection to {host}", host.endpoint)
 
     def _remember_busy(self, pool: RequestPool) -> None:
-        """Remember a pool at which the request waits if all hosts of the plan are busy.
+        """Remember a pool at which the request will wait if all hosts of the plan are busy.
 
-        Hosts that the load balancing policy prefers come first, so keep the first pools.
+        The load balancing policy returns preferred hosts first, so keep only the first pools.
         """
         if self._busy is None:
             self._busy = []
@@ -334,18 +337,19 @@ class Request(RequestBase):
         """Wait for a free stream of the first busy hosts of the plan.
 
         If no host is busy, and no attempt or other step is pending, the request waits for a pool
-        that has just lost connections. Otherwise it uses the control connection if the application
-        allows that, or fails.
+        that has just lost connections. If there is no such pool, the request uses the control
+        connection if the application allows that, else it fails.
         """
         busy_pools, self._busy = self._busy, None
-        # The pools may have room by now, if another host was tried meanwhile. No event would end a
-        # wait at an idle pool.
+        # The pools may have free streams by now, because the request may have tried another host
+        # since. An idle pool would never notify us, so try to send before waiting.
         if busy_pools is not None and (self._send_to_any(busy_pools) or self._wait_at(busy_pools)):
             return
         if self._is_under_way():
             return
         pools = self._pools_of_stale_connections()
-        # While a pool opens connections, its others may be stale too: wait for a new one.
+        # While a pool opens connections, its other connections may be stale, too: wait for a new
+        # connection.
         if self._send_to_any(pool for pool in pools if not pool.is_opening) or self._wait_at(pools):
             return
         # `take` sends the request on the control connection, and returns False if the application
@@ -354,7 +358,7 @@ class Request(RequestBase):
             self.fail(self._plan_exhausted_error())
 
     def _send_to_any(self, pools: Iterable[RequestPool]) -> bool:
-        """Send to the first of `pools` with a free stream; return False if none has one."""
+        """Send to the first of `pools` with a free stream; return False if there is none."""
         for pool in pools:
             connection = self.choose(pool.host, pool)
             if connection is not None:
@@ -363,7 +367,7 @@ class Request(RequestBase):
         return False
 
     def _wait_at(self, pools: Iterable[RequestPool]) -> bool:
-        """Wait until one of `pools` has a free stream; return False if none can be waited for."""
+        """Wait until one of `pools` has a free stream; return False if waiting is of no use."""
         # Check again: a pool may have lost its last connection since it was recorded.
         if not RoomWait(self).begin(pool for pool in pools if pool.is_worth_waiting_for):
             return False
@@ -373,9 +377,10 @@ class Request(RequestBase):
     def _pools_of_stale_connections(self) -> list[RequestPool]:
         """Return the pools of the connections that had probably broken before the request was sent.
 
-        Such a connection was silent before, for example because the process was suspended or a
-        firewall has dropped it. Its host may be well, and its pool opens another connection just
-        now. Return no pool if the request was sent to a host twice: it waits only once.
+        Such a connection received nothing for a while before, for example because the process was
+        suspended or a firewall dropped the connection. The host may be well, and its pool is just
+        opening another connection. If the request was sent to a host twice, return no pools: a
+        request waits only once.
         """
         hosts = {attempt.host for attempt in self.attempts}
         if len(hosts) < len(self.attempts):
@@ -384,7 +389,7 @@ class Request(RequestBase):
         return [pool for pool in pools if pool is not None]
 
     def _is_under_way(self) -> bool:
-        """Return True if an attempt is in flight, or a pending step will send another one."""
+        """Return True if an attempt is in flight, or a pending step will send another attempt."""
         return self._waits > 0 or any(attempt.stream >= 0 for attempt in self.attempts)
 
     def on_room(self, host: Host, connection: Connection) -> None:
@@ -394,7 +399,7 @@ class Request(RequestBase):
             self.send_to(host, connection)
 
     def _plan_exhausted_error(self) -> Exception:
-        """Return the error of a request for which no host is left, with each host's error.
+        """Return the error of a request whose plan has no host left, with each host's error.
 
         If the last attempt failed with an error of the server, the returned error is also an
         instance of that error's class.
@@ -410,9 +415,9 @@ class Request(RequestBase):
         return error
 
     def _no_host_left(self, is_rethrown: bool = False) -> str:
-        """Return the message of an error with the errors of all hosts that were tried.
+        """Return the message of an error that contains the errors of all hosts that were tried.
 
-        It begins with cassandra-driver's message. If only one host was tried, it says why.
+        The message begins with cassandra-driver's. If only one host was tried, it says why.
 
         :param is_rethrown: True if the statement is not tried on other hosts because it is not
             idempotent.
@@ -430,8 +435,9 @@ class Request(RequestBase):
         return f"{NO_HOST_LEFT} (one was tried, {reason})"
 
     def _empty_plan_error(self) -> NoHostAvailable:
-        """Return the error for a query plan without hosts. It says of each host that is down why
-        the session has no connection to it.
+        """Return the error for a query plan without hosts.
+
+        For each host that is down, the error says why the session has no connection to it.
         """
         hosts = self.session.core.metadata.all_hosts()
         errors = {str(host): self.session.why_no_pool(host) for host in hosts if not host.is_up}
@@ -448,7 +454,7 @@ class Request(RequestBase):
         return NoHostAvailable(f"{EMPTY_PLAN}{reason}", errors)
 
     def resend(self, attempt: Attempt) -> None:
-        """Send an attempt on its connection, after a PREPARE or a wait at the keyspace gate.
+        """Send an attempt on its connection, after a PREPARE or after waiting at the keyspace gate.
 
         If the connection can no longer send it, the request tries another connection or host.
         """
@@ -471,8 +477,9 @@ class Request(RequestBase):
             self.send(attempt, connection)
 
     def on_not_sent(self, attempt: Attempt, error: Exception) -> None:
-        """Called if an attempt was not sent, because its connection takes no further requests. Send
-        the request on another connection to the host, or to the next host.
+        """Send the request on another connection to the host, or to the next host.
+
+        Called if an attempt was not sent, because its connection takes no further requests.
         """
         self._waits -= 1
         if self.is_answered:
@@ -482,25 +489,24 @@ class Request(RequestBase):
             return
         attempt.error = error
         self.errors[attempt.host] = error
-        # If the connection is draining, the host will stop soon. Make a new plan then: hosts that
-        # the old plan passed over, because their connections were full, may have free streams by
-        # now.
+        # If the connection is draining, the host will stop soon, so make a new plan. Hosts that
+        # were full when the old plan skipped them may have free streams by now.
         if attempt.connection is not None and attempt.connection.is_draining:
             self._replan()
-        # Only this connection cannot be used: the host's pool has another connection, or will open
-        # one. Remember the pool, so that the request waits for it if all other hosts fail.
+        # Only this connection cannot be used: the host's pool has another connection or will open
+        # another. Remember the pool, so that the request waits for it if all other hosts fail.
         pool = self.session.pools.get(attempt.host)
         if pool is not None and pool.is_worth_waiting_for:
             self._remember_busy(pool)
         self._retry(attempt.host)
 
     def on_reprepare_failed(self, attempt: Attempt, error: Exception) -> None:
-        """Called when the connection broke while `Reprepare` prepared the statement on it."""
+        """Called when the connection broke while `Reprepare` was preparing the statement on it."""
         self._waits -= 1
         self.on_attempt_failed(attempt, error)
 
     def on_pool_closed(self, host: Host, error: Exception) -> None:
-        """Called when the pool for which the request waits is closed: try the next host."""
+        """Called when a pool at which the request waits is closed: try the next host."""
         self._waits -= 1
         self.errors[host] = error
         if self.is_answered:
@@ -511,8 +517,10 @@ class Request(RequestBase):
             self._retry(None)
 
     def on_pool_draining(self, host: Host, error: Exception) -> None:
-        """Called when the request waits for a pool that takes no more requests, because its host
-        will stop soon: try all hosts on which no attempt has failed.
+        """Try all hosts on which no attempt has failed.
+
+        Called when the request waits at a pool that takes no more requests, because its host will
+        stop soon.
         """
         self._waits -= 1
         self.errors[host] = error
@@ -523,8 +531,8 @@ class Request(RequestBase):
     def _replan(self) -> None:
         """Make a new query plan, without the hosts on which an attempt has failed.
 
-        The old plan may have passed over hosts whose connections were only full at that time. If
-        the caller named a single host, there is no other plan, and nothing changes.
+        The old plan may have skipped hosts that only had no free stream at that time. If the caller
+        has chosen a single host, the plan is not changed.
         """
         if named_host(self.target) is None:
             failed_hosts = {attempt.host for attempt in self.attempts if attempt.error is not None}
@@ -532,12 +540,12 @@ class Request(RequestBase):
                 plan = plan_to(self.target, self)
             else:
                 level = getattr(self.request_body, "consistency", None)
-                # Let the policy see the level, even if it is the profile's.
+                # Pass the consistency level to the policy, even if it comes from the profile.
                 statement = in_order(self.statement, level)
                 plan = self.policy.make_query_plan(self.session.keyspace, statement)
             self._plan = (host for host in limited(plan) if host not in failed_hosts)
 
-    # -- answers -----------------------------------------------------------------------------------
+    # -- responses ---------------------------------------------------------------------------------
 
     def on_other_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
@@ -546,8 +554,8 @@ class Request(RequestBase):
         try:
             response = self.session.decode(self, attempt, connection, opcode, flags, body)
         except Exception as error:
-            # A response could not be decoded, so nothing else that comes on this connection can be
-            # trusted: close it.
+            # If a response cannot be decoded, nothing else that comes on this connection can be
+            # trusted. So close the connection.
             attempt.error = error
             connection.close(
                 error
@@ -574,11 +582,11 @@ class Request(RequestBase):
             self.finish(response)
 
     def _stop_other_attempts(self) -> None:
-        """Called when a server has executed a USE or DDL statement: abandon the other attempts, and
-        cancel the timers that would start further ones.
+        """Abandon the other attempts, and cancel the timers that would start further attempts.
 
-        The request only ends when the session has done its work. Until then, another attempt would
-        execute the statement a second time, and its error would fail the request.
+        Called when a server has executed a USE or DDL statement. The request ends only when the
+        session has done its work after the statement. Until then, another attempt would execute the
+        statement a second time, and an error of that attempt would fail the request.
         """
         if self._speculation_handle is not None:
             self._speculation_handle.cancel()
@@ -588,9 +596,9 @@ class Request(RequestBase):
             attempt.abandon()
 
     def _learn_tablet(self, response: Any) -> None:
-        """Learn the tablet in the custom payload of a decoded response.
+        """Store the tablet data in the custom payload of a decoded response.
 
-        `on_answer` has learned the tablet already if the response had no other extras.
+        If the response has no warnings or tracing id, `on_answer` has stored the data already.
         """
         payloads: Mapping[str, bytes | None] | None = getattr(response, "custom_payload", None)
         for name in _TABLET_PAYLOADS:
@@ -600,8 +608,8 @@ class Request(RequestBase):
 
     def _on_error(self, attempt: Attempt, connection: Connection, message: ErrorMessage) -> None:
         """Handle an ERROR message: prepare again, ask the retry policy, or fail."""
-        # Add what the server's message does not say: the host and statement, advice, and which
-        # values were null.
+        # Add to the error what the server's message does not say: the host and statement, advice,
+        # and which values were null or faulty vectors.
         error = message.to_exception()
         if isinstance(error, DriverException):
             for name in ("trace_id", "warnings", "custom_payload"):
@@ -624,8 +632,8 @@ class Request(RequestBase):
         if observe is not None:
             assert attempt.latency is not None
             observe(attempt.host, attempt.latency)
-        # The server has not executed the statement, so it is safe to prepare it again and send it
-        # again. The retry policy is not asked.
+        # The server has not executed the statement, so preparing and sending it again is safe. The
+        # retry policy is not asked.
         if isinstance(message, PreparedQueryNotFound):
             self._on_unprepared(attempt, connection, message)
             return
@@ -649,8 +657,9 @@ class Request(RequestBase):
             observe(host, error, decision)
 
     def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
-        """Called when an attempt's connection broke: ask the retry policy, because the server may
-        or may not have executed the request.
+        """Ask the retry policy what to do, because the connection of `attempt` broke.
+
+        The server may or may not have executed the request.
         """
         if self.is_answered:
             return
@@ -682,7 +691,7 @@ class Request(RequestBase):
         """Carry out the retry policy's decision.
 
         The decision is a tuple (action, consistency) or (action, consistency, delay in seconds).
-        The consistency is None to keep the request's.
+        The consistency is None if the request keeps its consistency.
         """
         self.errors[attempt.host] = error
         action, consistency = decision[0], decision[1]
@@ -707,7 +716,7 @@ class Request(RequestBase):
             else:
                 self._retry(host)
         elif self._is_under_way():
-            pass  # another attempt is in flight and may still answer
+            pass  # another attempt is in flight and may still succeed
         else:
             self.fail(self._error_to_rethrow(error))
 
@@ -732,31 +741,27 @@ class Request(RequestBase):
         return combined_error
 
     def retry_now(self, host: Host | None) -> None:
-        """Called by the timer of a `_DelayedRetry`: retry on `host`, or on the next host if that is
-        None.
-        """
+        """Called by a `_DelayedRetry`: retry on `host`; None means the next host of the plan."""
         self._waits -= 1
         self._retry(host)
 
     def _retry(self, host: Host | None) -> None:
-        """Send the request again, on `host` or, if that is None, on the next host of the plan."""
+        """Send the request again, on `host`; None means the next host of the plan."""
         if self.is_answered:
             return
         try:
             self._send_again(host)
-        except BaseException as fault:  # a load balancing policy's plan raised it
+        except BaseException as fault:  # the plan of a load balancing policy raised an error
             self.fail(as_exception(fault))
 
     def _send_again(self, host: Host | None) -> None:
-        """Send on `host` if it has a connection with a free stream, otherwise on the next host of
-        the plan.
-        """
+        """Send on `host` if it has a free stream, else on the next host of the plan."""
         pool = self.session.pools.get(host) if host is not None else None
         connection = self.choose(host, pool) if host is not None and pool is not None else None
         if host is not None and connection is not None:
             self.send_to(host, connection)
         else:
-            # If the other hosts fail, wait until the streams of this host are not all in use.
+            # If all other hosts fail, wait until this host has a free stream.
             if pool is not None and not pool.is_opening:
                 self._remember_busy(pool)
             self.try_next_host()
@@ -769,14 +774,14 @@ class Request(RequestBase):
         """Prepare the statement that the server has forgotten, and send the request again.
 
         The server asks for this with the error Unprepared (native_protocol_v5.spec, section 8). If
-        it forgets the same statement again and again, the request fails.
+        If the server forgets it again after MOST_PREPARES preparations, the request fails.
         """
-        # This is None if the server names an id that the request has not sent.
+        # `prepared` is None if the server names an id that the request has not sent.
         prepared = self.request_body.prepared_by(message.info)
         error = attempt.error
         assert error is not None
-        # A server whose cache is full may drop a statement as soon as it has prepared it, so try
-        # this several times. But a server that always forgets must not cause an endless loop.
+        # A server whose cache is full may drop a statement just after preparing it, so try this
+        # several times. But a server that always forgets must not cause an endless loop.
         if prepared is None or attempt.reprepared.count(prepared) >= MOST_PREPARES:
             if prepared is not None:
                 add_note(
@@ -790,11 +795,11 @@ class Request(RequestBase):
         if self.observed is not None:
             self.observed._retry(attempt, error, attempt.decision)
         attempt.reprepared += (prepared,)
-        # Until the attempt is sent again, no stream waits for a response to it. Count the step that
-        # will continue the request, so that the request does not fail meanwhile. `resend`,
-        # `on_not_sent` and `on_reprepare_failed` subtract it again.
+        # Until the attempt is sent again, no stream waits for a response to it. So count the
+        # PREPARE as a pending step; otherwise the request could fail now because nothing is
+        # pending. `resend`, `on_not_sent` and `on_reprepare_failed` decrement `_waits` again.
         self._waits += 1
-        if connection.is_draining:  # the host will stop soon: use another one
+        if connection.is_draining:  # the host will stop soon: use another host
             self.on_not_sent(attempt, connection.refusal())
             return
         Reprepare(self, attempt, prepared, connection).start()
@@ -802,7 +807,7 @@ class Request(RequestBase):
     # -- speculative executions --------------------------------------------------------------------
 
     def start_speculation(self) -> None:
-        """Called after the request was sent: begin a plan of speculative executions."""
+        """Begin a plan of speculative executions. Called after the request was sent."""
         self._speculation = self.speculative_policy.new_plan(
             self.session.working_keyspace, self.statement_as_called()
         )
@@ -818,7 +823,7 @@ class Request(RequestBase):
             self._speculation_handle = self.session.loop.call_later(delay, self._speculate)
 
     def _speculate(self) -> None:
-        """Called by the timer: send one more attempt, and schedule the next one."""
+        """Called by the timer: send one more attempt, and schedule the next execution."""
         if self.is_answered:
             return
         if self.observed is not None:
@@ -826,13 +831,15 @@ class Request(RequestBase):
         try:
             self.try_next_host()
             self._schedule_speculation()
-        except BaseException as fault:  # raised by a policy
+        except BaseException as fault:  # a policy raised an error
             self.fail(as_exception(fault))
 
 
 class _DelayedRetry:
-    """A retry after a delay. It is in the session's `delayed` set, so that closing the session also
-    ends requests that wait for a retry.
+    """A retry after a delay.
+
+    It is in the session's `delayed` set, so that closing the session also ends requests that wait
+    for a retry.
     """
 
     __slots__ = ("_handle", "_host", "_previous_handle", "_request")
@@ -840,8 +847,8 @@ class _DelayedRetry:
     def __init__(self, request: Request, host: Host | None, delay: float) -> None:
         self._request = request
         self._host = host
-        # Another attempt of the same request may already have stored its handle (a retry or a
-        # PREPARE). Keep that handle, so that `cancel` can cancel both.
+        # `_retry_handle` may already contain the handle of another attempt of the same request (a
+        # retry or a PREPARE). Keep that handle, so that `cancel` can cancel both.
         self._previous_handle = request._retry_handle
         self._handle = request.session.loop.call_later(delay, self._retry)
         request.session.delayed.add(self)
@@ -854,19 +861,19 @@ class _DelayedRetry:
         request.retry_now(self._host)
 
     def cancel(self) -> None:
-        """Called when the request is over: do not retry."""
+        """Cancel the retry, because the request is over."""
         self._handle.cancel()
         self._request.session.delayed.discard(self)
         if self._previous_handle is not None:
             self._previous_handle.cancel()
 
     def fail(self, error: Exception) -> None:
-        """Called when the session is closed: end the request with `error`."""
+        """End the request with `error`, because the session is closed."""
         self._request.fail(error)
 
 
 def _was_stale(attempt: Attempt) -> bool:
-    """Return True if the connection of an attempt broke, and had been silent before the attempt."""
+    """Return True if the connection of an attempt broke and was silent before the attempt."""
     connection = attempt.connection
     return (
         connection is not None
@@ -885,9 +892,9 @@ def _is_decision(decision: Any) -> bool:
 
 
 def _wrong_decision(policy: RetryPolicy, ask: Callable[..., Any], decision: object) -> TypeError:
-    """Return the error for a retry policy that has returned something else than a decision.
+    """Return the error for a retry policy that has returned something else than a decision tuple.
 
-    :param ask: the function that has called it, see `_RETRY_QUESTIONS`.
+    :param ask: the function that has called the policy; see `_RETRY_QUESTIONS`.
     :param decision: what the policy has returned.
     """
     method = _METHODS[ask]
@@ -909,48 +916,49 @@ def _wrong_decision(policy: RetryPolicy, ask: Callable[..., Any], decision: obje
 
 
 def _with_cause(fault: BaseException, error: Exception, policy: object) -> BaseException:
-    """Return the error of a request whose retry policy has raised `fault`, with the error of the
-    server that the policy was asked about.
+    """Return the error of a request whose retry policy has raised `fault`.
+
+    The error of the server, about which the policy was asked, becomes its cause.
 
     :param fault: the error of the policy.
     :param error: the error of the server or connection.
     """
     if isinstance(policy, type) and isinstance(fault, TypeError):
         fault = TypeError(class_advice("retry_policy", policy))
-    # A policy may raise the error itself, or an error with a cause that it has set.
+    # Do not set a cause if the policy has raised `error` itself, or an error that has a cause.
     if fault is not error and fault.__cause__ is None and fault.__context__ is None:
         fault.__cause__ = error
     return fault
 
 
 def _advice_for(error: Exception, request_body: AnyBody) -> str | None:
-    """Return a hint about a likely mistake in a statement that the server has rejected, or None."""
+    """Return a hint about a likely mistake in a rejected statement, or None."""
     if not isinstance(error, RequestValidationException):
         return None
     is_syntax = isinstance(error, SyntaxException)
     cql = getattr(request_body, "query", None) or request_body.statement_text()
-    # A batch has several strings, and the server does not say which of them it rejects. Strings
-    # that are correct get no advice.
+    # A batch has several CQL strings, and the server does not say which of them it rejects.
+    # `advice_for` returns None for correct strings, so check each string.
     texts = request_body.texts()[:_MAX_ADVISED] if cql is None else (cql,)
     if not texts and not is_syntax:
-        texts = ("",)  # prepared statements only: the message decides
-    # Use the CQL as the application wrote it: `template` has it if the driver has inserted values
-    # into the text.
+        texts = ("",)  # only prepared statements: `advice_for` looks at the message alone
+    # Use the CQL as the application wrote it. If the driver has inserted values into the string,
+    # `template` is the string before that.
     templates = dict.fromkeys(getattr(text, "template", text) for text in texts)
     hints = (advice_for(str(error), template, is_syntax) for template in templates)
     return next((hint for hint in hints if hint is not None), None)
 
 
-# At most this many strings of a batch are searched for the mistake, because the search runs on the
-# event loop.
+# The maximum number of CQL strings of a batch to check for mistakes. There is a limit because the
+# check runs on the event loop.
 _MAX_ADVISED = 10
 
 
 def _paging_advice(error: Exception, request_body: AnyBody) -> str | None:
-    """Return a hint if a paging state is probably the reason for an error, or None.
+    """Return a hint if a wrong paging state is probably the reason for an error, or None.
 
-    Cassandra answers with a read failure, a server error or a protocol error if a paging state
-    does not fit the statement.
+    If a paging state does not fit the statement, Cassandra responds with a read failure, a server
+    error or a protocol error.
     """
     if getattr(request_body, "paging_state", None) is None or not isinstance(
         error, (ReadFailure, ServerError, ProtocolException)
@@ -963,7 +971,7 @@ def _paging_advice(error: Exception, request_body: AnyBody) -> str | None:
 
 
 def _timeout_advice(error: Exception, request_body: AnyBody) -> str | None:
-    """Return a hint if a statement probably reads too much for its time, or None."""
+    """Return a hint if a statement that timed out probably reads too much, or None."""
     if not isinstance(error, (OperationTimedOut, ReadTimeout)):
         return None
     cql = getattr(request_body, "query", None) or request_body.statement_text()
@@ -973,8 +981,9 @@ def _timeout_advice(error: Exception, request_body: AnyBody) -> str | None:
 def _ask_read_timeout(
     request: Request, message: ErrorMessage | None, error: ReadTimeout
 ) -> Decision:
-    """Return the retry policy's decision about a read timeout. `message` is unused: all functions
-    of `_RETRY_QUESTIONS` are called with the same arguments.
+    """Return the retry policy's decision about a read timeout.
+
+    `message` is not used: all functions of `_RETRY_QUESTIONS` are called with the same arguments.
     """
     decision: Decision = request.retry_policy.on_read_timeout(
         request.statement_as_called(),
@@ -1005,11 +1014,12 @@ def _ask_write_timeout(
 def _ask_cas_unknown(
     request: Request, message: ErrorMessage | None, error: CASWriteUnknownMessage
 ) -> Decision:
-    """Return `LWTRetryPolicy`'s decision about CAS_WRITE_UNKNOWN, an error of protocol version 5:
-    the server does not know whether a lightweight transaction was applied.
+    """Return `LWTRetryPolicy`'s decision about CAS_WRITE_UNKNOWN.
 
-    The policy is asked as after a write timeout of the transaction. Other policies are not asked,
-    as in cassandra-driver: the error is raised, because the transaction may have been applied.
+    With this error of protocol version 5, the server says that it does not know whether a
+    lightweight transaction was applied. The policy is asked as after a write timeout of the
+    transaction. As in cassandra-driver, other policies are not asked, and the error is raised,
+    because the transaction may have been applied.
     """
     policy = request.retry_policy
     if not isinstance(policy, LWTRetryPolicy):
@@ -1041,10 +1051,10 @@ def _ask_unavailable(
 def _ask_request_error(
     request: Request, message: ErrorMessage | None, error: Exception
 ) -> Decision:
-    """Return the retry policy's decision about any other error, or a broken connection.
+    """Return the retry policy's decision about any other error of a server, or a broken connection.
 
-    :param message: the server's ERROR message, which the policy gets; None if the connection broke,
-        and the policy gets `error`.
+    :param message: the server's ERROR message, which is passed to the policy. None if the
+        connection broke; then `error` is passed.
     """
     decision: Decision = request.retry_policy.on_request_error(
         request.statement_as_called(),
@@ -1055,9 +1065,9 @@ def _ask_request_error(
     return decision
 
 
-# Before it sends one of these errors, the host has worked as long as for a result: it has asked
-# replicas, or executed a function. The time until the error therefore counts as the host's latency.
-# Other errors come at once; if they counted, an overloaded host would look fast.
+# Before a host sends one of these errors, it has worked as long as for a result: it has asked
+# replicas, or executed a function. So the time until the error counts as the host's latency. Other
+# errors come at once; if they counted, an overloaded host would look fast.
 _ERRORS_AFTER_WORK = (
     ReadTimeoutErrorMessage,
     WriteTimeoutErrorMessage,
@@ -1067,7 +1077,7 @@ _ERRORS_AFTER_WORK = (
     FunctionFailureMessage,
 )
 
-# Errors of the server about which we ask `RetryPolicy.on_request_error`.
+# Errors of a server about which `RetryPolicy.on_request_error` is asked.
 _ASKED_AS_REQUEST_ERRORS = (
     OverloadedErrorMessage,
     IsBootstrappingErrorMessage,
@@ -1086,7 +1096,7 @@ _RETRY_QUESTIONS: tuple[tuple[Any, Callable[[Request, Any, Any], Any]], ...] = (
     (ServerError, _ask_request_error),
 )
 
-# The method of the policy that each of these functions calls.
+# The method of the retry policy that each of these functions calls.
 _METHODS: dict[Callable[..., Any], str] = {
     _ask_read_timeout: "on_read_timeout",
     _ask_write_timeout: "on_write_timeout",

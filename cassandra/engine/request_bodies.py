@@ -1,9 +1,9 @@
 """The bodies of QUERY, EXECUTE, BATCH and PREPARE requests.
 
-A body is rendered in the caller's thread for the wire format of most connections. The bound values
-are in a block of bytes that never changes. The rest of the body is rendered again if a connection
-has another wire format, or if a retry uses another consistency level. It is also rendered again if
-a statement was prepared again and has another id.
+A body is rendered in the caller's thread, for the wire format that most connections have. The bound
+values are in a block of bytes that never changes. The rest of the body is rendered again if a
+connection has another wire format, if a retry uses another consistency level, or if a statement was
+prepared again and got another id.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ else:
     ExecuteBodyBase = happy_path.ExecuteBodyBase
     RowsBlock = bind.RowsBlock
 
-# The `expected` keyspace of a USE. No connection's keyspace equals it, so `RequestBase._fits`
-# always returns False for a USE, and the keyspace gate handles it.
+# The `expected` keyspace of a USE. It is not equal to the keyspace of any connection, so
+# `RequestBase._fits` always returns False for a USE, and the keyspace gate handles the USE.
 USE_ITSELF: Any = object()
 
-# A tuple (text for an error message that says which statement of a batch it is, or "", the
-# statement, its encoded values).
+# A tuple (prefix for an error message, statement, encoded values). The prefix says which statement
+# of a batch it is; "" if the request is not a batch.
 BoundRow = tuple[str, PreparedStatement, Sequence[Any]]
 
 # A frame header has 9 bytes: version, flags, stream (2 bytes), opcode, length (4 bytes).
@@ -48,26 +48,27 @@ HEADER_SIZE = 9
 
 
 class BodyMethods:
-    """The methods that all request bodies share. `body` has the bytes that were rendered last, or
-    None.
+    """The methods that all request bodies share.
+
+    `body` contains the bytes that were rendered last, or None.
     """
 
     __slots__ = ()
 
     opcode: int
-    # True if the happy path must not handle any response: VOID or rows would be wrong answers, or a
-    # protocol handler of the application reads the response. `EngineSession.decode` then decodes
-    # and checks each response.
+    # True if the happy path must not handle any response, because VOID and rows are not valid
+    # responses, or because a user-defined protocol handler decodes the response.
+    # `EngineSession.decode` then decodes and checks each response.
     decodes = False
-    # True if a user thread may send the request itself: rendering calls no user code, and the
-    # answer does not affect later requests.
+    # True if a user thread may send the request itself, because rendering calls no user code, and
+    # the response does not affect later requests.
     is_plain = True
     # True if the request may have unqualified table names, which the server resolves in the
     # connection's keyspace.
     depends = False
-    # True if any connection to the cluster can execute the request, and its response changes
-    # nothing but the request's outcome. The request may then run on a loop that has only
-    # connections (see `cassandra.engine.workers`).
+    # True if any connection to the cluster can execute the request, and its response changes only
+    # the request's outcome. The request may then run on a worker's loop, which has connections but
+    # no control connection (see `cassandra.engine.workers`).
     runs_anywhere = False
 
     # Attributes that some subclasses have:
@@ -79,13 +80,13 @@ class BodyMethods:
     tracing: bool
 
     def invalidate(self) -> None:
-        """Discard the rendered body: `render` makes a new one before the next attempt."""
+        """Discard the rendered body, so that `render` builds it again for the next attempt."""
         raise NotImplementedError
 
     def with_extras(self, connection: Connection, body: bytes) -> tuple[int, int, bytes]:
         """Return (opcode, flags, body) with the tracing flag and the custom payload."""
-        # Beta versions are always allowed here: without the application's permission, there would
-        # be no connection with such a version.
+        # Allow beta versions, because only connections whose application allows them have such a
+        # version.
         flags, extras = request_extras(
             connection.version, self.tracing, self.custom_payload, allow_beta=True
         )
@@ -119,8 +120,9 @@ class BodyMethods:
         raise NotImplementedError
 
     def statement_text(self) -> str | None:
-        """Return the request's CQL, from which `check_answer` sees which answers are valid; None if
-        the body has no single CQL string.
+        """Return the CQL of the request; None if the body has not exactly one CQL string.
+
+        `check_answer` uses the CQL to see which responses are valid.
         """
         return None
 
@@ -131,20 +133,20 @@ class BodyMethods:
 
     @property
     def needs_answer(self) -> bool:
-        """True if an empty result cannot replace the server's response, although a retry policy has
-        ignored an error.
+        """True if the request needs the server's response, so that an error cannot be ignored.
 
-        For a later page of a result, it would be the end of the result: the rows of this page and
-        of all pages after it would be missing. After a USE, later statements would run in the old
-        keyspace.
+        A retry policy that ignores an error gives the request an empty result. For a later page,
+        the empty result would be the end of the rows, so that the rows of this page and of all
+        further pages would be missing. After a USE, later statements would run in the old keyspace.
         """
         return self.is_later_page or self.is_use
 
     @property
     def names_keyspace(self) -> bool:
-        """True if the keyspace of the connection has no effect on the request. The request then
-        contains the keyspace of unqualified names, which requires protocol version 5, or needs no
-        keyspace.
+        """True if the keyspace of the connection has no effect on the request.
+
+        Such a request contains the keyspace for its unqualified names, which requires protocol
+        version 5, or it needs no keyspace.
         """
         return True
 
@@ -161,11 +163,10 @@ class BodyMethods:
         return True
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
-        """Return the prepared statement whose result columns the response has, as a sequence of
-        one.
+        """Return the prepared statement whose result columns the response has, as a sequence.
 
-        The sequence is empty if there is none. It is also empty for a batch, whose response does
-        not have the columns of its statements.
+        The sequence has one statement. It is empty if the request has no prepared statement, and
+        for a batch, whose response does not have the result columns of its statements.
         """
         return ()
 
@@ -174,12 +175,13 @@ class BodyMethods:
         return None
 
     def cached_metadata(self) -> ResultMetadata | None:
-        """Return the statement's cached result metadata, with which the response is decoded."""
+        """Return the cached result metadata that decodes the response; None without a cache."""
         return None
 
     def bound_rows(self) -> Iterator[BoundRow]:
-        """Yield the bound values of each prepared statement in the request. After an error, the
-        driver looks for null values in them.
+        """Yield the bound values of each prepared statement in the request.
+
+        After an error, the driver searches them for nulls and faulty vectors.
 
         :returns: tuples, see `BoundRow`.
         """
@@ -189,7 +191,7 @@ class BodyMethods:
         """Convert the bound values of a statement whose column types have changed.
 
         :param renewed: the statement before and after it was prepared again.
-        :raises BindColumnsChanged: if the values do not fit these types.
+        :raises BindColumnsChanged: if the values do not fit the new types.
         """
         raise renewed.refusal("by this request")
 
@@ -198,9 +200,9 @@ class RequestBody(BodyMethods, QueryParams):
     """The body of one request, except EXECUTE, with its query parameters.
 
     :param keyspace: sent in the request, which requires protocol version 5; None to send none.
-    :param expected: the keyspace in which unqualified names must be resolved; None for the same as
+    :param expected: the keyspace in which unqualified names must be resolved; None means
         `keyspace`. If the request has unqualified names, it is not sent on a connection in another
-        keyspace. A USE has `USE_ITSELF` here.
+        keyspace. For a USE, this is `USE_ITSELF`.
     """
 
     __slots__ = ("_wire_format", "body", "custom_payload", "expected", "tracing")
@@ -212,7 +214,7 @@ class RequestBody(BodyMethods, QueryParams):
         self.tracing = False
         self.custom_payload: Mapping[str, bytes | None] | None = None
         self.body: bytes | None = None
-        self._wire_format = 0  # the format of `body`; 0 if it must be rendered
+        self._wire_format = 0  # the wire format of `body`; 0 if `body` must be rendered
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """Return (opcode, flags, body) for `connection`."""
@@ -226,8 +228,9 @@ class RequestBody(BodyMethods, QueryParams):
         return self.opcode, 0, body
 
     def prerender(self, wire_format: int) -> None:
-        """Render the body now, in the caller's thread, for connections of `wire_format` (see
-        `connection.wire_format_of`).
+        """Render the body now, in the caller's thread, for connections of `wire_format`.
+
+        `connection.wire_format_of` explains wire formats.
         """
         # The low byte is the protocol version.
         self.body = self._render(wire_format & 0xFF)
@@ -282,8 +285,8 @@ class QueryBody(RequestBody):
 class UseBody(QueryBody):
     """A USE, for which only SET_KEYSPACE is a valid response.
 
-    The request itself must not contain a keyspace: with protocol version 5, the server would then
-    execute the USE without any effect on the connection.
+    The request itself must not contain a keyspace. Otherwise, with protocol version 5, the server
+    would execute the USE without any effect on the connection.
     """
 
     __slots__ = ()
@@ -306,8 +309,9 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
     runs_anywhere = True
 
     def __init_subclass__(cls) -> None:
-        """Raise an error if the subclass overrides a method that the compiled base class calls
-        directly, because that override would be ignored.
+        """Raise TypeError if a subclass overrides a method that compiled code calls directly.
+
+        The compiled base class would ignore such an override.
         """
         refuse_overrides(cls, ExecuteBody, ("cached_metadata", "prerender", "render"))
 
@@ -326,8 +330,8 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
         return (self.prepared,)
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        # Do not compare the id. A request of this class has only this one statement, and its id may
-        # have changed since, because another request prepared it again.
+        # Do not compare the id. The request has only this statement, and its id may have changed
+        # because another request has prepared it again.
         return self.prepared
 
     def bound_rows(self) -> Iterator[BoundRow]:
@@ -377,7 +381,7 @@ class BatchBody(RequestBody):
         return [text for prepared, text in self.statements if prepared is None]
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
-        # Render the batch again if a statement has another id now, because it was prepared again.
+        # Render the batch again if a statement was prepared again and has another id now.
         if self._wire_format and self._ids != self._current_ids():
             self.invalidate()
         return RequestBody.render(self, connection)
@@ -393,8 +397,8 @@ class BatchBody(RequestBody):
             # `prepared_by`.
             self._earlier = {**(self._earlier or {}), **self._statements_by_id()}
         self._ids = ids
-        # Each tuple is (is prepared, id or CQL, values). In `self.statements`, a statement that is
-        # not prepared has its CQL in the place of values.
+        # Each tuple is (is prepared, id or CQL, values). In `self.statements`, the second item is
+        # the CQL if the statement is not prepared, else its values.
         statements = [
             (False, cql_or_values, None)
             if prepared is None
@@ -402,8 +406,8 @@ class BatchBody(RequestBody):
             for prepared, cql_or_values in self.statements
         ]
         body = bodies.batch_body(self.batch_type, statements, self, version)
-        # Check the size here and not only when the frame is made, because this error can describe
-        # the batch and give advice.
+        # Check the size here, before the frame is built, because this error can describe the batch
+        # and give advice.
         if len(body) > MAX_BODY:
             raise ValueError(
                 f"{self.describe()} has {len(body)} bytes; a frame of the protocol has at most "
@@ -422,8 +426,8 @@ class BatchBody(RequestBody):
         return f"a batch of {self.count} that begins with {query_head(text)}"
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        # Compare with the ids that were sent: another request may have prepared a statement again
-        # under another id.
+        # Compare with the ids that were sent: by now, another request may have prepared a statement
+        # again with another id.
         prepared = self._statements_by_id().get(query_id)
         if prepared is None and self._earlier is not None:
             return self._earlier.get(query_id)
@@ -458,7 +462,8 @@ class BatchBody(RequestBody):
 def _rebind_values(values: Any, renewed: Renewed) -> ValuesBlock | RowsBlock:
     """Return the values of one statement of a batch, bound again for the current column types.
 
-    `values` is a `ValuesBlock` of one row or a `RowsBlock` of many; the result is of the same kind.
+    `values` is a `ValuesBlock` of one row or a `RowsBlock` of many rows; the result has the same
+    class.
     """
     if not isinstance(values, RowsBlock):
         return renewed.values(values)
@@ -469,14 +474,16 @@ def _rebind_values(values: Any, renewed: Renewed) -> ValuesBlock | RowsBlock:
 
 
 def _statement_count(prepared: PreparedStatement | None, values: object) -> int:
-    """Return how many statements of the batch one pair of `BatchBody.statements` contains: one for
-    each row of values, or 1.
+    """Return how many statements of the batch one pair of `BatchBody.statements` contains.
+
+    A pair with a `RowsBlock` contains one statement for each row; other pairs contain one
+    statement.
     """
     return values.count if prepared is not None and isinstance(values, RowsBlock) else 1
 
 
 def values_of_rows(values: object) -> Sequence[Any]:
-    """Return one block per row of a `BatchBody`'s values."""
+    """Return the values of one pair of `BatchBody.statements`, as one block per row."""
     return values.rows() if isinstance(values, RowsBlock) else (values,)
 
 
@@ -499,7 +506,7 @@ class PrepareBody(RequestBody):
         super().__init__(keyspace, expected)
         if custom_payload is not None:
             check_payload(custom_payload)
-            custom_payload = dict(custom_payload)  # the application may change its own mapping
+            custom_payload = dict(custom_payload)  # copy it: the application may change its mapping
         self.custom_payload = custom_payload
         self.query = query
 
@@ -524,14 +531,14 @@ class MessageBody(RequestBody):
     its own handler, that handler also decodes the response.
 
     The message contains the ids of its prepared statements. Before each attempt, `render` replaces
-    every id that its statement no longer has. Another request may have prepared the statement
-    again, or the id was withdrawn (see `reprepare.guard`). Ids that a listener has put in are not
+    the ids that are out of date. An id is out of date if another request has prepared the statement
+    again, or if the id was withdrawn (see `reprepare.guard`). Ids that a listener has added are not
     replaced.
 
     :param message: the message, with the attributes that messages of cassandra-driver have.
     :param handler: the session's protocol handler.
-    :param inner: the body from which the message was made.
-    :param decodes: True if the handler is the application's own and decodes the response.
+    :param inner: the body from which the message was created.
+    :param decodes: True if the handler is user-defined and decodes the response.
     """
 
     __slots__ = (
@@ -553,18 +560,19 @@ class MessageBody(RequestBody):
         self.inner = inner
         self.decodes = decodes or inner.decodes
         self.opcode = inner.opcode
-        # The message's prepared statements by the ids that the message has.
+        # The message's prepared statements, by the ids that are in the message.
         self._statements = _statements_by_id(message, inner)
-        # The statements by ids that earlier attempts have sent.
+        # The message's prepared statements, by the ids that earlier attempts have sent.
         self._earlier: dict[bytes, PreparedStatement] = {}
-        # The cached result metadata of an EXECUTE, and the message's `result_metadata_id`.
+        # For an EXECUTE, the cached result metadata and the message's `result_metadata_id`; else
+        # None.
         self._result = inner.result if isinstance(inner, ExecuteBody) else None
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """Return (opcode, flags, body) of the frame that the handler encodes.
 
-        The handler encodes it for stream 0 and without compression. The connection then adds its
-        own header, and compresses the body.
+        The handler encodes the frame for stream 0 and without compression. The connection later
+        replaces the header by its own, and compresses the body.
         """
         message = self.message
         for query_id, prepared in self._statements.items():
@@ -574,9 +582,9 @@ class MessageBody(RequestBody):
         if self._result is not None:
             message.agreed_features = connection.features
             self._put_current_metadata_id()
-        self.consistency = message.consistency_level  # observers and retry policies get it
-        # The arguments are: the message, stream 0, the version, no compression, beta versions
-        # allowed.
+        self.consistency = message.consistency_level  # for observers and retry policies
+        # The arguments are: the message, the stream (0), the version, the compressor (None), and
+        # whether beta versions are allowed.
         encode = self.handler.encode_message
         envelope = (
             encode(message, 0, connection.version, None, True, connection.features)
@@ -622,10 +630,10 @@ class MessageBody(RequestBody):
             current_ids[query_id]: prepared for query_id, prepared in self._statements.items()
         }
         if self._result is not None:
-            # An EXECUTE has one statement, a batch has many.
+            # An EXECUTE has only one id, a batch has many.
             message.query_id = current_ids.get(message.query_id, message.query_id)
         else:
-            # `query` is the id of a prepared statement, and the CQL of any other.
+            # `query` is the id if the statement is prepared, else its CQL.
             message.queries = [
                 (is_prepared, current_ids.get(query, query) if is_prepared else query, values)
                 for is_prepared, query, values in message.queries
@@ -637,18 +645,18 @@ class MessageBody(RequestBody):
         prepared = self._statements.get(message.query_id)
         if prepared is None or prepared.result_metadata_and_id is self._result:
             return
-        # Read the columns and their id in one step, because they must belong together. The server
-        # omits the columns from its response if they have the id that we send.
+        # Read the columns and their id in one step, because they must belong together. If the
+        # server's columns have the id that we send, it omits the columns from its response.
         self._result = prepared.result_metadata_and_id
         columns, message.result_metadata_id = self._result
         if not message.result_metadata_id or not columns:
-            message.skip_meta = False  # the response must have the columns: we do not know them
+            message.skip_meta = False  # without cached columns, the response must contain them
 
     def rebind(self, renewed: Renewed) -> None:
         """Put the new statement and the converted values into the message and into `inner`."""
         message, statement = self.message, renewed.statement
-        # Bind the values that are in the message now: a listener may have changed them. Only an
-        # EXECUTE has a `_result`; otherwise the message is a batch.
+        # Bind the values that are in the message now, because a listener may have changed them. The
+        # message is an EXECUTE if there is a `_result`, otherwise a batch.
         if self._result is not None:
             if self._statements.get(message.query_id) is renewed.before:
                 block = renewed.bind(message.query_params or ())
@@ -668,8 +676,8 @@ class MessageBody(RequestBody):
             ]
             self.inner.rebind(renewed)
             message.queries = queries
-        # `prepared_by` must also find the statements by earlier ids. The new statement may have the
-        # id that the old one had when the message was made, so store it last.
+        # `prepared_by` must also find statements by earlier ids. The new statement may have an id
+        # that the old statement had when the message was created, so store the new statement last.
         self._earlier |= self._statements
         self._statements = {
             query_id: prepared
@@ -681,17 +689,17 @@ class MessageBody(RequestBody):
     def succeed(self, inner: RequestBody | ExecuteBody, message: Any) -> MessageBody:
         """Return the body with which this request continues after its statements were prepared.
 
-        The new message gets the settings that listeners have changed in the message of this body.
+        Settings that listeners have changed in this body's message are copied to the new message.
 
         :param inner: the body of the prepared statements.
-        :param message: the message that was made from `inner`.
+        :param message: the message that was created from `inner`.
         """
         for name, value in vars(self.message).items():
             if name not in _CONTENT_ATTRIBUTES:
                 setattr(message, name, value)
         if inner.opcode == BATCH:
-            # The message of this body has no prepared statements, only those statements that
-            # listeners have added: append them.
+            # This body's message has no statements of its own; it only has statements that
+            # listeners have added: append those.
             message.keyspace = self.message.keyspace
             message.queries = [*message.queries, *self.message.queries]
         return MessageBody(message, self.handler, inner, self.decodes)
@@ -716,8 +724,8 @@ class MessageBody(RequestBody):
         return self.inner.bound_rows()
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        # `query_id` is that of the attempt which the server has answered. If another attempt has
-        # prepared the statement again meanwhile, it has a newer id, so look for earlier ids, too.
+        # `query_id` is the id in the attempt to which the server has responded. Another attempt may
+        # have prepared the statement again since, with a newer id. So look for earlier ids, too.
         prepared = self._statements.get(query_id) or self._earlier.get(query_id)
         return prepared if prepared is not None else self.inner.prepared_by(query_id)
 
@@ -725,23 +733,24 @@ class MessageBody(RequestBody):
         return None if self._result is None else self._result[0]
 
 
-# The attributes of messages that are not settings: the statements, their values, and what belongs
-# to these.
+# The attributes of messages that are not settings, but content: statements, values, and what
+# depends on them.
 _CONTENT_ATTRIBUTES = frozenset({"keyspace", "queries", "query", "query_params", "skip_meta"})
 
 
 def _statements_by_id(
     message: Any, inner: RequestBody | ExecuteBody
 ) -> dict[bytes, PreparedStatement]:
-    """Return the prepared statements of a message that was just made from `inner`, by id.
+    """Return the prepared statements of a message that was just created from `inner`, by id.
 
-    Read the ids from the message: those of the statements may have changed since it was made.
+    We read the ids from the message, because the statements' ids may have changed since it was
+    created.
     """
     if isinstance(inner, ExecuteBody):
         return {message.query_id: inner.prepared}
     statements = {}
     if isinstance(inner, BatchBody):
-        # The message has one entry for each row of values.
+        # The message has one entry for each row of values, so skip the entries of further rows.
         position = 0
         for prepared, values in inner.statements:
             count = _statement_count(prepared, values)

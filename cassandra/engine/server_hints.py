@@ -1,8 +1,8 @@
 """Advice for statements that a server rejects because they contain SQL that CQL does not have.
 
-The server's message usually only names a position in the statement. The advice says what to write
-instead. It is looked up after a server has rejected a statement, and added as a note to the error;
-the error's message is not changed.
+The server's message usually names only a position in the statement. The advice says what to write
+instead. The driver looks for advice only after a server has rejected a statement, and adds the
+advice to the error as a note. The error's message is not changed.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from cassandra.engine.vector_hints import (
     VECTOR_SYNTAX_ADVICE,
 )
 
-# Longer texts get no advice: programs write them, and not people. Some patterns take a time that
-# grows with the square of the length, and the loop waits for the advice.
+# Longer statements get no advice: programs write them, not people. The time of some patterns grows
+# with the square of the length, and the event loop waits for the search.
 _MOST_SEARCHED = 4_000  # characters
 
-# For syntax errors: pairs of a pattern to look for in the statement, and the advice. The first
-# pattern that matches decides. These patterns look into strings, too.
+# For syntax errors: pairs (pattern to search in the statement, advice). The first pattern that
+# matches decides. These patterns also look inside strings.
 _STRING_ADVICE: tuple[tuple[str, str], ...] = (
     (r"'(%s|%\(\w+\)s|\?)'", "write markers without quotes: %s instead of '%s'"),
     (r"(?<=\w)(?<!\bb)'\w",
      "a quote inside a string is doubled ('it''s'); better, pass the value as a parameter"),
 )  # fmt: skip
-# The same for statements without the contents of their strings.
+# Pairs of the same form; these patterns are searched in statements whose strings were emptied.
 _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
-    # Each comment can be matched in one way only: otherwise, the search would take a time that is
+    # Each comment can be matched in only one way. Otherwise the time of the search would be
     # exponential in the length of a line of hyphens.
     (r"^(?:\s|(?:--|//)[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)*$", "the statement is empty"),
     (r"^\s*[\w./\\~-]+\.(?:cql|sql|ddl)\s*$",
@@ -155,10 +155,10 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
      r"(?:,|FROM\b)",
      "a comma is missing between two columns"),
 )  # fmt: skip
-# The patterns are strings, and are compiled when a statement is first rejected: compiling them at
-# each import would take time.
-# No column has the name of one of the other reserved words (AND, USING, WHERE, WITH): these are
-# probably in the wrong position.
+# The patterns are strings, and are compiled when a statement is first rejected. Compiling them at
+# import would take time.
+# These reserved words may be meant as column names. The other reserved words (AND, USING, WHERE,
+# WITH) are left out: nobody names a column like that, so they are probably in the wrong position.
 _RESERVED = (
     r"add|allow|alter|apply|asc|authorize|batch|begin|by|columnfamily|create|delete|"
     r"desc|describe|drop|entries|execute|from|full|grant|if|in|index|infinity|insert|into|"
@@ -172,7 +172,7 @@ _VERBS = (
 )  # fmt: skip
 _AT_WORD = r"(?:mismatched|extraneous) input '(\w+)'|at input '(\w+)'"
 
-# For other errors: pairs of a pattern to look for in the server's message, and the advice.
+# For other errors: pairs (pattern to search in the server's message, advice).
 _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
     (r"Invalid FLOAT constant \(NaN\) .* of type",
      "only float and double have NaN: for a missing value, pass None as a parameter"),
@@ -302,16 +302,17 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
     """Return advice on what to write instead of a statement that a server has rejected, or None.
 
     :param message: the server's message.
-    :param statement: its CQL, without values.
+    :param statement: the CQL of the statement, without values.
     :param is_syntax: True for a syntax error.
     """
     if not is_syntax:
         return _advice_for_rejection(message, statement)
-    # The server's parser stopped at a `<` that is not in the CQL of the application. The driver has
-    # inserted it with the str() of a parameter, such as "<Foo object at 0x...>".
+    # The server's parser has stopped at a `<` that the application's CQL does not contain. So it
+    # comes from the str() of a parameter, such as "<Foo object at 0x...>", which the driver has
+    # inserted.
     if re.search(r"input '<'.*\[<\]", message) and "<" not in statement:
         return "a parameter's str() is not a literal: pass int, str, UUID, datetime and the like"
-    # The str() of dataclasses, attrs classes and the like: Address(street='a').
+    # Dataclasses, attrs classes and the like have a str() such as Address(street='a').
     parameter = re.search(r"\b(\w+)\(\[\w+\]=", message)
     if parameter is not None and f"{parameter[1]}(" not in statement:
         return (
@@ -331,7 +332,8 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
         advice = _first_match(table, text)
         if advice is not None:
             return advice
-    # If the statement was executed with parameters, the server has got no markers of this form.
+    # If the statement had been executed with parameters, the driver would have replaced these
+    # markers.
     if "'%'" in message and re.search(r"%s|%\(\w+\)s", statement):
         return (
             "the markers %s and %(name)s need the values as the second argument of execute; "
@@ -341,9 +343,9 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
 
 
 def advice_for_timeout(statement: str) -> str | None:
-    """Return advice for a statement that reads too much for the time that it has, or None.
+    """Return advice for a statement that timed out because it reads too much, or None.
 
-    :param statement: its CQL, without values.
+    :param statement: the CQL of the statement, without values.
     """
     bare_statement = _searched(statement)
     if _is_in(r"^\s*SELECT\s+COUNT\s*\((?!.*\bWHERE\b)", bare_statement):
@@ -359,7 +361,7 @@ def advice_for_timeout(statement: str) -> str | None:
 
 
 def _advice_for_rejection(message: str, statement: str) -> str | None:
-    """Return advice for a statement that the server could parse, or None."""
+    """Return advice for a statement that the server has parsed but rejected, or None."""
     for message_pattern, statement_pattern, advice in VECTOR_REJECTION_ADVICE:
         if _is_in(message_pattern, message) and _is_in(statement_pattern, statement):
             return advice
@@ -377,7 +379,7 @@ def _advice_for_rejection(message: str, statement: str) -> str | None:
             "AS gives: leave out or sort the rows in your program; the nearest vectors come by "
             "ORDER BY column ANN OF ? LIMIT n"
         )
-    # The name may also be that of the keyspace, before the table's name.
+    # The undefined name may also be a keyspace, before the table's name.
     if column is not None and _is_in(
         rf"(?:\b(?:SELECT|WHERE|AND|BY|SET)\s+|[,(]\s*){column[1]}\.[\w\"]", _searched(statement)
     ):
@@ -386,7 +388,7 @@ def _advice_for_rejection(message: str, statement: str) -> str | None:
 
 
 def _advice_for_word(message: str) -> str | None:
-    """Return advice for the word at which the server's parser has stopped, or None."""
+    """Return advice about the word at which the server's parser has stopped, or None."""
     match = re.search(r"[a-z_]\w*\[-\]", message, re.IGNORECASE)
     if match is not None:
         return "a name with a hyphen has double quotes; better, write it with an underscore"
@@ -406,8 +408,9 @@ def _advice_for_word(message: str) -> str | None:
 
 
 def _searched(statement: str) -> str:
-    """Return a statement without the contents of its strings. One that is too long for a search
-    stays as it is: it may have megabytes, and the loop waits.
+    """Return a statement with empty strings. A very long statement is returned unchanged.
+
+    It is not searched anyway: it may have megabytes, and the event loop waits for the search.
     """
     return statement if len(statement) > _MOST_SEARCHED else without_strings(statement)
 

@@ -60,13 +60,13 @@ else:
 
 log = logging.getLogger("cassandra.cluster")
 
-_HOSTS_SHOWN = 3  # up to this number of hosts, a message names all
+_HOSTS_SHOWN = 3  # a message names at most this many hosts
 
-# When the first pool is ready, `open` (and so connect()) waits at most this long for the other
-# pools, and then returns without them.
+# When the first pool is ready, `open` (and thus connect()) waits at most this long for the other
+# pools.
 SLOW_POOLS_WAIT = 0.05  # seconds
-# If a session is garbage collected, its connections are closed after this delay. A test or a script
-# often shuts its cluster down meanwhile.
+# If a session is garbage collected, its connections are closed after this delay. Tests and scripts
+# often shut their cluster down within this time.
 DROPPED_WAIT = 5.0  # seconds
 
 
@@ -74,7 +74,7 @@ class EngineSession(ObservedSession):
     """The engine's part of a session. `pools` has its connection pool for each host.
 
     `distance` is called with a host, and returns its distance according to the load balancing
-    policies. A host that all of them ignore gets no pool.
+    policies. A host that all policies ignore gets no pool.
     """
 
     __slots__ = (
@@ -94,27 +94,27 @@ class EngineSession(ObservedSession):
         self.loop = core.loop
         self.timers = core.timers
         self.pools: dict[Host, HostPool] = {}
-        # The same pools by id(host), for a quicker look-up: query plans usually yield the host
-        # objects that are keys of `pools`.
+        # The pools of `pools` by id(host), for a faster look-up: query plans usually yield the same
+        # host objects that are keys of `pools`.
         self.pools_by_id: dict[int, HostPool] = {}
         self.closed = False
-        # Retries that wait for their delay. Their requests are on no connection in the meantime, so
-        # closing the pools does not end them: `close` must do that.
+        # Retries that wait for their delay. Their requests are not on any connection during the
+        # delay, so closing the pools does not end them. `close` must end them.
         self.delayed: InsertionOrdered[Ending] = InsertionOrdered()
-        # The load balancing policy for which `plans_anywhere` last returned True: it may make query
-        # plans in any thread.
+        # The load balancing policy for which `plans_anywhere` last returned True, which means that
+        # the policy may make query plans in any thread.
         self.direct_policy: object = None
         # The hosts that had pools when the session was closed, for errors of later requests.
         self._hosts_at_close: list[Host] = []
-        self.observe()  # sets the attributes of `ObservedSession`; there are no own observers yet
-        # For each host whose pool could not be opened, or was lost: the last error.
+        self.observe()  # sets the attributes of `ObservedSession`; the session has no observers yet
+        # The last error of each host whose pool could not be opened or was lost.
         self._pool_errors: dict[Host, Exception] = {}
-        # The keyspace of the session of which a warning has said that it does not exist; else None.
+        # The session's keyspace, if a warning was logged that it does not exist; else None.
         self._missing_keyspace: str | None = None
         # The tasks that are opening pools.
         self._opening: dict[Host, asyncio.Task[None]] = {}
-        # Pools whose `fill` has not returned. They are not in `pools` yet, but a change of the
-        # session's keyspace must also reach those of their connections that are open.
+        # Pools that are being opened by `fill`. They are not in `pools` yet, but a change of the
+        # session's keyspace must also switch their open connections.
         self._opening_pools: InsertionOrdered[HostPool] = InsertionOrdered()
         # Pools of hosts that will stop soon. They take no new requests, and are removed when their
         # requests in flight are over.
@@ -139,8 +139,8 @@ class EngineSession(ObservedSession):
             each pool is open or has failed.
         :raises NoHostAvailable: with the error of each host, if no pool could be opened.
         """
-        # Include hosts whose `is_up` is None: nobody has tried to reach them, and opening a pool
-        # shows whether they are up.
+        # Include hosts whose `is_up` is None. Nobody has tried to connect to them yet; opening a
+        # pool shows whether they are up.
         hosts = [host for host in self.core.metadata.all_hosts() if host.is_up is not False]
         opening = [self.core.spawn(self.add_pool(host)) for host in hosts if self._wants_pool(host)]
         if not self.core.query_fallback.opens_pools:
@@ -151,7 +151,8 @@ class EngineSession(ObservedSession):
             self._background.add(task)
             task.add_done_callback(self._background.discard)
         pending: set[asyncio.Task[None]] = set(opening)
-        # Wait for the first pool, and then a short time for the others.
+        # Wait for the first pool, and then for a short time (or without a limit) for the other
+        # pools.
         while pending and not self.pools:
             _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         if pending:
@@ -187,8 +188,8 @@ class EngineSession(ObservedSession):
     def adopt_without_use(self, keyspace: str) -> bool:
         """Set the keyspace that was passed to `connect` without sending USE, if there are no pools.
 
-        Without pools, the control connection serves the requests. All sessions share it, so
-        `cassandra.engine.control.fallback_requests` refuses each USE.
+        Without pools, requests are sent on the control connection. All sessions share it, so
+        `cassandra.engine.control.fallback_requests` rejects each USE.
 
         :returns: False if there are pools, so that the caller must execute USE.
         """
@@ -202,8 +203,7 @@ class EngineSession(ObservedSession):
         return self.core.query_fallback.opens_pools and self.distance(host) != HostDistance.IGNORED
 
     async def add_pool(self, host: Host) -> None:
-        """Open a pool to `host` and wait until it is open or has failed. Do nothing if there is
-        one.
+        """Open a pool to `host` and wait until it is open or has failed. Do nothing if it exists.
 
         A failure is not raised. It is recorded for `pool_error`, and reported to the host watch,
         which decides whether hosts are up or down.
@@ -215,14 +215,12 @@ class EngineSession(ObservedSession):
             opening = self._opening[host] = self._spawn(self._open_pool(host))
             opening.add_done_callback(lambda task: self._on_pool_task_done(host, task))
         # Do not await the task itself: a cancellation of this caller would then cancel the task,
-        # for which other callers may wait, too. `asyncio.wait` does not do that. It also does not
-        # raise if the task is cancelled because the session is closed.
+        # although other callers may wait for it. `asyncio.wait` does not cancel it. It also does
+        # not raise an error if the task is cancelled because the session is closed.
         await asyncio.wait({opening})
 
     def _on_pool_task_done(self, host: Host, task: asyncio.Task[None]) -> None:
-        """Called when a task of `_opening` has ended. A newer task for the host may have replaced
-        it.
-        """
+        """Remove `task`, which has ended, from `_opening`, unless a newer task has replaced it."""
         if self._opening.get(host) is task:
             del self._opening[host]
 
@@ -238,12 +236,12 @@ class EngineSession(ObservedSession):
             self._pool_errors[host] = error
             self.core.hosts.on_connection_failure(host, error)
             return
-        except BaseException:  # cancelled: nobody else would close this pool
+        except BaseException:  # the task was cancelled: nobody else would close this pool
             pool.close()
             raise
         finally:
             self._opening_pools.discard(pool)
-        # Check again: both may have changed while the pool was opened.
+        # Check again, because the session may have been closed or another pool added during `fill`.
         if self.closed or host in self.pools:
             pool.close()
             return
@@ -255,7 +253,7 @@ class EngineSession(ObservedSession):
         self.core.hosts.on_answer(host)
 
     def _new_pool(self, host: Host, distance: int) -> HostPool:
-        """Make a pool to `host`. It has no connections yet."""
+        """Create a pool to `host`. It has no connections yet."""
         settings = self.core.settings
         size = settings.connections_to(distance)
         owner = PoolOwner(
@@ -281,7 +279,7 @@ class EngineSession(ObservedSession):
         )
 
     def resize_pools(self) -> None:
-        """Give all pools the number of connections that the settings now demand."""
+        """Open and close connections until each pool has the number that the settings demand."""
         for pool in self.pools.values():
             self._resize(pool)
         self._notify_followers()
@@ -314,8 +312,9 @@ class EngineSession(ObservedSession):
         pool.resize(self.core.settings.connections_to(pool.distance))
 
     def follow_distances(self) -> None:
-        """Called when the policies may have changed the distances of hosts. Open pools to hosts
-        that are no longer ignored, and close the pools of hosts that are ignored now.
+        """Open pools to hosts that are not ignored any more, and close the pools of ignored hosts.
+
+        Called when the policies may have changed the distances of hosts.
         """
         if self.closed:
             return
@@ -324,7 +323,7 @@ class EngineSession(ObservedSession):
             pool = self.pools.get(host)
             if pool is not None and not is_wanted:
                 # Keep the pool while it has requests in flight, and check again later. It gets no
-                # new requests, because query plans do not contain the host any more.
+                # new requests, because query plans do not contain an ignored host.
                 if pool.in_flight:
                     self.core.sessions.follow_distances_soon()
                 else:
@@ -347,8 +346,8 @@ class EngineSession(ObservedSession):
     def on_missing_pool(self, host: Host) -> None:
         """Called when a query plan has a host to which the session has no pool.
 
-        An application's policy may have begun to use the host without any event, for example by a
-        flag of a failover. If no attempt to open a pool has failed, compare the distances again.
+        A user's policy may have begun to use the host without any event, for example after a
+        failover flag was set. If no attempt to open a pool has failed, compare the distances again.
         """
         if (
             self.core.query_fallback.opens_pools
@@ -358,26 +357,27 @@ class EngineSession(ObservedSession):
             self.core.sessions.follow_distances_soon()
 
     async def _open_connection(self, host: Host, target: ShardTarget | None = None) -> Connection:
-        """Open a connection to `host` that uses the session's keyspace; pools call this.
+        """Open a connection to `host` in the session's keyspace; pools call this.
 
         :param target: the shard and port to connect to (ScyllaDB); None for any shard.
         """
         connection = await self.core.open_connection_to(host, target)
-        # Report to the control connection that a host could be reached, even if the host was not
-        # down. If the control connection is down itself, it may now try again.
+        # Notify the control connection that a host was reached, even if the host was not down. If
+        # the control connection is waiting to reconnect, it can now try again.
         self.core.control.on_host_up()
-        # Repeat this until the connection is in the session's keyspace: that keyspace may change
-        # again while we wait for the response to a USE.
+        # Repeat this until the connection is in the session's keyspace: the session may switch to
+        # another keyspace while we wait for the response to a USE.
         while self.keyspace is not None and connection.keyspace != self.keyspace:
             keyspace = self.keyspace
             try:
                 await self.use(connection, keyspace)
             except InvalidRequest as error:
                 # The keyspace was dropped. The node itself works, so keep the connection for
-                # statements that name their keyspace. Others wait at its keyspace gate, which sends
-                # USE again and raises its error.
+                # statements that name their keyspace. Other statements wait at the connection's
+                # keyspace gate, which sends USE again and raises its error.
                 if self._lacks_keyspace(keyspace):
-                    # Warn once. Each new connection is refused until the keyspace is created again.
+                    # Warn only once: the USE on each new connection fails until the keyspace is
+                    # created again.
                     level = logging.DEBUG if keyspace == self._missing_keyspace else logging.WARNING
                     self._missing_keyspace = keyspace
                     log.log(level, "%s cannot use the keyspace %r: %s", host, keyspace, error)
@@ -394,8 +394,10 @@ class EngineSession(ObservedSession):
         return connection
 
     def _lacks_keyspace(self, keyspace: str) -> bool:
-        """Return True if `keyspace` exists nowhere, as far as we know. Otherwise only the node that
-        has refused it does not know it yet, and requests should go to other nodes.
+        """Return True if, as far as we know, no node has `keyspace`.
+
+        If False, only the node that rejected the USE does not know the keyspace yet, and requests
+        should go to other nodes.
         """
         if not any(pool.connections for pool in self.pools.values()):
             return True
@@ -403,14 +405,14 @@ class EngineSession(ObservedSession):
         return bool(replication) and keyspace not in replication
 
     def plans_anywhere(self, policy: object) -> bool:
-        """Return True if `policy` can make query plans in any thread, and remember it then."""
+        """Return True if `policy` can make query plans in any thread; then remember the policy."""
         if not plans_in_any_thread(policy):
             return False
         self.direct_policy = policy
         return True
 
     def _on_failure(self, pool: HostPool, error: Exception) -> None:
-        """Called when a pool lost its last connection and could not open another."""
+        """Remove a pool that has lost its last connection and could not open another connection."""
         self._pool_errors[pool.host] = error
         self.remove_pool(pool.host, error)
         self.core.hosts.on_connection_failure(pool.host, error)
@@ -422,8 +424,9 @@ class EngineSession(ObservedSession):
             pool.close(error)
 
     def _pop_pool(self, host: Host) -> HostPool | None:
-        """Remove the pool of `host` from the session and return it, or None if there is none. The
-        pool gets no more requests.
+        """Remove the pool of `host` from the session and return it; None if there is no pool.
+
+        The pool gets no more requests.
         """
         pool = self.pools.pop(host, None)
         if pool is not None:
@@ -435,7 +438,7 @@ class EngineSession(ObservedSession):
     def drain_host(self, host: Host, error: Exception) -> None:
         """Send no more requests to `host`, which will stop soon. Requests in flight are completed.
 
-        :param error: the reason, for the error of requests that find no other host.
+        :param error: the reason; added to the error of a request that finds no other host.
         """
         self._stop_opening(host)
         pool = self._pop_pool(host)
@@ -456,16 +459,16 @@ class EngineSession(ObservedSession):
         self.remove_pool(host, error)
 
     def pool_error(self, host: Host) -> Exception | None:
-        """Return the most recent reason why there is no pool to `host`; None if there is none.
+        """Return the most recent reason why there is no pool to `host`; None if there is no reason.
 
-        This is the error with which the pool could not be opened or was lost. For a host that is
-        down, it may be the error of a later attempt to reach the host.
+        The reason is the error with which the pool could not be opened or was lost. For a host that
+        is down, it may be the error of a later attempt to connect to the host.
         """
         if host in self.pools:
             return None
         error = self._pool_errors.get(host)
-        # Each error of a pool is also reported as a failure of its host. `host.last_failure` is
-        # therefore at least as new as `error`, and is the one to return.
+        # Each error of a pool is also reported as a failure of its host. So `host.last_failure` is
+        # at least as new as `error`: return `host.last_failure`.
         if host.last_failure is not None and (host.is_up is False or error is not None):
             return host.last_failure
         return error
@@ -481,7 +484,7 @@ class EngineSession(ObservedSession):
             )
         return error or ConnectionException(f"no connection to {host} is open", host.endpoint)
 
-    # -- answers -----------------------------------------------------------------------------------
+    # -- responses ---------------------------------------------------------------------------------
 
     def decode(
         self,
@@ -494,11 +497,11 @@ class EngineSession(ObservedSession):
     ) -> Any:
         """Decode the response to `request`.
 
-        :raises ProtocolError: if it is malformed, or not a valid response to this request.
+        :raises ProtocolError: if the response is malformed, or not valid for this request.
         """
         request_body = request.request_body
         cql = request_body.statement_text()
-        # The result columns that the driver had cached for the prepared statement when it was sent.
+        # The result columns that were cached for the prepared statement when the attempt was sent.
         cached_columns = attempt.columns
         if request_body.decodes and isinstance(request_body, MessageBody):
             response = self._decode_by_handler(
@@ -536,11 +539,11 @@ class EngineSession(ObservedSession):
         body: bytes,
         cached_columns: Any,
     ) -> Any:
-        """Let the application's own protocol handler decode a response."""
+        """Let a user-defined protocol handler decode a response."""
         encryption = self.core.settings.column_encryption_policy
         decode = encrypting_handler(handler, encryption).decode_message
-        # The body is decompressed already, so the decompressor is None. The stream, which handlers
-        # do not use, is 0.
+        # The body is decompressed already, so the decompressor is None. Handlers do not use the
+        # stream, so it is 0.
         arguments = (self.core.user_types, 0, flags, opcode, body, None, cached_columns)
         # Only newer handlers have a parameter for the protocol features.
         if takes_features(decode):
@@ -548,12 +551,11 @@ class EngineSession(ObservedSession):
         return decode(connection.version, *arguments)
 
     def _columns_as_read(self, request_body: AnyBody, metadata: ResultMetadata) -> ResultMetadata:
-        """Return `metadata`, changed so that the values are decrypted and converted when they are
-        read.
+        """Return `metadata`, changed so that values are decrypted and converted when they are read.
 
-        The converters are those that the application has registered for CQL types. For a prepared
-        statement, use those of the session that prepared it, because its values were bound with
-        them; otherwise this session's.
+        The converters are those that the application has registered for CQL types. A prepared
+        statement uses the converters of the session that prepared it, because its values were bound
+        with them. Other statements use this session's converters.
         """
         for prepared in request_body.prepared_statements():
             # The sequence has at most one statement.
@@ -568,11 +570,13 @@ class EngineSession(ObservedSession):
         """Cache the columns of a result for its prepared statement, if they are new.
 
         If the protocol has metadata ids, the server sends a new id together with new columns.
-        Columns without an id are then not cached. They come from a conditional statement, whose
+        Columns without an id are then not cached: they come from a conditional statement, whose
         columns depend on whether it was applied, and are valid for this response only. If the
-        protocol has no ids, always cache the latest columns, to avoid parsing the same bytes again.
+        protocol has no metadata ids, the latest columns are always cached, to avoid parsing the
+        same bytes again.
         """
-        # Do not cache columns that a user's class has decoded: they may have other types.
+        # Do not cache columns that a user's subclass has decoded, because they may have other
+        # types.
         if len(response.metadata) and not response.metadata.raw:
             return
         metadata_id = response.result_metadata_id
@@ -585,12 +589,13 @@ class EngineSession(ObservedSession):
     def adopt_keyspace(
         self, keyspace: str, connection: Connection, request: RequestBase, response: ResultMessage
     ) -> None:
-        """Called when the server has executed a USE: set the session's keyspace, and send USE on
-        the session's other connections. Then complete the request.
+        """Set the session's keyspace after a USE, and switch the other connections.
 
-        A connection on which the USE fails is closed, because no later request may run in the wrong
-        keyspace. If the request times out while the other connections are being switched, it
-        completes normally: the session is in the new keyspace already.
+        Called when the server has executed the USE of `request` on `connection`. When all
+        connections were switched, the request ends. A connection on which a further USE fails is
+        closed, because no later request may run in the wrong keyspace. If the request times out
+        while the other connections are being switched, it completes normally, because the session
+        is in the new keyspace already.
 
         :param connection: the connection on which the USE was executed.
         :param request: the request of the USE.
@@ -607,8 +612,8 @@ class EngineSession(ObservedSession):
         self, keyspace: str, request: RequestBase, response: ResultMessage
     ) -> None:
         """Send USE on the session's other connections, and then complete the request."""
-        # Connections that are opened from now on use the new keyspace: see `_open_connection`. A
-        # connection with a gate is in the middle of another switch, so its keyspace may change yet.
+        # `_open_connection` uses the new keyspace for connections that are opened from now on. A
+        # connection with a gate is in the middle of another switch, so switch it again afterwards.
         others = [
             connection
             for pool in (*self.pools.values(), *self._opening_pools)
@@ -629,10 +634,11 @@ class EngineSession(ObservedSession):
         request.finish(response)
 
     async def use(self, connection: Connection, keyspace: str) -> None:
-        """Execute USE on `connection`. No request that depends on its keyspace may be in flight.
+        """Execute USE on `connection`. No request in flight on it may depend on the keyspace.
 
-        :raises OperationTimedOut: if no response came in time; the connection is given up.
-        :raises DriverException: if the server refuses.
+        :raises OperationTimedOut: if no response came in time. The pool then replaces the
+            connection.
+        :raises DriverException: if the server rejects the USE.
         """
         # Quote the name if necessary: the server changes unquoted names to lower case.
         try:
@@ -645,12 +651,12 @@ class EngineSession(ObservedSession):
     def pass_or_hold(self, request: RequestBase, attempt: Attempt, connection: Connection) -> bool:
         """Decide what to do with a request whose connection may be in the wrong keyspace.
 
-        There are three cases. The request can be sent on `connection` nevertheless, or this method
-        sends it on another connection to the host, or it waits in the keyspace gate of `connection`
+        There are three cases: the request can be sent on `connection` nevertheless; this method
+        sends it on another connection to the host; or it waits at the keyspace gate of `connection`
         (a queue, see `cassandra.engine.keyspace_gate`).
 
-        :returns: True if the caller must send the request on `connection`; False if it waits, or
-            was sent on another connection.
+        :returns: True if the caller must send the request on `connection`; False if the request
+            waits or was sent on another connection.
         :raises InvalidRequest: if the request cannot be sent at all.
         """
         if can_pass(self, request, connection):
@@ -667,8 +673,8 @@ class EngineSession(ObservedSession):
                 attempt.connection = other
                 request.send(attempt, other)
                 return False
-        # Count this wait: a request fails when its plan is exhausted, no attempt is in flight, and
-        # `_waits` is 0.
+        # Count this wait as a pending step. A request fails if its plan is exhausted, no attempt is
+        # in flight, and `_waits` is 0.
         request._waits += 1
         hold(self, connection, HeldRequest(request, attempt))
         return False
@@ -676,7 +682,8 @@ class EngineSession(ObservedSession):
     def _find_connection_in(self, host: Host, keyspace: object) -> Connection | None:
         """Return a connection to `host` that is in `keyspace` and has a free stream, or None."""
         pool = self.pools.get(host)
-        # Leave out connections with a keyspace gate: they may be switched to another keyspace soon.
+        # Leave out connections with a keyspace gate, because they may be switched to another
+        # keyspace soon.
         candidates = [
             connection
             for connection in (pool.connections if pool is not None else ())
@@ -691,14 +698,13 @@ class EngineSession(ObservedSession):
         request: RequestBase,
         response: Any,
     ) -> None:
-        """Called when the server has executed a DDL statement: wait for schema agreement, read the
-        changed part of the schema, and then complete the request.
+        """Wait for schema agreement after a DDL statement, read the change, then end the request.
 
-        When the call returns, the metadata thus contain the change. If the request times out before
-        that, it completes normally with `response`, because the change itself was made.
+        Called when the server has executed the DDL statement of `request`. When the application's
+        call returns, the metadata contains the change. If the request times out before that, it
+        completes normally with `response`, because the server has made the change.
         """
-        # These two assignments are for a time-out during the wait: `on_timeout` then finishes the
-        # request with this response.
+        # If the request times out during the wait, `on_timeout` finishes it with this response.
         response.is_schema_agreed = False
         request.response = response
         self.run_for(request, self._agree(event, connection, request, response))
@@ -711,7 +717,8 @@ class EngineSession(ObservedSession):
         response: Any,
     ) -> None:
         """Wait for schema agreement, read the changed part of the schema, and complete the request.
-        Neither failure fails the request.
+
+        If the wait or the reading fails, the request nevertheless succeeds.
         """
         is_schema_agreed = False
         try:
@@ -726,10 +733,9 @@ class EngineSession(ObservedSession):
     async def wait_for_schema_agreement(
         self, scope: SchemaAgreementScope, max_wait: float | None
     ) -> bool:
-        """Ask each connected host in `scope` for its schema version, until all versions are the
-        same.
+        """Ask each connected host in `scope` for its schema version, until all versions are equal.
 
-        :param max_wait: seconds; None for the cluster's setting.
+        :param max_wait: seconds to wait; None for the cluster's setting.
         :returns: False if the versions still differ after `max_wait`.
         """
         seconds = self.core.agreement.longest_wait if max_wait is None else max_wait
@@ -745,10 +751,11 @@ class EngineSession(ObservedSession):
     def run_for(
         self, request: RequestBase, coroutine: Coroutine[Any, Any, None]
     ) -> asyncio.Task[Any]:
-        """Run a coroutine that finally calls `request.finish`.
+        """Run a coroutine that calls `request.finish` at its end.
 
-        If the coroutine raises an error, the request fails with it. If the coroutine is cancelled,
-        the request ends, too: with its response if it has one, otherwise with `closed_error`.
+        If the coroutine raises an error, the request fails with that error. If the coroutine is
+        cancelled, the request ends, too: with its response if it has one, otherwise with
+        `closed_error`.
         """
 
         def on_task_done(task: asyncio.Task[Any]) -> None:
@@ -786,18 +793,22 @@ class EngineSession(ObservedSession):
         return SessionShutdown(message, errors)
 
     def on_dropped(self) -> None:
-        """Called on the loop when the application's session and its copies were garbage collected
-        without `shutdown`. Close the pools after DROPPED_WAIT, when no request is in flight.
+        """Close the pools after DROPPED_WAIT seconds, when no request is in flight.
+
+        Called on the loop when the application's session and its copies were garbage collected
+        without `shutdown`.
         """
         self.loop.call_later(DROPPED_WAIT, self._close_if_idle)
 
     def _close_if_idle(self) -> None:
-        """Close a session that the application has dropped, with a warning. If the driver still
-        uses its connections, check again later.
+        """Close a session that the application has dropped, and issue a warning.
+
+        If the driver itself still uses the session's connections, check again later.
         """
         if self.closed or self.core.closed:
             return
-        # A request keeps its session alive until it is over. This is for work of the driver itself.
+        # A request of the application keeps its session alive, so a busy pool works for the driver
+        # itself.
         pools = self.all_pools()
         if any(pool.is_busy for pool in (*pools, *self.draining_pools())):
             self.on_dropped()
@@ -815,8 +826,8 @@ class EngineSession(ObservedSession):
         """Close all pools. Requests in flight fail with `closed_error`."""
         if self.closed:
             return
-        # Set this first: requests that lose their connections below must see that the session is
-        # closed, and not try another host.
+        # Set `closed` first: requests that lose their connections below must see that the session
+        # is closed, and must not try another host.
         self.closed = True
         self._hosts_at_close = list(self.pools)
         error = self.closed_error()

@@ -20,19 +20,20 @@ else:
 
 log = logging.getLogger("cassandra.cluster")
 
-# An event may change the distances of hosts (as the load balancing policies return them). Pools are
-# opened and closed accordingly after this delay.
+# An event may change the distances of hosts (as the load balancing policies return them). After
+# this delay, pools are opened and closed accordingly.
 FOLLOW_DELAY = 0.1  # seconds
-# If this many sessions of one cluster are open, a warning is logged, because that is probably a
+# A warning is logged when this many sessions of one cluster are open, because that is probably a
 # mistake.
 MANY_SESSIONS = 32
 
 
 class Sessions:
-    """The open sessions of a cluster. Only the engine's loop may change it; other threads may only
-    copy it with `list`.
+    """The open sessions of a cluster.
 
-    :param warns: True to log a warning when very many sessions are open.
+    Only the engine's loop may change this set; other threads may only copy it with `list`.
+
+    :param warns: True to log a warning when MANY_SESSIONS sessions are open.
     """
 
     __slots__ = ("_closed", "_following", "_is_warned", "_open")
@@ -54,8 +55,8 @@ class Sessions:
     def add(self, session: EngineSession) -> None:
         """Add a session that is being opened."""
         self._open.append(session)
-        # Log this only once. A service that opens a session for each request, by mistake, reaches
-        # this number exactly once.
+        # Log this only once. A service that by mistake opens a session for each request passes this
+        # number on its way up.
         if len(self._open) == MANY_SESSIONS and not self._is_warned:
             self._is_warned = True
             log.warning(
@@ -65,14 +66,14 @@ class Sessions:
             )
 
     def remove(self, session: EngineSession) -> None:
-        """Called when `session` is closed."""
+        """Remove `session`, because it is closed."""
         if session in self._open:
             self._open.remove(session)
 
     def stop_following(self) -> None:
         """Ignore changed distances from now on, because the cluster is being shut down."""
-        # Set this, because policies may still be notified while the cluster closes, and then call
-        # `follow_distances_soon`.
+        # Set `_closed`, because policies may still be notified while the cluster closes, and may
+        # then call `follow_distances_soon`.
         self._closed = True
         if self._following is not None:
             self._following.cancel()
@@ -82,14 +83,14 @@ class Sessions:
         for session in list(self._open):
             session.close()
 
-    # -- their pools -------------------------------------------------------------------------------
+    # -- the pools of the sessions -----------------------------------------------------------------
 
     def connections(self) -> dict[Host, list[Connection]]:
         """Return the open connections of all pools by host, for heartbeats.
 
-        The result includes connections that are closed as soon as they are idle. If the peer of
-        such a connection is dead, only a heartbeat detects that; its requests would otherwise wait
-        for ever.
+        The result includes connections that will be closed when they are idle. If the peer of such
+        a connection is dead, only a heartbeat detects that; otherwise its requests would wait for
+        ever.
         """
         connections: dict[Host, list[Connection]] = {}
         for session in self._open:
@@ -98,7 +99,7 @@ class Sessions:
         return connections
 
     def have_pool(self, host: Host) -> bool:
-        """Return True if a session has a pool to `host`."""
+        """Return True if any session has a pool to `host`."""
         return any(host in session.pools for session in self._open)
 
     def drain(self, host: Host, error: Exception) -> None:
@@ -108,29 +109,29 @@ class Sessions:
             session.drain_host(host, error)
 
     def are_draining(self, host: Host) -> bool:
-        """Return True if requests are in flight on connections that `host` will close soon."""
+        """Return True if requests are still in flight to `host`, which will stop soon."""
         return any(pool.host == host for session in self._open for pool in session.draining)
 
     def are_served(self, host: Host) -> bool:
-        """Return True if each session that wants connections to `host` has some."""
+        """Return True if each session that wants a pool to `host` has a pool to it."""
         return all(host in session.pools or not _wants(session, host) for session in self._open)
 
     def ignore(self, host: Host) -> bool:
-        """Return True if there are sessions, and none of them wants connections to `host`."""
+        """Return True if there are sessions, but no session wants a pool to `host`."""
         return bool(self._open) and not any(_wants(session, host) for session in self._open)
 
     def in_flight(self, host: Host) -> int:
-        """Return the number of requests that `host` has not answered yet."""
+        """Return the number of requests to `host` that wait for a response."""
         pools = (pool for session in self._open for pool in session.pools_to(host))
         return sum(happy_path.in_flight_of(pool.connections) for pool in pools)
 
     def resize_pools(self) -> None:
-        """Give all pools the number of connections that the settings now demand."""
+        """Open and close connections until each pool has the number that the settings demand."""
         for session in list(self._open):
             session.resize_pools()
 
     def refill_pools(self) -> None:
-        """Open the connections that pools lack, although their next attempt may not be due yet."""
+        """Open missing connections now, even if a pool has scheduled the next attempt for later."""
         for session in list(self._open):
             for pool in list(session.pools.values()):
                 pool.refill()
@@ -144,12 +145,12 @@ class Sessions:
             self._following = loop.call_later(FOLLOW_DELAY, self._follow_distances)
 
     def _follow_distances(self) -> None:
-        """Called after FOLLOW_DELAY: let all sessions open and close pools."""
+        """Let all sessions open and close pools according to the distances of the hosts."""
         self._following = None
         for session in list(self._open):
             try:
                 session.follow_distances()
-            except BaseException as error:  # raised by a policy
+            except BaseException as error:  # a policy raised an error
                 log.exception("the distances of the hosts could not be followed")
                 reraise_on_loop(error)
 
@@ -157,7 +158,7 @@ class Sessions:
 def _wants(session: EngineSession, host: Host) -> bool:
     """Return True if `session` wants connections to `host`.
 
-    If a load balancing policy raises an error, the response is yes, so that a host is not
+    If a load balancing policy raises an error, this returns True, so that the host is not
     forgotten.
     """
     try:

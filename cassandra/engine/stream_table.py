@@ -1,12 +1,13 @@
-"""The requests in flight on a connection: the Python twin of the compiled `StreamTable`.
+"""The requests in flight on a connection: the Python version of the compiled `StreamTable`.
 
-It belongs to the happy path in `cassandra.engine.happy_path`, which exports the name.
+Use the class that `cassandra.engine.happy_path` exports: the compiled version if it is installed,
+else this one.
 
 Only the loop uses the table, with one exception: while nothing is in flight, a user thread may
-write one request to the socket itself, without waking the loop. That is called a direct request. If
-nothing is in flight, the server has answered everything that we wrote, so the loop's transport has
-nothing left to write. A direct request uses a reserved stream id, which the loop never assigns to
-its own requests, and a `FrameWriter` of its own.
+write one request to the socket itself, without waking the loop. Such a request is called a direct
+request. If nothing is in flight, the server has responded to everything that we wrote, so the
+loop's transport has nothing left to write. A direct request uses a reserved stream id, which the
+loop never assigns to its own requests, and its own `FrameWriter`.
 
 A user thread first builds the frame, and then holds the write lock (`_write_lock`) while it writes.
 The loop takes the lock before it writes, and before it closes the connection. So the bytes of two
@@ -16,32 +17,33 @@ loop. The loop waits briefly, and tries again later.
 
 In the compiled version, no Python code runs while a thread holds the lock. Otherwise a signal
 handler could interrupt the thread and wait for the loop, while the loop waits for the lock. The
-Python twin cannot prevent that, so it leaves requests of the main thread, where signal handlers
+Python version cannot prevent that. So it leaves requests of the main thread, where signal handlers
 run, to the loop.
 
-If the socket does not accept all bytes of a direct request, the others are stored in `rest`, and
-the loop writes them before anything else.
+If the socket does not accept all bytes of a direct request, the remaining bytes are stored in
+`rest`, and the loop writes them before anything else.
 
-A thread that sends one direct request after the other, and waits for each response, also reads the
-answers itself, so that the loop's thread need not be woken at all. That works as follows.
+A thread that sends one direct request after the other, and waits for each response, can also read
+the responses itself. Then the loop's thread need not be woken at all. That works as follows:
 
 - After some such requests in a row, the loop lends the reading: it pauses its transport, and from
-  then on only threads of direct requests read (`lend`). Direct requests whose thread does not wait
-  go to the loop instead.
-- A thread looks whether something has come before it sends. If so, it is not a response: for
-  example, the server has closed the connection. The thread sends nothing, and lets the loop take
-  over.
-- A thread that has read the plain response to its request (VOID or rows) ends the request. It
-  leaves everything else, such as errors, events and late answers, to the loop.
-- The loop ends the loan before it sends something itself, if the connection is closed, and if no
-  thread has read a response for a short time (`LENT_CHECK` of `Connection`). The latter limits how
-  long a response can stay unread if a thread is interrupted between sending and reading.
+  then on only threads of direct requests read (`lend`). If the thread of a direct request does not
+  wait for the response, the loop sends that request instead.
+- Before a thread sends, it checks whether bytes have come. If so, they are not a response: for
+  example, the server has closed the connection. The thread then sends nothing, and lets the loop
+  read again.
+- A thread that has read a simple response to its request (VOID or rows) ends the request. It leaves
+  everything else, such as errors, events and late responses, to the loop.
+- The loop ends the loan before it sends something itself, when the connection is closed, and when
+  no thread has read a response for a short time (`LENT_CHECK` of `Connection`). That time limits
+  how long a response can stay unread if a thread is interrupted between sending and reading.
   `Connection.take_over` is the only way to end a loan. It handles what threads have left.
 
-Only the compiled version lends, with the GIL and without Snappy: from reading bytes until the
-stream is free, it runs no Python code, so that neither the loop nor a signal can interrupt it.
-Observers, throttlers, callbacks and the methods of tracing libraries are called on the loop, so
-that requests with any of them are read there, too.
+Only the compiled version lends the reading, and only if Python has a GIL and the connection does
+not use Snappy. From reading bytes until the stream is free, it runs no Python code, so that neither
+the loop nor a signal can interrupt it. Observers, throttlers, callbacks and the methods of tracing
+libraries are called on the loop. So the loop also reads the responses to requests with any of
+these.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ log = logging.getLogger("cassandra.connection")
 
 # No further requests are sent on a connection while more bytes than this wait to be written.
 WRITE_HIGH_WATER = 1 << 20
-# The loop waits at most this long for a user thread that is writing.
+# The loop waits at most this long for the write lock while a user thread holds it.
 PATIENCE = 0.005  # seconds
 
 # The flags make `send` return at once instead of waiting, and suppress the signal SIGPIPE if the
@@ -80,10 +82,10 @@ class StreamTable:
     """The requests in flight on a connection, by stream, and the frames of this loop iteration.
 
     A stream is free again when its response has come. If nobody waits for the response any more,
-    the request is an orphan until then.
+    the request is called an orphan until then.
 
-    :param call_soon: the loop's method.
-    :param flush: called by the loop once for all frames that were queued in a loop iteration.
+    :param call_soon: the loop's ``call_soon``.
+    :param flush: the loop calls this once for all frames that were queued in a loop iteration.
     """
 
     __slots__ = (
@@ -115,36 +117,37 @@ class StreamTable:
         self, writer: FrameWriter, call_soon: Callable[..., Any], flush: Callable[[], None]
     ) -> None:
         self.writer = writer
-        self.armed: Any = None  # the handle of the scheduled flush
+        self.armed: Any = None  # the handle of the scheduled flush; None if none is scheduled
         self.closed = False
-        self.paused = False  # the transport has paused its senders
+        self.paused = False  # True if the transport has paused its senders
         self.orphans = 0
-        # Incremented before the connection's keyspace may change. A user thread compares it to see
-        # whether the keyspace that it has read is still the current one.
+        # Incremented before the connection's keyspace may change. A user thread compares the epoch
+        # to check that the keyspace that it has read is still current.
         self.keyspace_epoch = 0
         self._call_soon = call_soon
         self._flush = flush
-        # The responder that waits for the response on each stream; None for an orphan. The direct
-        # request is not included.
+        # For each stream in use, the responder that waits for the response; None for an orphan. The
+        # direct request is not included.
         self._responders: dict[int, Any] = {}
         self._ids = StreamIds()  # the free stream ids
         self._limit = MAX_STREAMS
         # True if the socket has accepted all bytes that the loop has written. User threads may then
-        # write, if nothing is in flight.
+        # write, provided that nothing is in flight.
         self.settled = False
-        # The unsent rest of a frame of which a user thread has written only the beginning.
+        # The bytes of a frame that are still to be sent, because a user thread could write only its
+        # beginning; None if there are none.
         self.rest: bytes | None = None
-        # Held by a thread while it writes to the socket, and while it builds the frame of a direct
-        # request. Both are None until `open_direct`.
+        # A thread holds `_write_lock` while it writes to the socket, and `_framing` while it builds
+        # the frame of a direct request. Both are None until `open_direct`.
         self._write_lock: threading.Lock | None = None
         self._framing: threading.Lock | None = None
         self._forks_when_opened = -1
-        # The responder of the direct request in flight, if there is one. The key is the reserved
-        # stream. We use a dict because `pop` is atomic: if two threads pop it, only one of them
-        # gets the responder.
+        # The responder of the direct request in flight, if there is one, by the reserved stream. We
+        # use a dict because `pop` is atomic: if two threads pop the responder, only one of them
+        # gets it.
         self._directs: dict[int, Any] = {}
-        # `open_direct` sets these; see its parameters. The stream is the one that is reserved for
-        # direct requests; -1 if there is none.
+        # `open_direct` sets these attributes; see its parameters. `_direct_stream` is the stream
+        # that is reserved for direct requests; -1 if none is reserved.
         self._direct_stream = -1
         self._direct_writer: FrameWriter | None = None
         self._socket: _socket.socket | None = None
@@ -153,7 +156,7 @@ class StreamTable:
 
     @property
     def in_flight(self) -> int:
-        """Streams in use, including those of orphans."""
+        """The number of streams in use, including the streams of orphans."""
         return len(self._responders) + len(self._directs)
 
     @property
@@ -166,8 +169,8 @@ class StreamTable:
         if not 0 < limit <= MAX_STREAMS:
             raise ValueError(f"{limit} streams; a connection has 1 to {MAX_STREAMS}")
         self._limit = limit
-        # The stream for direct requests is always taken from `_ids`, so allow it one id more than
-        # the limit.
+        # The stream for direct requests always comes from `_ids`, so allow `_ids` to assign one id
+        # more than the limit.
         self._ids.limit = min(limit + 1, MAX_STREAMS) if self._direct_stream >= 0 else limit
 
     @property
@@ -187,11 +190,11 @@ class StreamTable:
     def send(self, responder: Responder, opcode: int, flags: int, body: bytes) -> int:
         """Queue one request, to be written at the end of this loop iteration.
 
-        :returns: its stream; -1 if no stream is free.
+        :returns: the stream of the request; -1 if no stream is free.
         :raises ValueError: if the body exceeds the protocol's limit; nothing was queued then.
         """
-        # With direct requests, `_ids` has one id more than the limit, so it would not refuse: check
-        # the limit here.
+        # With direct requests, `_ids` can assign one id more than the limit, so check the limit
+        # here.
         if self._direct_stream >= 0 and self.in_flight >= self._limit:
             return -1
         stream = self._ids.take()
@@ -200,7 +203,7 @@ class StreamTable:
         try:
             self.writer.add(stream, opcode, flags, body)
         except BaseException:
-            # Nothing was queued, so no response will free the stream: do it here.
+            # Nothing was queued, so no response will free the stream: free it here.
             self._ids.give_back(stream)
             raise
         self._responders[stream] = responder
@@ -212,10 +215,10 @@ class StreamTable:
     def abandon(self, stream: int, responder: Responder) -> bool:
         """Stop waiting for the response on `stream`, which becomes an orphan.
 
-        :returns: False if `responder` did not wait for that answer.
+        :returns: False if `responder` was not waiting on that stream.
         """
-        # Keep the entry without its responder: a late response on an unknown stream would close the
-        # connection.
+        # Keep the entry, but without its responder. If the entry were removed, a late response
+        # would seem to be on an unknown stream, and the connection would be closed.
         if self._directs.get(stream) is responder:
             self._directs[stream] = _ORPHAN
         elif self._responders.get(stream) is responder:
@@ -235,7 +238,7 @@ class StreamTable:
         return responders
 
     def orphan_ids(self) -> set[int]:
-        """Return the streams whose responses nobody waits for any more."""
+        """Return the streams of orphans, whose responses nobody waits for any more."""
         # Copy, because the loop may change the table while a user thread reads it.
         orphans = {
             stream for stream, responder in self._responders.copy().items() if responder is None
@@ -245,7 +248,7 @@ class StreamTable:
         return orphans
 
     def dispatch(self, connection: Connection, envelopes: list[Any]) -> None:
-        """Pass each of `envelopes`, as `FrameReader` returns them, to its responder.
+        """Pass each of `envelopes`, which come from `FrameReader`, to its responder.
 
         A message without a request goes to ``connection.on_unsolicited(stream, opcode, flags,
         body)``, which may close the connection.
@@ -253,7 +256,7 @@ class StreamTable:
         responders = self._responders
         give_back = self._ids.give_back
         for stream, opcode, flags, body, version in envelopes:
-            # Keep the server's version for the handshake: the response to STARTUP may have another
+            # Store the server's version for the handshake: the response to STARTUP may have another
             # version than our request.
             if version != connection.version:
                 connection.peer_version = version
@@ -261,7 +264,7 @@ class StreamTable:
             if stream in responders:
                 responder = responders.pop(stream)
                 give_back(stream)
-                # `abandon` has replaced the responder by None.
+                # None means an orphan: `abandon` has removed the responder.
                 if responder is None:
                     responder = _ORPHAN
             else:
@@ -287,7 +290,7 @@ class StreamTable:
         """Remove and return the responders that still wait, because the connection is closed."""
         responders, self._responders = self._responders, {}
         direct_responder = self._directs.pop(self._direct_stream, None)
-        # Answers to orphans cannot come any more either.
+        # Responses to orphans cannot come any more, either.
         self.orphans = 0
         remaining = [responder for responder in responders.values() if responder is not None]
         if direct_responder is not None and direct_responder is not _ORPHAN:
@@ -331,7 +334,7 @@ class StreamTable:
     def could_settle(self) -> bool:
         """True if nothing is in flight, but `settled` is False.
 
-        The connection then sets `settled` if its transport has no bytes left to write.
+        `Connection` then sets `settled` if its transport has sent all bytes.
         """
         return (
             not self.settled
@@ -343,8 +346,9 @@ class StreamTable:
 
     @property
     def is_idle(self) -> bool:
-        """True if a user thread may probably write a request now. It can be sure only when it holds
-        the write lock.
+        """True if a user thread may probably write a request now.
+
+        The thread can be certain only when it holds the write lock.
         """
         return self.settled and not (
             self.closed or self.paused or self._responders or self._directs
@@ -360,7 +364,8 @@ class StreamTable:
         if framing is None or writer is None or not framing.acquire(False):
             return None
         try:
-            # Discard bytes that a thread has left behind because a signal handler raised an error.
+            # Discard the bytes of a previous frame: a signal handler has raised an error while it
+            # was built.
             if writer.pending:
                 writer.take()
             writer.add(self._direct_stream, opcode, flags, body)
@@ -371,8 +376,7 @@ class StreamTable:
     def send_directly(
         self, responder: Any, data: bytes, history: list[Any], epoch: int | None = None
     ) -> bool:
-        """Write the bytes of `frame` to the socket if nothing is in flight. Any thread may call
-        this.
+        """Write the bytes of `frame` if nothing is in flight. Any thread may call this.
 
         Before writing, `responder.stream` is set, and the responder is added to `history`. If the
         socket does not accept all bytes, the loop writes the rest.
@@ -380,7 +384,7 @@ class StreamTable:
         :param history: the attempts of the request.
         :param epoch: the value of `keyspace_epoch` before the connection's keyspace was read; None
             if the request does not depend on the keyspace.
-        :returns: False if nothing was written and the loop must send the request.
+        :returns: False if nothing was written, so that the loop must send the request.
         """
         lock = self._write_lock
         if lock is None or not self.settled or not lock.acquire(False):
@@ -394,30 +398,30 @@ class StreamTable:
                 or self._forks_when_opened != _forks.forks
                 or (epoch is not None and epoch != self.keyspace_epoch)
             ):
-                # Nothing was written. With no data, `finally` finds that everything was written,
-                # and leaves nothing to the loop.
+                # Nothing was written. Set `data` to b"", so that `finally` sees no missing bytes
+                # and does not involve the loop.
                 data = b""
                 return False
-            # If an exception ends this method from here on, nobody knows how many bytes were
-            # written. -1 tells `_leave_rest` that.
+            # If an exception ends this method from here on, we do not know how many bytes were
+            # written. The value -1 says that to `_leave_rest`.
             written = -1
             responder.stream = self._direct_stream
             history.append(responder)
             self._directs[self._direct_stream] = responder
-            # Check again: the loop waits for the lock only briefly, and may have closed the
-            # connection since the check above, without finding the responder. If it closes the
-            # connection later, it finds the responder.
+            # Check `closed` again: the loop waits for the lock only briefly, so it may have closed
+            # the connection since the check above, without seeing the responder. If the loop closes
+            # the connection later, it sees the responder and notifies it.
             if self.closed and self._directs.pop(self._direct_stream, None) is responder:
                 responder.stream = -1
                 history.remove(responder)
-                # Nothing was written, and nothing is left to the loop: tell `finally` that nothing
-                # is missing.
+                # Nothing was written. Let `finally` see no missing bytes, so that it does not
+                # involve the loop.
                 written = len(data)
                 return False
             written = self._write(data)
             return True
         finally:
-            # If a part of the frame is missing, or an error occurred, the loop must deal with it.
+            # If a part of the frame is missing, or an error occurred, the loop must handle that.
             if written != len(data):
                 self._leave_rest(data, written)
             self.release_write()
@@ -440,61 +444,66 @@ class StreamTable:
         """
         assert self._wake is not None
         self.settled = False
-        # If the loop is closed, that has ended the requests in flight.
+        # If the loop is closed, the requests in flight have ended already, so ignore the result.
         if written < 0:
             call_on_loop(self._wake, (self._on_broken, -written if written < -1 else 0))
         else:
             self.rest = data[written:]
             call_on_loop(self._wake, (self._flush,))
 
-    # -- answers that threads of the application read, not the event loop --------------------------
+    # -- responses that user threads read, not the event loop --------------------------------------
 
     @property
     def is_lent(self) -> bool:
-        """True while only threads of direct requests read the socket."""
+        """True while only threads of direct requests read the socket; never in this version."""
         return False
 
     @property
     def is_lendable(self) -> bool:
-        """True if the loop should lend the reading: threads send one direct request after the
-        other, and wait for each response.
+        """True if the loop should lend the reading to user threads; never in this version.
+
+        It should if threads send one direct request after the other, and wait for each response.
         """
         return False
 
     @property
     def answers_read(self) -> int:
-        """How many answers threads have read."""
+        """The number of responses that user threads have read."""
         return 0
 
     def lend(self, owner: Connection, reader: FrameReader) -> bool:
-        """Let the threads of direct requests read the responses. Must be called on the loop, while
-        nothing else reads.
+        """Let the threads of direct requests read the responses.
+
+        Must be called on the loop, while nothing else reads. This version does nothing and returns
+        False.
 
         :param owner: the connection. Its `take_over` is called on the loop if a thread has read
             something that the loop must handle, and before a request is sent on the loop. Its
             `take_over_answer` is called on the loop with a response whose thread cannot end the
             request.
         :param reader: the connection's frame reader, which does not use Snappy.
-        :returns: False if the loop must go on reading: a direct request is in flight.
+        :returns: False if the loop must continue to read, because a direct request is in flight.
         """
         return False
 
     def take_back(self) -> bool:
-        """Let the loop read again. A thread that waits for bytes is woken, and then waits for the
-        loop.
+        """Let the loop read again.
 
-        :returns: False if a thread is using the reader just now. It calls ``owner.take_over`` when
-            it has ended that; the loop must not read before.
+        A thread that waits for bytes is woken, and then waits for the loop.
+
+        :returns: False if a thread is just using the reader. That thread calls ``owner.take_over``
+            afterwards; the loop must not read before that.
         """
         return True
 
     def take_passed_on(self) -> tuple[list[Any], BaseException | None]:
-        """Remove and return what threads have read and left to the loop. If the peer has closed the
-        connection, also read everything that came before.
+        """Remove and return what threads have read and left to the loop.
 
-        :returns: envelopes, and the reason why no more can be read: EOFError at the end of the
-            stream, OSError if the connection broke, ProtocolError if a frame was malformed; else
-            None.
+        If the peer has closed the connection, also read everything that it sent before.
+
+        :returns: the envelopes, and the reason why no more can be read: EOFError at the end of the
+            stream, OSError if the connection broke, ProtocolError if a frame was malformed; None if
+            reading can continue.
         """
         return [], None
 
@@ -511,9 +520,9 @@ class StreamTable:
         if lock is None:
             return
         lock.release()
-        # Close our socket if the connection was closed. Check that after releasing the lock: either
-        # this thread sees `closed` here, or the loop, which sets it, then gets the lock and closes
-        # the socket.
+        # If the connection was closed, close our socket. Check `closed` after releasing the lock.
+        # Either this thread sees `closed` here, or the loop sets `closed` later, then gets the
+        # lock, and closes the socket itself.
         if self.closed and self._socket is not None and lock.acquire(False):
             own_socket, self._socket = self._socket, None
             lock.release()

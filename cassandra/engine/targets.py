@@ -1,8 +1,7 @@
-"""Where a call wants its request to be sent: to a host, to a shard of a host, or to the replicas of
-a token.
+"""Where the request of a call must be sent: to a host, a shard of a host, or a token's replicas.
 
-If a call passes a shard or token, `Session.execute` makes a `Target`. If it only passes a host, the
-host itself is the target. A target applies to all pages of an execution.
+If a call passes a shard or token, `Session.execute` creates a `Target`. If a call passes only a
+host, the host itself is the target. A target applies to all pages of an execution.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _REMOTE = 2  # the value of HostDistance.REMOTE: a host in another data centre
 
 
 class Target:
-    """The target of a request with a shard or token.
+    """The host, shard or token that a call has passed, if the call has a shard or token.
 
     :param host: the only host to send to; None for the replicas of `token`, then other hosts.
     :param shard: the shard of `host` to send to; None for the token's shard.
@@ -47,23 +46,23 @@ class Target:
 
 
 def named_host(target: Host | Target | None) -> Host | None:
-    """Return the only host that a request may go to, or None if it may go to several."""
+    """Return the only host that a request may go to, or None if it may go to several hosts."""
     return target.host if isinstance(target, Target) else target
 
 
-# -- making a target -------------------------------------------------------------------------------
+# -- creating a target -----------------------------------------------------------------------------
 
 
 def make_target(metadata: Metadata, host: Host | None, shard: object, token: object) -> Target:
-    """Return the target of a call with a shard or token.
+    """Create the target of a call that has passed a shard or token.
 
     :param host: the host of the call, already checked; None for no host.
     :param shard: the shard of the call; None for no shard.
     :param token: the token of the call; None for no token.
     :raises TypeError: if `shard` is not an int, or `token` is neither an int nor a `Token` of the
         ring's partitioner.
-    :raises ValueError: if there is no such shard or token, the ring is unknown, or both `shard` and
-        `token` are given.
+    :raises ValueError: if the shard or token does not exist, the token ring is unknown, or both
+        `shard` and `token` are given.
     """
     if shard is None:
         return Target(host, None, _token_on_ring(metadata, token))
@@ -75,12 +74,13 @@ def make_target(metadata: Metadata, host: Host | None, shard: object, token: obj
 
 
 def _checked_shard(host: Host | None, shard: Any) -> int:
-    """Return the number of the shard, if `host` has it.
+    """Return `shard` as a checked shard number of `host`.
 
     :raises TypeError: if `shard` is not an int.
-    :raises ValueError: if there is no such host or shard.
+    :raises ValueError: if `host` is None or has no such shard.
     """
-    # Refuse True and False, which Python would accept as 1 and 0: they are certainly a mistake.
+    # Reject True and False, which Python would accept as 1 and 0, because they are surely a
+    # mistake.
     if isinstance(shard, bool) or not hasattr(shard, "__index__"):
         raise TypeError(f"shard must be an int, but is {type(shard).__name__}: {shard!r}")
     number = index(shard)
@@ -123,8 +123,9 @@ def _token_on_ring(metadata: Metadata, token: Any) -> Token:
 
 
 def check_replica(request: RequestBase) -> None:
-    """Raise ValueError if a call has passed both a host and a token, and the host is not a replica
-    of the token. Do nothing if the replicas are not known.
+    """Raise ValueError if a call has passed a host and a token, but the host is no replica of it.
+
+    Do nothing if the replicas are not known.
     """
     target = request.target
     if not isinstance(target, Target) or target.host is None or target.token is None:
@@ -151,8 +152,8 @@ def failing_plan(error: BaseException) -> Iterator[Host]:
 def plan_to(target: Host | Target, request: RequestBase) -> Iterator[Host]:
     """Return the query plan of a request with a target.
 
-    If the target has a host, the plan consists of that host. Otherwise it has the hosts of the
-    policy's plan, with the replicas of the target's token first.
+    If the target has a host, the plan consists of that host. Otherwise the plan has the hosts of
+    the policy's plan, beginning with the replicas of the target's token.
     """
     host = named_host(target)
     if host is not None:
@@ -167,23 +168,25 @@ def plan_to(target: Host | Target, request: RequestBase) -> Iterator[Host]:
     keyspace = _keyspace_of(request)
     replicas = _replicas_of(request, keyspace, target.token)
     if not replicas and keyspace is None:
-        # Without a keyspace we do not know the replicas. Try the node first that owns the token's
-        # range, because it is probably a replica, but not if it is in another data centre.
+        # Without a keyspace we do not know the replicas. The node that owns the token's range is
+        # probably a replica, so try it first, unless it is in another data centre.
         owners = _owner_hosts(session.core.metadata, target.token)
         replicas = [host for host in owners if policy.distance(host) != _REMOTE]
-    # Use only replicas that are in the policy's plan: the policy may have left out some on purpose.
+    # Use only replicas that are in the policy's plan, because the policy may leave out hosts on
+    # purpose.
     preferred = [host for host in hosts if host in replicas]
     if _needs_same_order(request, keyspace, consistency):
-        # Sort by the order of the replicas, which is the same for all clients, with remote ones
+        # Sort in the order of the replicas, which is the same for all clients. Remote replicas go
         # last.
         preferred.sort(key=lambda host: (policy.distance(host) == _REMOTE, replicas.index(host)))
     return iter([*preferred, *(host for host in hosts if host not in preferred)])
 
 
 def _needs_same_order(request: RequestBase, keyspace: str | None, consistency: int | None) -> bool:
-    """Return True if all clients should try the replicas in the same order, because the first
-    replica has a special role in this request. That is so for lightweight transactions, serial
-    reads, and tablets with a leader.
+    """Return True if all clients should try the replicas in the same order.
+
+    That is so if the first replica has a special role in this request: for lightweight
+    transactions, serial reads, and tablets with a leader.
     """
     is_lwt = getattr(request.statement, "is_lwt", None)
     return (
@@ -198,7 +201,7 @@ def _keyspace_of(request: RequestBase) -> str | None:
 
 
 def _replicas_of(request: RequestBase, keyspace: str | None, token: Token) -> list[Host]:
-    """Return the replicas of a token, the primary one first; an empty list if they are unknown."""
+    """Return the replicas of a token, beginning with the primary; an empty list if unknown."""
     if keyspace is None:
         return []
     metadata: Metadata = request.session.core.metadata
@@ -207,9 +210,7 @@ def _replicas_of(request: RequestBase, keyspace: str | None, token: Token) -> li
 
 
 def _owner_hosts(metadata: Metadata, token: Token) -> list[Host]:
-    """Return the host that owns the range of `token`, as a list; an empty list if the ring is not
-    known.
-    """
+    """Return a list with the host that owns the range of `token`; empty if the ring is unknown."""
     members = metadata.members
     if members is None or not members.hosts:
         return []

@@ -1,5 +1,7 @@
-"""`TimerWheel`: the deadlines of requests. `cassandra.engine.happy_path` exports this class, and
-also exists in a compiled Cython version.
+"""`TimerWheel`: the deadlines of requests.
+
+Use the class that `cassandra.engine.happy_path` exports: the compiled Cython version if it is
+installed, else this one.
 """
 
 from __future__ import annotations
@@ -14,19 +16,19 @@ from cassandra.engine.failures import as_exception
 
 log = logging.getLogger("cassandra.connection")
 
-# Deadlines are rounded up to a multiple of 10 ms (one tick). If the timeout is _COARSE_FROM or
-# more, they are rounded up to a multiple of 100 ms.
+# Deadlines are rounded up to a multiple of 10 ms (one tick). For timeouts of _COARSE_FROM or more,
+# they are rounded up to a multiple of 100 ms.
 _FINE = 0.01  # seconds per tick
 _FINE_TICKS_OF_COARSE = 10
 _COARSE_FROM = 1.0  # seconds
 _LONGEST = 1e9  # seconds; longer timeouts count as this
-# If the loop's clock and our own differ by less than this, they count as the same clock. The small
-# difference comes from uvloop, whose clock stands still within a loop iteration.
+# If the loop's clock and `clock` differ by less than this, they count as the same clock. A small
+# difference is normal with uvloop, whose clock does not advance within a loop iteration.
 _SAME_CLOCK = 1.0  # seconds
 
 
 class Timed(Protocol):
-    """An object that can be added to a `TimerWheel`: a request, for example."""
+    """An object that can be added to a `TimerWheel`, for example a request."""
 
     def on_timeout(self) -> None:
         """Called once, when the deadline has passed."""
@@ -39,13 +41,13 @@ class TimerWheel:
     """The deadlines of requests on one loop. Most requests complete before their deadlines.
 
     A slot is a dict of the requests whose deadlines are rounded up to the same tick. A request is
-    added to the slot of its deadline, and removed from it when it completes; each is one operation
-    on a dict, which also keeps the order. The loop has at most one timer for the whole wheel, for
-    the earliest slot.
+    added to the slot of its deadline, and is removed from the slot when it completes. Each of these
+    is one dict operation, and the dict keeps the order. The loop has at most one timer for the
+    whole wheel, for the earliest slot.
 
-    Threads other than the loop's may only add requests. Each operation on a dict is atomic. The
-    loop may remove a slot while a thread adds a request to it. Both check for that afterwards:
-    either the thread adds the request to a new slot, or the loop does.
+    Threads other than the loop's may only add requests. Each dict operation is atomic, but the loop
+    may remove a slot while a thread adds a request to that slot. Both check for that afterwards, so
+    that either the thread or the loop adds the request to a new slot.
     """
 
     __slots__ = (
@@ -62,42 +64,44 @@ class TimerWheel:
         self._time = loop.time
         self._call_at = loop.call_at
         self._loop = loop
-        # Other threads compute deadlines in the loop's time, but cannot call loop.time(): uvloop's
-        # clock stands still while the loop waits. They use our clock and add this offset.
+        # Other threads need deadlines in the loop's time, but cannot call loop.time(), because
+        # uvloop's clock does not advance while the loop waits. They call `clock` and add this
+        # offset.
         offset = loop.time() - clock()
         self._offset = offset if abs(offset) > _SAME_CLOCK else 0.0
-        # The slots by their tick. Each is a dict that serves as an ordered set.
+        # The slots by their tick. Each slot is a dict that serves as an ordered set.
         self._slots: dict[int, dict[Timed, None]] = {}
         # The loop's timer, and the tick of its slot; None and 0 if no timer is set.
         self._handle: asyncio.TimerHandle | None = None
         self._handle_tick = 0
 
     def add(self, timeout: float, item: Timed) -> int:
-        """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to one slot later.
+        """Call ``item.on_timeout()`` once, after `timeout` seconds or up to one slot later.
 
         :returns: the number of the slot, for `discard`.
         """
-        # Round up: a request may time out late, but never early. Limit the timeout, because int()
-        # cannot convert infinity.
+        # Round up, because a request may time out late, but never early. Limit the timeout, because
+        # int() cannot convert infinity.
         tick = int((self._time() + min(timeout, _LONGEST)) / _FINE) + 1
         if timeout >= _COARSE_FROM:
             # Long timeouts share coarser slots, so that the loop needs fewer timers: round up to
-            # the next multiple.
+            # the next multiple of 10 ticks.
             tick += -tick % _FINE_TICKS_OF_COARSE
         slot = self._slots.get(tick)
         if slot is None:
             # Use `setdefault`, because a thread may have added the slot since the line above.
             slot = self._slots.setdefault(tick, {})
-        # Only the loop, on which this runs, removes slots, so this one is still in the wheel.
+        # Only the loop removes slots, and this runs on the loop. So this slot is still in the
+        # wheel.
         slot[item] = None
         if self._handle is None or tick < self._handle_tick:
             self._schedule(tick)
         return tick
 
     def add_from_thread(self, timeout: float, item: Timed) -> int:
-        """Do the same as `add` in a thread other than the loop's.
+        """Do the same as `add`, but in a thread other than the loop's.
 
-        The loop is woken only if it has no timer that is early enough.
+        Wake the loop only if its timer is not early enough for this deadline.
 
         :raises RuntimeError: if the loop is closed.
         """
@@ -114,7 +118,7 @@ class TimerWheel:
         """Add `item` to the slot `tick`, from any thread."""
         slots = self._slots
         slot = None
-        # Repeat this if the loop has removed the slot from the wheel meanwhile.
+        # Repeat this if the loop has removed the slot from the wheel since `setdefault`.
         while slot is None or slots.get(tick) is not slot:
             slot = slots.get(tick)
             if slot is None:
@@ -122,20 +126,20 @@ class TimerWheel:
             slot[item] = None
 
     def discard(self, tick: int, item: Timed) -> None:
-        """Remove `item` from slot `tick`, if it is still there."""
+        """Remove `item` from the slot `tick`, if the slot still contains it."""
         slot = self._slots.get(tick)
         if slot is not None:
             slot.pop(item, None)
-            # Remove the slot if it is empty. Keep the slot of the loop's timer: the next request
-            # will probably need it.
+            # Remove the slot if it is empty. But keep the slot of the loop's timer, because the
+            # next request will probably need it.
             if not slot and tick != self._handle_tick:
                 self._slots.pop(tick, None)
-                if slot:  # a thread has added a request to the slot in the meantime
+                if slot:  # a thread has just added a request to the removed slot
                     for late_item in list(slot):
                         self._put(tick, late_item)
 
     def close(self) -> None:
-        """Cancel the loop's timer, and remove all slots: no deadline has an effect any more."""
+        """Cancel the loop's timer, and remove all slots, so that no request times out any more."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -157,11 +161,12 @@ class TimerWheel:
         self._handle = self._call_at(tick * _FINE, self._expire)
 
     def _expire(self) -> None:
-        """Called by the loop's timer: remove the slots that are due, and call `on_timeout` of their
-        items.
+        """Remove the slots that are due, and call `on_timeout` of their items.
+
+        The loop's timer calls this.
         """
         self._handle = None
-        # Add a little for rounding errors: the division may yield slightly less than a whole
+        # Add a little because of rounding errors: the division may yield slightly less than a whole
         # number.
         now = int(self._time() / _FINE + 1e-6)
         # The timer's own slot is due even if the clock reads a little less than its time.
@@ -169,11 +174,11 @@ class TimerWheel:
         expired = [item for tick in sorted(due) for item in list(self._slots.pop(tick))]
         self._handle_tick = 0
         self._rearm()
-        # Call the callbacks last, when the wheel is consistent again: they may add deadlines.
+        # Call `on_timeout` last, when the wheel is consistent again, because it may add deadlines.
         for item in expired:
             try:
                 item.on_timeout()
-            # An error must not prevent that the others are called.
+            # An error in one item must not prevent that the other items are called.
             except BaseException as error:
                 log.exception("the end of a time limit could not be processed")
                 item.fail(as_exception(error))

@@ -1,8 +1,9 @@
-"""TLS for the engine's connections: contexts, host names, resuming of sessions, readable errors.
+"""TLS for the engine's connections: contexts, host names, session resumption, readable errors.
 
-asyncio and uvloop call ``wrap_bio`` of the context to create a connection's TLS object. We pass
-them a `Handshake` instead of the context. It can resume a TLS session, which asyncio and uvloop do
-not support. It also keeps the TLS object, from which error messages get the server's certificate.
+asyncio and uvloop call ``wrap_bio`` of an SSL context to create a connection's TLS object. We pass
+a `Handshake` instead of the context. The `Handshake` can resume a TLS session, which asyncio and
+uvloop do not support. It also keeps the TLS object, because error messages show the server's
+certificate.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _SELF_SIGNED = (18, 19)
 _UNKNOWN_ISSUER = (2, 20, 21)
 _WRONG_NAME = (62, 64)
 
-# The reasons in OpenSSL's errors if the server's bytes are not TLS.
+# The reasons in OpenSSL's errors if the bytes from the server are not TLS.
 _NOT_TLS = {
     "WRONG_VERSION_NUMBER",
     "HTTP_REQUEST",
@@ -42,7 +43,7 @@ _NO_COMMON_VERSION = {
     "UNSUPPORTED_PROTOCOL",
     "WRONG_SSL_VERSION",
 }
-# The alerts of servers that reject the client's certificate, or expect one and get none.
+# The alerts of servers that reject the client's certificate, or require a certificate but get none.
 _CERTIFICATE_ALERTS = {
     "SSLV3_ALERT_BAD_CERTIFICATE",
     "SSLV3_ALERT_CERTIFICATE_EXPIRED",
@@ -55,11 +56,11 @@ _CERTIFICATE_ALERTS = {
 class TlsClient:
     """The TLS settings for all connections of a cluster.
 
-    :param source: a context, or a function that returns a context for each connection, for example
-        a new one after certificate files have changed.
+    :param source: a context, or a function that returns the context for each connection, for
+        example a new context after certificate files have changed.
     :param server_hostname: the server name to send and to expect in certificates; None to use the
         name or address of each end point.
-    :param sessions: a cache of TLS sessions to resume; None to resume no session.
+    :param sessions: a cache of TLS sessions to resume; None if sessions must not be resumed.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class TlsClient:
     def compares_addresses(self) -> bool:
         """True if certificates must match the address that we connect to.
 
-        Also False if `source` is a function, because we do not know the contexts that it returns.
+        False if `source` is a function, because we do not know the contexts that it will return.
         """
         source = self.source
         return (
@@ -97,12 +98,12 @@ class TlsClient:
             raise TypeError(
                 f"ssl_context must give an ssl.SSLContext, but gave {type(context).__name__}"
             )
-        # A node behind a proxy may have a server name of its own in its end point. That name takes
-        # precedence over the name for the whole cluster.
+        # The end point of a node behind a proxy may have its own server name. That name takes
+        # precedence over the server name for the whole cluster.
         node_name = (endpoint.ssl_options or {}).get("server_hostname")
         address = endpoint.resolve()[0]
-        # If there is no name, pass the address: asyncio requires a server name for TLS over a
-        # socket that is connected already.
+        # If there is no name, pass the address, because asyncio requires a server name for TLS over
+        # a socket that is already connected.
         return Handshake(
             context, endpoint, node_name or self._server_hostname or address, self._sessions
         )
@@ -122,8 +123,8 @@ class Handshake:
         self.server_hostname = server_hostname
         self._endpoint = endpoint
         self._sessions = sessions
-        # The key of the TLS session in the cache. The name is part of it: a session may be resumed
-        # only for the name for which the certificate was checked.
+        # The key of the TLS session in the cache. The server name is part of the key, because a
+        # session may be resumed only for the name against which the certificate was checked.
         self._key = (*endpoint.resolve(), server_hostname)
         self._object: ssl.SSLObject | None = None  # the connection's TLS object, once it exists
 
@@ -134,8 +135,9 @@ class Handshake:
         server_side: bool = False,
         server_hostname: str | None = None,
     ) -> ssl.SSLObject:
-        """Called by asyncio: create the connection's TLS object, with a session to resume if there
-        is one.
+        """Create the connection's TLS object, with a session to resume if the cache has one.
+
+        asyncio calls this, as it would call the method of an SSL context.
         """
         session = None
         if self._sessions is not None:
@@ -154,8 +156,8 @@ class Handshake:
         tls_object = self._object
         if self._sessions is None or tls_object is None:
             return
-        # If this connection has resumed a session that is still fresh in the cache, keep that one.
-        # Reading the new session would take as long as half a handshake.
+        # If this connection has resumed a session that is still fresh, keep that session in the
+        # cache. Reading the new session would take as long as half a handshake.
         if tls_object.session_reused and self._sessions.is_fresh(self._key):
             return
         session = tls_object.session
@@ -165,7 +167,7 @@ class Handshake:
     # -- errors ------------------------------------------------------------------------------------
 
     def reason(self, error: BaseException) -> str | None:
-        """Return an explanation of `error` for messages; None if it has nothing to do with TLS."""
+        """Return an explanation of `error` for messages; None if TLS is not the cause."""
         if isinstance(error, ssl.SSLCertVerificationError):
             return self._explain_untrusted_certificate(error)
         if isinstance(error, ssl.SSLError):
@@ -207,9 +209,7 @@ class Handshake:
         return str(error)
 
     def _date_note(self, field: str) -> str:
-        """Return a note with a date of the certificate, for example " (on ...)"; "" if it is
-        unknown.
-        """
+        """Return a note with a date of the certificate, for example " (on ...)"; "" if unknown."""
         date = self._certificate_field(field)
         return f" (on {date})" if date else ""
 

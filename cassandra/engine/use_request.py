@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 
 class UseRequest(Request):
-    """The request for a USE. It waits until earlier USE statements of the session are done, and
-    then runs like a normal request.
+    """The request for a USE.
+
+    It waits until earlier USE statements of the session are done, and then runs like any other
+    request.
     """
 
     __slots__ = ("_has_entered",)
@@ -23,19 +25,19 @@ class UseRequest(Request):
         return False
 
     def start(self) -> None:
-        """Called on the loop: start the request, or wait until it is its turn."""
+        """Start the request, or wait for earlier USE statements. Must be called on the loop."""
         if self.done:
             return
-        # The throttler may call `start` again, but the request must enter the queue only once.
-        # Before that, the slot `_has_entered` has no value.
+        # The throttler may call `start` again, but the request must enter the queue of USE
+        # statements only once. Before that, the slot `_has_entered` has no value.
         if not getattr(self, "_has_entered", False):
             self._has_entered = True
             if self.session.closed:
                 self.fail(self.session.closed_error())
                 return
             self._end_turn_with_request()
-            # Never send a USE speculatively: a second attempt would switch another connection
-            # before the result of the first one is known.
+            # Never send a USE speculatively: the second attempt would switch another connection
+            # before the result of the first attempt is known.
             self.speculative_policy = None
             if not self.session.use_turns.enter(self):
                 if self.timeout is not None:

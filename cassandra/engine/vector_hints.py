@@ -1,6 +1,7 @@
-"""Advice for statements about vectors that a server rejects. Many are those of other databases.
+"""Advice for statements about vectors that a server rejects, often because they use the syntax of
+another database.
 
-`cassandra.engine.server_hints` looks here first.
+`cassandra.engine.server_hints` searches these tables before its own.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ _WRITE_INDEX = (
     "write CREATE INDEX ON table (column) USING 'sai' WITH OPTIONS = {'similarity_function': "
     "'cosine'}; there are also 'dot_product' and 'euclidean'"
 )
-# For servers that do not know the syntax at all.
+# For servers that do not know vectors at all.
 OLD_SERVER_ADVICE = (
     "this server has no vectors: Cassandra has them since 5.0, and ScyllaDB in newer versions"
 )
 _ONE_EACH = "execute one statement for each value (execute_concurrent_with_args)"
 
-# For syntax errors: pairs of a pattern to look for in the statement, and the advice. In the advice,
-# \1 stands for the first group of the pattern. The first pattern that matches decides.
+# For syntax errors: pairs (pattern to search in the statement, advice). In the advice, \1 is the
+# first group of the pattern. The first pattern that matches decides.
 VECTOR_SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"^\s*CREATE\b.*\bINDEX\b.*\b(?:vector|halfvec)_\w+_ops\b|^\s*CREATE\s+VECTOR\s+INDEX\b|"
      r"^\s*CREATE\b.*\bINDEX\b.*\bUSING\s+(?:hnsw|ivf\w*|diskann)\b", _WRITE_INDEX),
@@ -48,8 +49,8 @@ VECTOR_SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
      "a literal of a vector is [0.1, 0.2]; better, pass a list or a NumPy array as a parameter"),
 )  # fmt: skip
 
-# For other errors: patterns to look for in the server's message and in the statement, and the
-# advice. The first row whose patterns both match decides.
+# For other errors: tuples (pattern for the server's message, pattern for the statement, advice).
+# The first tuple whose patterns both match decides.
 VECTOR_REJECTION_ADVICE: tuple[tuple[str, str, str], ...] = (
     (r"ALLOW FILTERING", r"\bIN\s*(?:\(|%|\?|:)",
      f"outside of the primary key, no index serves IN, and = needs one: {_ONE_EACH}; ALLOW "

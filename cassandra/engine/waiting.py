@@ -1,5 +1,6 @@
-"""Functions that wait for tasks and coroutines of the engine, which are cancelled when the cluster
-is closed.
+"""Functions that wait for tasks and coroutines of the engine.
+
+Closing the cluster cancels these tasks.
 """
 
 from __future__ import annotations
@@ -15,15 +16,14 @@ T = TypeVar("T")
 
 
 async def outcome_of(work: asyncio.Future[T]) -> T:
-    """Wait for a task that several callers may share, and return its result or raise its error.
+    """Wait for a task for which other callers may wait, too; return its result or raise its error.
 
     If one caller is cancelled, that does not cancel `work`.
 
     :raises ConnectionShutdown: if `work` was cancelled, which happens only when the cluster is
         closed.
     """
-    # Do not use `await work`: if this caller were cancelled, that would also cancel the shared
-    # task.
+    # Do not use `await work`: a cancellation of this caller would also cancel the shared task.
     await asyncio.wait({work})
     if work.cancelled():
         raise ConnectionShutdown("the cluster was shut down before the call was over")
@@ -34,7 +34,7 @@ async def outcome_of(work: asyncio.Future[T]) -> T:
 
 
 class Closing:
-    """A closing that runs once: in a task of its own, for which all callers wait."""
+    """Closes something once, in its own task, for which all callers wait."""
 
     __slots__ = ("_task",)
 
@@ -42,7 +42,7 @@ class Closing:
         self._task: asyncio.Task[None] | None = None
 
     async def run(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Start to close if no earlier call has done so, and wait until that is completed.
+        """Call `close` if no earlier call has done so, and wait until the closing is completed.
 
         If a caller is cancelled, the closing continues.
 
@@ -57,7 +57,7 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine with a time limit.
 
     We do not use `asyncio.wait_for`: before Python 3.12 it swallows a cancellation of the caller
-    that comes together with the result, so the caller would continue.
+    that comes together with the result, so that the caller would continue.
 
     :param seconds: the time limit; None for no limit.
     :param work: the coroutine. It is cancelled if it is not done in time, or if the caller is
@@ -74,19 +74,20 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
     try:
         await asyncio.wait({task}, timeout=max(seconds, 0))
     finally:
-        # After the time limit or a cancellation, wait until the work has really ended.
+        # After the time limit or a cancellation, wait until the task has really ended.
         if not task.done():
             task.cancel()
             await asyncio.wait({task})
-    # `work` may have completed while it was being cancelled: return its result then.
+    # `work` may have completed while it was being cancelled: then return its result.
     if task.cancelled():
         raise asyncio.TimeoutError
     return task.result()
 
 
 def _retrieve_error(task: asyncio.Task[Any]) -> None:
-    """Read the error of `task`, so that asyncio does not log it as never retrieved if the caller
-    does not wait any more.
+    """Read the error of `task`, so that asyncio does not log it as never retrieved.
+
+    Otherwise asyncio would log it if the caller does not wait any more.
     """
     if not task.cancelled():
         task.exception()
@@ -95,8 +96,8 @@ def _retrieve_error(task: asyncio.Task[Any]) -> None:
 async def together(*parts: Awaitable[T]) -> list[T]:
     """Await all `parts` concurrently, and return their results in order.
 
-    If one of them fails, or the caller is cancelled, the others are cancelled, and we wait until
-    they have ended.
+    If a part fails, or the caller is cancelled, all other parts are cancelled, and this function
+    waits until they have ended.
 
     :raises Exception: the error of the first part that failed.
     """
@@ -106,10 +107,11 @@ async def together(*parts: Awaitable[T]) -> list[T]:
     finally:
         for task in tasks:
             task.cancel()
-        # Wait for all of them. This also retrieves every error, which asyncio would otherwise log.
+        # Wait for all tasks. This also retrieves every error; otherwise asyncio would log the
+        # errors.
         await asyncio.gather(*tasks, return_exceptions=True)
-    # If a task failed, `finally` has cancelled the others, which are not in `done`. The filter
-    # leaves these out.
+    # If a task has failed, `finally` has cancelled the other tasks. These are not in `done`, so the
+    # filter leaves them out, and we raise the error and not their cancellation.
     failed = [task for task in tasks if task in done and (task.cancelled() or task.exception())]
     # If a task failed, its `result` raises the error.
     return [task.result() for task in failed or tasks]
@@ -120,9 +122,9 @@ async def pools_opened(
 ) -> None:
     """Wait for the tasks that open the pools of a new execution profile.
 
-    :param timeout: seconds; None for no limit.
+    :param timeout: seconds to wait; None for no limit.
     :param profile: the name of the profile, for the message.
-    :raises OperationTimedOut: if some tasks are not done in time. They continue nevertheless.
+    :raises OperationTimedOut: if some tasks have not ended in time. They continue nevertheless.
     """
     if not opening:
         return

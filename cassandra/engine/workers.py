@@ -1,28 +1,29 @@
-"""Further event loops of a cluster, each in a thread of its own (see the setting `loops`).
+"""Additional event loops of a cluster, each in its own thread (see the setting `loops`).
 
 The cluster's `Core` runs on the first loop. The control connection, the states of the hosts, the
-schema and the list of prepared statements exist only there. A worker is one more loop, with its own
-connections. It executes requests that need nothing but a connection.
+schema and the list of prepared statements exist only there. A worker is an additional loop with its
+own connections. It executes requests that need nothing but a connection.
 
 How the parts cooperate:
 
-* For each session, a worker has a `WorkerSession`. The session on the first loop is its leader. The
-  worker's session has a pool to each host to which the leader has one. When the leader's pools
-  change, it calls `follow_soon` of its followers. If a worker cannot open a pool that the leader
-  has, it tries again after the delays of the reconnection policy.
-* The application's thread makes a request for the leader. Before the request is started,
-  `WorkerSession.take` may replace its attribute `session`. From then on, the request belongs to the
-  worker: its attempts, retries and further pages run on the worker's loop.
-* A worker takes executions of prepared statements, and batches of them. They do not depend on the
-  keyspace of a connection. Everything else runs on the first loop, for example USE, DDL and
-  statements without bind markers.
+* For each session, a worker has a `WorkerSession`. The session on the first loop is its leader, and
+  the `WorkerSession` is a follower of the leader. A follower has a pool to each host to which the
+  leader has a pool. When the leader's pools change, it calls `follow_soon` of its followers. If a
+  follower cannot open a pool, it tries again after the delays of the reconnection policy.
+* The application's thread creates a request for the leader. Before the request is started,
+  `WorkerSession.take` may replace the request's attribute `session`. From then on, the request
+  belongs to the worker: its attempts, retries and further pages run on the worker's loop.
+* A worker takes executions of prepared statements, and batches of prepared statements, because they
+  do not depend on the keyspace of a connection. All other requests run on the first loop, for
+  example USE, DDL and statements that are not prepared.
 * A worker takes no request while it lacks a pool that the leader has, or if the load balancing
   policy must be called on the first loop.
-* A worker passes on to the first loop what concerns the whole cluster: a host that it cannot reach,
-  a host that will stop soon, latencies and failures for load balancing policies, and a change of
-  the schema that the server reports for a prepared statement.
+* A worker passes events that concern the whole cluster to the first loop: a host that it cannot
+  reach, a host that will stop soon, latencies and failures for load balancing policies, and a
+  change of the schema that the server reports for a prepared statement.
 
-Workers make a program faster only without the GIL. With it, the threads of all loops take turns.
+Workers make an application faster only if Python has no GIL. With a GIL, only one of the loops'
+threads can run at a time.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ T = TypeVar("T")
 
 
 class FirstLoop:
-    """Calls functions of the cluster's engine on the first loop."""
+    """Lets a worker call functions of the cluster's engine on the first loop."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
@@ -92,13 +93,13 @@ class FirstLoop:
 
 
 class _Hosts:
-    """Stands for `HostWatch` on a worker's loop."""
+    """Replaces `HostWatch` on a worker's loop."""
 
     def __init__(self, first_loop: FirstLoop) -> None:
         self._first_loop = first_loop
 
     def on_answer(self, host: Host) -> None:
-        """Do nothing: the leader's own pool has shown already that the host is up."""
+        """Do nothing, because the leader's own pool has already shown that the host is up."""
 
     def on_connection_failure(self, host: Host, error: Exception) -> None:
         """Report that a connection to `host` broke or could not be opened."""
@@ -106,18 +107,18 @@ class _Hosts:
 
 
 class _Control:
-    """Stands for the control connection on a worker's loop."""
+    """Replaces the control connection on a worker's loop."""
 
     def __init__(self, first_loop: FirstLoop) -> None:
         self._first_loop = first_loop
 
     def on_host_up(self) -> None:
-        """Report that a host could be reached."""
+        """Report that a host was reached, so that the control connection can try to reconnect."""
         self._first_loop.call(self._first_loop.core.control.on_host_up)
 
 
 class _Agreement:
-    """Stands for `Agreement` on a worker's loop."""
+    """Replaces `Agreement` on a worker's loop."""
 
     def __init__(self, first_loop: FirstLoop) -> None:
         self._first_loop = first_loop
@@ -125,7 +126,7 @@ class _Agreement:
     async def wait(self, connection: Connection) -> bool:
         """Wait for schema agreement.
 
-        :param connection: not used: the control connection asks.
+        :param connection: not used, because the control connection queries the schema versions.
         """
         return await self._first_loop.run(self._wait())
 
@@ -135,7 +136,7 @@ class _Agreement:
 
 
 class _Schema:
-    """Stands for `SchemaRefresher` on a worker's loop."""
+    """Replaces `SchemaRefresher` on a worker's loop."""
 
     def __init__(self, first_loop: FirstLoop) -> None:
         self._first_loop = first_loop
@@ -143,8 +144,8 @@ class _Schema:
     async def after_ddl(self, event: Mapping[str, Any], connection: Connection) -> None:
         """Read the changed part of the schema.
 
-        :param connection: not used: the control connection asks. Without one, the change is read
-            later.
+        :param connection: not used, because the control connection reads the schema. If it is not
+            open, the change is read later.
         """
         await self._first_loop.run(self._after_ddl(event))
 
@@ -154,26 +155,27 @@ class _Schema:
 
 
 class _NoFallback:
-    """Stands for `QueryFallback`: a worker never sends requests on the control connection."""
+    """Replaces `QueryFallback`: a worker never sends requests on the control connection."""
 
     opens_pools = True
     is_allowed = False
 
     def take(self, session: object, request: object) -> bool:
-        """Return False: the caller must let the request fail."""
+        """Return False, so that the caller lets the request fail."""
         return False
 
     def release(self, session: object) -> None:
-        """Do nothing."""
+        """Do nothing, because no request of the session waits here."""
 
 
 class _Relay:
-    """Reports the events of a worker to the cluster's observers of one callback.
+    """Reports the events of a worker to the observers of one callback of the cluster.
 
-    The observers are called on the first loop, as policies expect. The events of one turn of the
-    worker's loop are passed on together: to wake the first loop takes longer than most observers.
+    The observers are called on the first loop, as policies expect. The events of one iteration of
+    the worker's loop are passed on together, because waking the first loop takes longer than most
+    observers.
 
-    :param notify: the callback of the cluster's engine.
+    :param notify: the callback of the cluster's engine, for example its `on_latency`.
     """
 
     __slots__ = ("_events", "_first_loop", "_notify", "_thread")
@@ -184,12 +186,13 @@ class _Relay:
         self._notify = notify
         self._thread = thread
         self._first_loop = first_loop
-        # The events of this turn of the worker's loop.
+        # The events of this iteration of the worker's loop.
         self._events: list[tuple[object, ...]] = []
 
     def __call__(self, *event: object) -> None:
         """Report an event soon."""
-        # When the loop is closed, requests fail in the threads of the application.
+        # If the loop is closed, requests fail in threads of the application: notify the observers
+        # directly.
         if not self._thread.is_current():
             self._first_loop.call(self._notify_all, [event])
             return
@@ -205,13 +208,13 @@ class _Relay:
         for number, event in enumerate(events, 1):
             try:
                 self._notify(*event)
-            except BaseException:  # the other events must not be lost
+            except BaseException:  # the remaining events must not be lost
                 self._first_loop.core.loop.call_soon(self._notify_all, events[number:])
                 raise
 
 
 class WorkerCore(Observers):
-    """The engine of one worker: what its sessions need of the `Core`, on the worker's own loop.
+    """The engine of one worker: the parts of `Core` that its sessions need, on the worker's loop.
 
     :param core: the engine of the cluster.
     :param thread: the thread that runs the worker's loop.
@@ -231,7 +234,8 @@ class WorkerCore(Observers):
         self.timers = happy_path.TimerWheel(loop, environment.clock)
         self.wake_queue = thread.wake_queue
         self.wire_format = core.wire_format
-        # A cluster with a throttler has no workers: the throttler belongs to the first loop.
+        # A cluster with a throttler has no workers, because the throttler belongs to the first
+        # loop.
         self.throttler = None
         self.closed = False
         self._closing = Closing()
@@ -266,12 +270,13 @@ class WorkerCore(Observers):
 
     @property
     def user_types(self) -> Mapping[str, Mapping[str, type]]:
-        """The classes that are registered for user-defined types, by keyspace and name."""
+        """The classes that are registered for user-defined types, by keyspace and type name."""
         return self._core.user_types
 
     def relay(self, name: str) -> None:
-        """Called when the observers of a callback have changed: let this engine's callback call
-        them on the first loop, as policies expect.
+        """Let this engine's callback notify the cluster's observers on the first loop.
+
+        Called when the observers of the callback have changed.
 
         :param name: the attribute for the callback, for example "on_latency".
         """
@@ -289,19 +294,21 @@ class WorkerCore(Observers):
 
     async def open_connection_to(self, host: Host, target: ShardTarget | None = None) -> Connection:
         """Open a connection to `host`; see `ConnectionOpener.open_to`."""
-        # The first loop may have found out meanwhile that servers refuse a newer version.
+        # The first loop may have lowered the protocol version, because a server has rejected it.
         self.connector.version = self._core.connector.version
         return await self._opener.open_to(host, target)
 
     def _on_draining(self, host: Host, connection: Connection) -> None:
         """Called when `host` announces on a connection that it will stop soon."""
-        # Send it no more requests from this loop. The first loop then does the same on the others.
+        # Send the host no more requests from this loop. The first loop then does the same for all
+        # loops.
         self.sessions.drain(host, draining_error(host))
         self.first_loop.call(self._core.on_draining, host, connection)
 
     def refill_pools_soon(self) -> None:
-        """Open the connections that pools lack, although their next attempt may not be due yet. Any
-        thread may call this.
+        """Open missing connections now, even if a pool has scheduled the next attempt for later.
+
+        Any thread may call this.
         """
         with suppress(RuntimeError):  # the loop is closed
             self.loop.call_soon_threadsafe(self._refill_pools)
@@ -313,7 +320,7 @@ class WorkerCore(Observers):
             session.follow()
 
     async def follow(self, leader: EngineSession, wait_for_all: bool) -> None:
-        """Make this worker's session, and begin to open its pools.
+        """Create this worker's session for `leader`, and begin to open its pools.
 
         :param leader: the session on the first loop, whose pools the new session follows.
         :param wait_for_all: True to wait until each pool is open or has failed.
@@ -360,7 +367,7 @@ def start_worker(core: Core, thread: LoopThread) -> None:
 
 
 def _distance_in(leader: EngineSession, host: Host) -> int:
-    """Return the distance of `host` that the pool of `leader` has; IGNORED if there is no pool."""
+    """Return the distance of the leader's pool to `host`; IGNORED if there is no such pool."""
     pool = leader.pools.get(host)
     return HostDistance.IGNORED if pool is None else pool.distance
 
@@ -376,37 +383,39 @@ class WorkerSession(EngineSession):
         "_delays", "_is_follow_scheduled", "_leader", "_retry", "inbox", "is_ready",
     )  # fmt: skip
 
-    core: WorkerCore  # type: ignore[assignment]  # it has all that a worker's session needs
+    core: WorkerCore  # type: ignore[assignment]  # it has what a worker's session needs
 
     def __init__(self, core: WorkerCore, leader: EngineSession) -> None:
         # Pass no keyspace: the connections send no USE, because workers execute only prepared
-        # statements, which do not depend on a keyspace. Load balancing policies are called on the
-        # first loop only, so ask its session for the distances of hosts.
+        # statements, which do not depend on a keyspace. Load balancing policies may be called on
+        # the first loop only, so ask the leader for the distances of hosts.
         super().__init__(core, None, partial(_distance_in, leader))  # type: ignore[arg-type]
         self._leader = leader
         self.codecs = leader.codecs
         self.inbox = core.thread.inbox
         self.is_ready = False
-        """True if this session has a pool to each host to which the leader has one. Any thread may
-        read it.
+        """True if this session has a pool to each host to which the leader has a pool.
+
+        Any thread may read it.
         """
         self._is_follow_scheduled = False
-        # The delays until the next attempts to open missing pools; None if none is missing.
+        # The delays until the next attempts to open missing pools; None if no pool is missing.
         self._delays: Iterator[float] | None = None
         self._retry: asyncio.TimerHandle | None = None
         leader.followers = (*leader.followers, self)
 
     @property
     def working_keyspace(self) -> str | None:
-        """The keyspace of the application's session, although this session's connections are in
-        none.
+        """The keyspace of the application's session.
+
+        The connections of this session are not in any keyspace.
         """
         return self._leader.keyspace
 
     # -- requests ----------------------------------------------------------------------------------
 
     def take(self, request: Request) -> bool:
-        """Take over a request of the leader that was not started.
+        """Take over a request of the leader that has not been started.
 
         :returns: False if the request must run on the first loop.
         """
@@ -424,8 +433,9 @@ class WorkerSession(EngineSession):
     # -- pools -------------------------------------------------------------------------------------
 
     def follow_soon(self) -> None:
-        """Called on the first loop when the leader's pools have changed or the leader was
-        closed.
+        """Call `follow` soon, because the leader's pools have changed or the leader was closed.
+
+        Must be called on the first loop.
         """
         if not self._is_follow_scheduled:
             self._is_follow_scheduled = True
@@ -433,12 +443,13 @@ class WorkerSession(EngineSession):
                 self.loop.call_soon_threadsafe(self.follow)
 
     async def pools_opened(self) -> None:
-        """Wait until each pool is open or has failed."""
+        """Wait until each pool that the leader has is open here or has failed."""
         await asyncio.gather(*(self.add_pool(host) for host in list(self._leader.pools)))
 
     def follow(self) -> None:
-        """Open the pools that the leader has, and drain the others."""
-        # Clear this before the leader's pools are read: a later change schedules another call.
+        """Open pools to the leader's hosts, and drain pools to all other hosts."""
+        # Clear this before reading the leader's pools, so that a later change schedules another
+        # call.
         self._is_follow_scheduled = False
         if self.closed:
             return
@@ -446,8 +457,8 @@ class WorkerSession(EngineSession):
             self.close()
             return
         wanted = list(self._leader.pools)
-        # Compare identities: a host that has left the cluster equals the one that has its address
-        # now.
+        # Compare identities: a host that has left the cluster is equal to a new host that has its
+        # address now.
         wanted_ids = {id(host) for host in wanted}
         for host in [*self.pools, *self._opening]:
             if id(host) not in wanted_ids:
@@ -465,9 +476,10 @@ class WorkerSession(EngineSession):
         self.is_ready = self._has_all(wanted)
 
     def on_missing_pool(self, host: Host) -> None:
-        """Do nothing: the leader decides to which hosts there are pools, and `follow` opens them.
+        """Do nothing: the leader decides which pools exist, and `follow` opens them.
 
-        The load balancing policies of a worker's requests report each change of their distances.
+        A worker takes only requests whose load balancing policies report each change of their
+        distances.
         """
 
     def _on_pool_task_done(self, host: Host, task: asyncio.Task[None]) -> None:
@@ -480,12 +492,13 @@ class WorkerSession(EngineSession):
         return pool
 
     def _has_all(self, wanted: list[Host]) -> bool:
-        """Return True if there is a pool to each of the leader's hosts."""
+        """Return True if the leader has hosts, and there is a pool to each of them."""
         return not self.closed and bool(wanted) and all(host in self.pools for host in wanted)
 
     def _check_pools(self) -> None:
-        """Called when a pool was opened, lost or could not be opened: set `is_ready`, and schedule
-        another attempt if a pool is missing.
+        """Set `is_ready`, and schedule another attempt to open pools if a pool is missing.
+
+        Called when a pool was opened or lost, or could not be opened.
         """
         wanted = list(self._leader.pools)
         self.is_ready = self._has_all(wanted)

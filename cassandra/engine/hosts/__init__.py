@@ -1,1 +1,1 @@
-"""Hosts: the rules for their states, the reactions to events about them, and reconnecting."""
+"""Hosts: the rules for their states, the reactions to events, and reconnecting to lost hosts."""

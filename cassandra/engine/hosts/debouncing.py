@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 from cassandra.engine.randomness import generator_or_default
 
-# The delay after the last event of a burst. A random delay of at most the same length is added, so
-# that not all clients react at the same time.
+# `action` is called this time after the last event of a burst. A random delay of at most the same
+# length is added, so that not all clients react at the same time.
 REFRESH_DELAY = 0.2  # seconds
 
 
 class Debouncer:
-    """Calls `action` once for a burst of events, shortly after the last one.
+    """Calls `action` once for a burst of events, shortly after the last event.
 
     :param window: returns the longest time in seconds from the first event of a burst to the call.
     :param random: chooses the random part of the delay; None uses the process-wide generator.
@@ -41,13 +41,13 @@ class Debouncer:
         return self._handle.when() if self._handle is not None else None
 
     def add(self) -> None:
-        """Record an event: call `action` after the delay, which begins again with each event."""
+        """Record an event; call `action` after the delay, which begins again with each event."""
         loop = asyncio.get_running_loop()
         window = max(self._window(), 0.0)
         if self._handle is not None:
             self._handle.cancel()
         else:
-            # Set this for the first event of a burst only: otherwise a steady stream of events
+            # Set this only for the first event of a burst: otherwise a steady stream of events
             # could delay the call for ever.
             self._latest_call = loop.time() + window
         delay = min(
@@ -56,9 +56,7 @@ class Debouncer:
         self._handle = loop.call_later(delay, self._act)
 
     def _act(self) -> None:
-        """Called at the end of the delay: call `action`, and let the next event begin a
-        new burst.
-        """
+        """Call `action`. Called at the end of the delay; the next event begins a new burst."""
         self._handle = None
         self._action()
 
@@ -70,8 +68,9 @@ class Debouncer:
 
 
 def spread(window: float, random: random.Random | None = None) -> float:
-    """Return a random delay of at most `window` seconds and at most REFRESH_DELAY, so that not all
-    clients react at the same time.
+    """Return a random delay in seconds, so that not all clients react at the same time.
+
+    The delay is at most `window` seconds and at most REFRESH_DELAY.
 
     :param random: the generator; None uses the process-wide generator.
     """

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class EndpointResolver:
     """Finds the end points of nodes from rows of the system tables.
 
-    :param factory: makes an end point from a row.
-    :param connector: runs a factory that may block in another thread.
-    :param by_host_id: returns the host with an id, or None if it is not known.
+    :param factory: creates an end point from a row.
+    :param connector: calls a factory that may block in another thread.
+    :param by_host_id: returns the host with an id, or None if there is no such host.
     """
 
     __slots__ = ("_connector", "_factory", "_find_host")
@@ -50,8 +50,8 @@ class EndpointResolver:
         if has_one_address and (host is None or host.endpoint == endpoint):
             return endpoint
         (advertised,) = await self.of_rows([row])
-        # If the node is known by neither `endpoint` nor its advertised address, use `endpoint`, to
-        # which the connection was opened.
+        # If the node is known neither by `endpoint` nor by its advertised address, use `endpoint`,
+        # because the connection was opened to it.
         if has_one_address and host is not None and host.endpoint != advertised:
             return endpoint
         return advertised
@@ -59,7 +59,7 @@ class EndpointResolver:
     async def of_rows(self, rows: Sequence[Mapping[str, Any]]) -> list[EndPoint]:
         """Return the end points of rows of the system tables.
 
-        A user's factory or address translator may block, so it runs in a thread.
+        A user's factory or address translator may block, so it is called in another thread.
         """
 
         def create() -> list[EndPoint]:
@@ -73,7 +73,7 @@ class EndpointResolver:
 async def _has_one_address(endpoint: EndPoint) -> bool:
     """Return False if `endpoint` is a host name with several addresses."""
     # A Unix socket has no port. An end point with its own TLS server name is a single node behind a
-    # proxy, so it does not matter how many addresses the proxy has.
+    # proxy, so the number of the proxy's addresses does not matter.
     if not endpoint.port or is_ip_address(endpoint.address) or endpoint.ssl_options:
         return True
     resolved = await asyncio.get_running_loop().getaddrinfo(

@@ -1,4 +1,4 @@
-"""Reads the list of nodes from the server and, if they are used, the routes to the nodes."""
+"""Reads the list of nodes from the server and, if routes are used, the routes to the nodes."""
 
 from __future__ import annotations
 
@@ -55,14 +55,15 @@ class NodeListReader:
         self._has_peers_v2 = True
 
     async def prepare(self, connection: Connection) -> None:
-        """Read the routes, if they are used. Must be called before `connection` registers for
-        events.
+        """Read the routes to the nodes, if routes are used.
+
+        Must be called before `connection` registers for events.
 
         :raises ConnectionException: if routes are used, but the server has none.
         """
         if self._routes is not None:
-            # Without this, a server that does not support routes would reject the REGISTER for
-            # their event, with a less clear error.
+            # Otherwise a server that does not support routes would reject the REGISTER for their
+            # event, and its error would be less clear.
             await self._routes.read(connection)
 
     async def read(self, connection: Connection, endpoint: EndPoint) -> NodeList:
@@ -71,7 +72,7 @@ class NodeListReader:
         :raises ConnectionException: if system.local is empty.
         """
         if self._routes is not None:
-            # Read the routes before the nodes: a node that has joined may be reachable only by its
+            # Read the routes before the nodes, because a new node may be reachable only by its
             # route.
             await self._routes.read_again(connection)
         # Query both tables at the same time to save a round trip.
@@ -97,8 +98,9 @@ class NodeListReader:
         )
 
     def _store_partitioner(self, name: str | None) -> None:
-        """Store the name of the cluster's partitioner. If it is not known to the driver, log once
-        that requests are not routed by token.
+        """Store the name of the cluster's partitioner.
+
+        If the driver does not know the partitioner, log once that requests are not routed by token.
         """
         metadata = self._metadata
         if name == metadata.partitioner:
@@ -117,7 +119,7 @@ class NodeListReader:
             try:
                 return await self._read_rows(connection, PEERS_V2_QUERY)
             except InvalidRequest:
-                # Cassandra before 4.0 and ScyllaDB do not have this table: remember that, and do
-                # not ask again.
+                # Cassandra before 4.0 and ScyllaDB do not have this table. Remember that, to save
+                # the query the next time.
                 self._has_peers_v2 = False
         return await self._read_rows(connection, PEERS_QUERY)

@@ -19,7 +19,7 @@ log = logging.getLogger("cassandra.pool")
 
 
 class Watch(Protocol):
-    """Owns the reconnectors; see `cassandra.engine.hosts.watch.HostWatch`."""
+    """The owner of the reconnectors; see `cassandra.engine.hosts.watch.HostWatch`."""
 
     def spawn_tries(self, reconnector: Reconnector) -> asyncio.Task[None]:
         """Run ``reconnector.run()`` as a background task."""
@@ -34,18 +34,20 @@ class Watch(Protocol):
         """Called when an attempt has failed."""
 
     def on_tries_ended(self, host: Host, error: Exception | None = None) -> None:
-        """Called at the end of the schedule, or when the host refuses our credentials.
+        """Called at the end of the schedule, or when the host rejects our credentials.
 
-        :param error: the refusal; None at the end of the schedule.
+        :param error: the host's error; None at the end of the schedule.
         """
 
     def forget_tries(self, reconnector: Reconnector) -> None:
-        """Called when the reconnector has ended, for any reason."""
+        """Called when the reconnector ends, for any reason."""
 
 
 class Reconnector:
-    """A background task that tries to reach one host, until the host answers or leaves the cluster,
-    or the schedule of the reconnection policy ends.
+    """A background task that tries to reach one host.
+
+    It ends when the host responds or leaves the cluster, or when the schedule of the reconnection
+    policy ends.
     """
 
     __slots__ = ("_hurries", "_policy", "_restarts", "_task", "_watch", "_woken", "host")
@@ -55,13 +57,14 @@ class Reconnector:
         self._policy = policy
         self.host = host
         self._woken = asyncio.Event()  # ends the wait for the next attempt
-        self._restarts = False  # True if a new schedule should begin
-        self._hurries = False  # True if the next attempt should be made without any delay
+        self._restarts = False  # True if `run` should begin a new schedule
+        self._hurries = False  # True if `run` should make the next attempt without any delay
         self._task = watch.spawn_tries(self)
 
     def hurry(self) -> None:
-        """Try at once, and then with the delays of a new schedule. Called when the cluster reports
-        that the host is up.
+        """Try at once, and then with the delays of a new schedule.
+
+        Called when the cluster reports that the host is up.
 
         The new schedule begins with short delays, because a node may be reported up some time
         before it accepts clients.
@@ -117,8 +120,10 @@ class Reconnector:
         return begins_anew
 
     async def _try(self) -> bool:
-        """Try to reach the host once. Return True if no further attempt should follow: all
-        sessions that should have a pool to the host have one, or it refuses the credentials.
+        """Try to reach the host once.
+
+        :returns: True if no further attempt should follow, because all sessions that should have a
+            pool to the host have one, or because the host rejects the credentials.
         """
         try:
             return await self._watch.try_once(self.host)
@@ -136,7 +141,7 @@ class Reconnector:
             self._watch.on_try_failed(self.host, error)
             return False
         except Exception:
-            # For example, an error of the application's load balancing policy. The next attempt may
-            # succeed: nobody else would try to reach the host.
+            # For example, an error of a user's load balancing policy. Continue with the next
+            # attempt, which may succeed, because nobody else tries to reach the host.
             log.exception("the attempt to reach %s failed", self.host)
             return False

@@ -1,20 +1,20 @@
 """The rules for the states of hosts: (state, event) -> (new state, actions). They do no I/O.
 
-A host is up when a session has a pool to it. It is down if its last connection broke, or if none
-could be opened, and the conviction policy agrees. Status events of the server only speed this up:
-if a connection is open, a report that the host is down is ignored. In addition, a host may be
-"tried": a reconnector, a background task, tries to open a connection to it with the delays of the
-reconnection policy.
+A host is up when a session has a pool to it. It is down if its last connection broke, or if no
+connection could be opened, and the conviction policy agrees. Status events of the server only speed
+this up: if a connection is open, a report that the host is down is ignored. In addition, a host may
+be "tried": a reconnector (a background task) tries to open a connection to it with the delays of
+the reconnection policy.
 
 A host that announces that it will stop soon is "draining". It counts as down at once, but its
-requests in flight are still answered. It is tried with the same delays, and not earlier: as long as
-the node still accepts connections, it would soon close them. It becomes "down" when an attempt to
-reach it has failed or the cluster reports it down, and no request is in flight on it.
+requests in flight are still answered. It is tried with the usual delays, and not earlier, because a
+node that is stopping would soon close a new connection. It becomes "down" when no request is in
+flight on it, and an attempt to reach it has failed or the cluster has reported it down.
 
 This module does not store states. `HostWatch` reads the state from the host and its reconnector
 before each event, and carries out the actions. `TABLE` has a list of rules for each event. A rule
 applies if its condition is true for the state and for the `Facts`, which `HostWatch` collects. The
-rules of an event are checked in order, and each sees the state after the earlier rules.
+rules of an event are checked in order, and each rule sees the state after the earlier rules.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Up(enum.Enum):
     UNKNOWN = "unknown"  # nobody has tried to connect to the host yet
     UP = "up"
     DOWN = "down"
-    DRAINING = "draining"  # takes no new requests; those in flight go on
+    DRAINING = "draining"  # will stop soon: takes no new requests, but completes those in flight
     GIVEN_UP = "given up"  # down, and nobody tries to reach it until the cluster reports it up
 
     @property
     def is_down(self) -> bool:
-        """Return True if the host counts as down."""
+        """True if the host counts as down."""
         return self in (Up.DOWN, Up.DRAINING, Up.GIVEN_UP)
 
 
@@ -82,14 +82,14 @@ class Action(enum.Enum):
 
 
 class Facts(NamedTuple):
-    """What the rules need to know about a host, in addition to its state and the event.
+    """The facts about a host that the rules need, in addition to its state and the event.
 
     :param convicted: True if the conviction policy considers the host down.
     :param has_pool: True if a session has a pool to the host.
-    :param is_served: True if each session that wants connections to the host has some.
+    :param is_served: True if each session that wants connections to the host has connections.
     :param is_ignored: True if no policy wants connections to the host.
-    :param is_draining: True if requests are in flight on connections that the host has announced to
-        close.
+    :param is_draining: True if requests are in flight on connections that the host will close soon,
+        as it has announced.
     """
 
     convicted: bool = False
@@ -103,7 +103,7 @@ Condition = Callable[[State, Facts], bool]
 
 
 class Rule(NamedTuple):
-    """One rule of the table: if `condition` is true, `action` is carried out.
+    """One rule of the table: if `condition` is true, `action` must be carried out.
 
     `up` and `tried` are the parts of the new state; None leaves a part unchanged.
     """
@@ -124,8 +124,8 @@ def _is_lost(state: State, facts: Facts) -> bool:
 
 
 def _lacks_connections(state: State, facts: Facts) -> bool:
-    # A reconnector is needed if any session that wants connections has none, even if another
-    # session has some, or if the conviction policy does not consider the host down.
+    # A reconnector is needed if any session that wants connections has none. That is so even if
+    # another session has connections, or if the conviction policy does not consider the host down.
     return not state.tried and not (facts.has_pool and facts.is_served)
 
 
@@ -134,7 +134,8 @@ def _is_drained(state: State, facts: Facts) -> bool:
 
 
 def _is_gone(state: State, facts: Facts) -> bool:
-    # DRAINING is not included: such a host still answers, and its reconnector is running.
+    # DRAINING is not included, because such a host may still respond, and its reconnector is
+    # running.
     return state.up in (Up.DOWN, Up.GIVEN_UP)
 
 
@@ -162,8 +163,8 @@ TABLE: dict[Event, Sequence[Rule]] = {
         Rule(lambda state, facts: not state.tried and state.up is not Up.UP, Action.BRING_UP),
     ),
     # This report has an effect only if no session has a pool to the host. If all policies ignore
-    # the host, it is marked as down, but nobody tries to reach it; the cluster will report when it
-    # is up.
+    # the host, it is marked as down, but nobody tries to reach it; the cluster will report it up
+    # later.
     Event.REPORTED_DOWN: (
         _DRAINED,
         Rule(
@@ -175,8 +176,8 @@ TABLE: dict[Event, Sequence[Rule]] = {
             Action.MARK_DOWN,
             Up.DOWN,
         ),
-        # The cluster reports a change: the host was up since our last attempt. So it may be back
-        # soon, and the delays begin again with short ones.
+        # The cluster reports a change, so the host was up since our last attempt, and may be back
+        # soon. So begin again with short delays.
         Rule(
             lambda state, facts: not facts.has_pool and not facts.is_ignored and state.tried,
             Action.RESTART_SCHEDULE,
@@ -205,7 +206,8 @@ TABLE: dict[Event, Sequence[Rule]] = {
             ),
             Action.BRING_UP,
         ),
-        # No pool will show whether an ignored host answers, and nobody has reported it up.
+        # If the host is ignored, no session will open a pool that shows whether the host responds,
+        # and the cluster has not reported it up. So probe it with one connection.
         Rule(
             lambda state, facts: _is_gone(state, facts) and not state.tried and facts.is_ignored,
             Action.PROBE,
@@ -222,8 +224,8 @@ TABLE: dict[Event, Sequence[Rule]] = {
             tried=True,
         ),
     ),
-    # At its old location, the policies may have ignored the host, so nobody may be trying to reach
-    # it now.
+    # The policies may have ignored the host at its old location, so that nobody tries to reach it
+    # now.
     Event.RELOCATED: (
         Rule(
             lambda state, facts: state.up.is_down and not facts.is_ignored and state.tried,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Hosts(Protocol):
-    """Reacts to status events; see `cassandra.engine.hosts.watch.HostWatch`."""
+    """The object that reacts to status events; see `cassandra.engine.hosts.watch.HostWatch`."""
 
     def knows(self, host: Host) -> bool:
         """Return False if `host` has left the cluster, or another `Host` object has replaced it."""
@@ -30,11 +30,12 @@ class Hosts(Protocol):
 
 
 class StatusEvents:
-    """Passes STATUS_CHANGE events to `hosts` after a delay. If several events about the same host
-    come during the delay, only the last one is passed.
+    """Passes STATUS_CHANGE events to `hosts` after a delay.
+
+    If several events about the same host come during the delay, only the last event is passed.
 
     :param hosts: reacts to the events.
-    :param read_nodes: called with an event after which the node list must be read again, because it
+    :param read_nodes: called with an event if the node list must be read again, because the event
         names an unknown host or reports a known host up.
     :param random: chooses the delays; None uses the process-wide generator.
     """
@@ -56,34 +57,35 @@ class StatusEvents:
         self._metadata = metadata
         self._hosts = hosts
         self._read_nodes = read_nodes
-        # For each host with an event that is not passed on yet: the timer that will do so.
+        # The timers of events that are not passed on yet, by host.
         self._delayed_calls: dict[Host, asyncio.TimerHandle] = {}
         self._closed = False
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Handle a STATUS_CHANGE event: report the host up or down after a short delay.
+        """Report the host of a STATUS_CHANGE event up or down, after a short delay.
 
-        A node that is not in the node list yet makes the list be read again.
+        If the node is not in the node list, the list is read again.
         """
         window = self._settings.status_event_refresh_window
         if window < 0:  # the application wants such events to be ignored
             return
         address, port = event["address"]
-        # Several nodes may share an address, so look for the port, too. It may be unknown to us.
+        # Several nodes may share an address, so look for address and port first. The port in the
+        # event may differ from the one that we know, so look for the address alone next.
         host = self._metadata.get_host(str(address), port) or self._metadata.get_host(str(address))
         if host is None:
             # The node is not in the node list yet: read the list again.
             self._read_nodes(event)
             return
-        # A node that restarts causes several events: drop the earlier one, so that only the last
-        # one counts.
+        # A node that restarts causes several events: drop an earlier event, so that only the last
+        # event counts.
         earlier_call = self._delayed_calls.pop(host, None)
         if earlier_call is not None:
             earlier_call.cancel()
         is_up = event["change_type"] == "UP"
         if is_up:
-            # Read the node list, too: another node may have got this address, and not every server
-            # sends a separate event about that.
+            # Also read the node list: another node may have got this address, and not every server
+            # sends a separate event for that.
             self._read_nodes(event)
         report = self._hosts.on_reported_up if is_up else self._hosts.on_reported_down
         self._delayed_calls[host] = asyncio.get_running_loop().call_later(
@@ -91,8 +93,9 @@ class StatusEvents:
         )
 
     def _pass_on(self, host: Host, report: Callable[[Host], None]) -> None:
-        """Call `report` with `host` at the end of the delay, unless `host` has left the cluster,
-        or another `Host` object has replaced it.
+        """Call `report` with `host` at the end of the delay.
+
+        Do nothing if `host` has left the cluster, or another `Host` object has replaced it.
         """
         self._delayed_calls.pop(host, None)
         # The host may have left the cluster during the delay.
@@ -100,7 +103,7 @@ class StatusEvents:
             report(host)
 
     def close(self) -> None:
-        """Drop the events that wait for the end of their delay; `hosts` gets no more events."""
+        """Drop the events that are still delayed; `hosts` gets no more events."""
         self._closed = True
         for handle in self._delayed_calls.values():
             handle.cancel()

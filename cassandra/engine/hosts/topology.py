@@ -1,4 +1,4 @@
-"""Makes the node list from rows of system.local, system.peers_v2 and system.peers."""
+"""Creates the node list from rows of system.local, system.peers_v2 and system.peers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ PEERS_QUERY = "SELECT * FROM system.peers"
 
 Row = Mapping[str, Any]
 
-# For each attribute of a `Host`: the columns that may have its value. The first one that is not
-# null is used.
+# For each attribute of a `Host`: the columns that may contain its value. The first column that is
+# not null is used.
 _COLUMNS_OF_ATTRIBUTE = {
     "release_version": ("release_version",),
     "schema_version": ("schema_version",),
@@ -61,8 +61,8 @@ def update_host(host: Host, row: Row) -> bool:
     previous_location = host.datacenter, host.rack
     host.set_location_info(row.get("data_center"), row.get("rack"))
     tokens = tuple(row.get("tokens") or ())
-    # Keep the old tuple if the tokens are the same: the token ring compares tuples by identity, and
-    # would otherwise be computed again.
+    # If the tokens are the same, keep the old tuple: the token ring compares tuples by identity,
+    # and would otherwise be computed again.
     if tokens != host.tokens:
         host.tokens = tokens
     for attribute, columns in _COLUMNS_OF_ATTRIBUTE.items():
@@ -73,15 +73,14 @@ def update_host(host: Host, row: Row) -> bool:
 
 
 class NodeList:
-    """The hosts of a cluster after the system tables were read, and how they differ from the hosts
-    before.
+    """The hosts of a cluster after reading the system tables, and how they differ from before.
 
     A node keeps its `Host` object as long as its id and its address stay the same.
 
-    :param rows: pairs (end point, row of the system tables); first that of the queried node, then
-        those of its peers.
+    :param rows: pairs (end point, row of the system tables); first the pair of the queried node,
+        then the pairs of its peers.
     :param previous: the hosts after the previous reading.
-    :param make_host: makes a new `Host` for an end point.
+    :param make_host: creates a `Host` for an end point.
     """
 
     __slots__ = ("added", "hosts", "local", "relocated", "removed")
@@ -110,8 +109,8 @@ class NodeList:
             seen_ids_and_endpoints.update((host_id, endpoint))
             host_with_id = by_id.get(host_id) if host_id is not None else None
             host = host_with_id or by_endpoint.get(endpoint)
-            # Make a new `Host` if the node has a new address, or if another node has this address
-            # now. Pools must connect again in both cases.
+            # Create a new `Host` if the node has a new address, or if another node has this address
+            # now. In both cases, pools must connect again.
             is_other_node = (
                 host is not None and None not in (host_id, host.host_id) and host.host_id != host_id
             )

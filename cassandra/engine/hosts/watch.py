@@ -1,5 +1,4 @@
-"""Keeps the state of each host: up, down, or about to stop. For each event about a host, it asks
-the state table what to do, and does it.
+"""Keeps the state of each host (up, down, or about to stop), and reacts to events about hosts.
 
 How the parts cooperate:
 
@@ -20,16 +19,16 @@ How a lost host is reached again:
   session reports the failure here. The action START_TRIES then creates a `Reconnector`, which is a
   background task, unless the host has one already.
 * The reconnector waits for the next delay of the reconnection policy and calls `try_once`. That
-  opens one connection to see whether the host answers, and then calls `bring_up`, in which every
+  opens one connection to see whether the host responds, and then calls `bring_up`, in which every
   session opens its pool. The first session with a pool calls `on_answer`, and the host is up. If
   other sessions have no pool yet, the reconnector continues.
 * The actions HURRY and RESTART_SCHEDULE wake the existing reconnector. BRING_UP opens pools without
   a reconnector; if that fails, the failure starts one.
 * The reconnector ends when every session that wants connections has some, when the host has left
-  the cluster, when the server refuses our credentials, or at the end of the schedule. In the last
+  the cluster, when the server rejects our credentials, or at the end of the schedule. In the last
   two cases a host without pools is "forced down". Nobody then tries to reach it until the cluster
-  reports the host up or down, or moves it to another data centre or rack, or until the control
-  connection moves, or the application sets other credentials or TLS settings
+  reports the host up or down or moves it to another data centre or rack, until the control
+  connection moves, or until the application sets other credentials or TLS settings
   (`on_access_changed`).
 * If all policies ignore a host that is down, nobody opens a pool that would show that the host is
   back. The cluster's report is then enough to mark it up. Without a report, the action PROBE opens
@@ -39,7 +38,8 @@ How a lost host is reached again:
 * After `close`, no reconnector runs, and failures are ignored.
 
 The meanings of None: `Host.is_up` is None until somebody has tried to connect. A rule's `up` or
-`tried` is None if the rule does not change it. A reason is None if there is nothing to log.
+`tried` is None if the rule does not change that part of the state. A reason is None if there is
+nothing to log.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cassandra.cluster")
 
-# For each time that a host is down, at most this many different errors are logged.
+# While a host is down, at most this many different errors are logged for it.
 MOST_REASONS = 10
 
 Probe = Callable[["Host"], Awaitable[None]]
@@ -81,7 +81,7 @@ _UP_OF_STATE = {
 
 
 class HostWatch:
-    """Keeps the states of the hosts. No other code sets them.
+    """Keeps the states of the hosts. No other code sets these states.
 
     :param sessions: the cluster's collection of open sessions, which changes as sessions are opened
         and closed.
@@ -103,21 +103,22 @@ class HostWatch:
         self._listeners = listeners
         self._background = background
         self._probe = probe
-        # The running reconnector of each host that is being tried.
+        # The running reconnectors, by host. A host without an entry is not being tried.
         self._tries: dict[Host, Reconnector] = {}
         # The number of attempts to reach each host while it was down. The keys are weak, so that
         # removed hosts disappear.
         self.reconnections: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
         # The number of times that each host has announced that it will stop soon.
         self.drains: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
-        # The errors that were logged for each host since it is down; each is logged only once.
+        # The errors that were logged for each host since it went down. Each error is logged only
+        # once.
         self._reported: WeakKeyDictionary[Host, set[str]] = WeakKeyDictionary()
         self._closed = False
         # Called when a host comes up, before the listeners are notified.
         self.on_host_up: Callable[[], None] = _nothing
-        # Called with a host that may not answer any more, although connections to it are open.
+        # Called with a host that may have stopped responding, although connections to it are open.
         self.on_doubt: Callable[[Host], None] = _no_doubt
-        # Prepares cached statements on a host that is back.
+        # Prepares cached statements on a host that is up again.
         self.prepare_on: Probe = _nothing_to_prepare
 
     def close(self) -> None:
@@ -129,7 +130,7 @@ class HostWatch:
     # -- events ------------------------------------------------------------------------------------
 
     def on_answer(self, host: Host) -> None:
-        """Called when a session has opened its pool to `host`, or needs no pool: the host is up."""
+        """Mark `host` as up, because a session has opened its pool to it, or needs no pool."""
         self._handle(Event.ANSWERS, host)
 
     def on_connection_failure(self, host: Host, error: Exception) -> None:
@@ -146,15 +147,15 @@ class HostWatch:
         host._remember_failure(error)
         if host.is_up is False:
             self._report_reason(host, error)
-        # If the host is down already, the conviction policy (which decides whether failures make a
-        # host count as down) need not hear of another failure.
+        # The conviction policy decides whether failures make a host count as down. If the host is
+        # down already, do not ask the policy.
         convicted = host.is_up is not False and _convicts(host, error)
         self._handle(Event.TRY_FAILED, host, error, convicted)
 
     def on_tries_ended(self, host: Host, error: Exception | None = None) -> None:
         """Called when the reconnector of `host` has given up.
 
-        :param error: why; None at the end of the schedule.
+        :param error: the host's error that ended the attempts; None at the end of the schedule.
         """
         if error is not None:
             host._remember_failure(error)
@@ -163,7 +164,7 @@ class HostWatch:
     def on_draining(self, host: Host, error: Exception) -> None:
         """Called when `host` announces that it will stop soon (GRACEFUL_DISCONNECT).
 
-        :param error: an error with that reason, which requests raise that find no other host.
+        :param error: an error with that reason; requests that find no other host raise it.
         """
         if not self._closed and self.knows(host):
             host._remember_failure(error)
@@ -176,25 +177,28 @@ class HostWatch:
     def on_reported_down(self, host: Host) -> None:
         """Called when the cluster reports `host` down."""
         error = ConnectionException(f"the cluster says that {host} is down", host.endpoint)
-        # If a session has a pool to the host, the report is ignored: an open connection is better
-        # evidence than a status event. But the host may hang, so check whether it still answers.
+        # If a session has a pool to the host, the report is ignored, because an open connection is
+        # better evidence than a status event. But the host may hang, so check whether it still
+        # responds.
         self.on_doubt(host)
-        # The conviction policy may count failures, so report this one to it only if the report has
-        # an effect.
+        # The conviction policy may count failures. So report this failure to the policy only if the
+        # report has an effect.
         convicted = (
             not self._sessions.have_pool(host)
             and not self._sessions.ignore(host)
             and _convicts(host, error)
         )
-        # If we know already that the host is down, keep our own error, which says more than the
-        # report.
+        # If we already know that the host is down, keep our own error, because it says more than
+        # the report.
         if host.is_up is not False and not self._sessions.have_pool(host):
             host._remember_failure(error)
         self._handle(Event.REPORTED_DOWN, host, error, convicted)
 
     def on_access_changed(self) -> None:
-        """Called when credentials or TLS settings have changed. Try the hosts again that are down
-        or were given up, and those to which a session could not open its pool.
+        """Try to reach hosts again after credentials or TLS settings have changed.
+
+        These are the hosts that are down or were given up, and hosts to which a session could not
+        open its pool.
         """
         for host in self._metadata.all_hosts():
             if self._sessions.ignore(host):
@@ -204,15 +208,17 @@ class HostWatch:
             self._handle(Event.LOOK_AGAIN, host)
 
     def recheck(self) -> None:
-        """Called when the control connection has moved to another host: status events may have been
-        missed.
+        """Check all hosts that are down, because status events may have been missed.
+
+        Called when the control connection has moved to another host.
         """
         for host in self._metadata.all_hosts():
             self._handle(Event.LOOK_AGAIN, host)
 
     def on_wanted(self, host: Host) -> None:
-        """Called when a session wants a pool to a host that is down. If the policies ignored the
-        host until now, nobody has tried to reach it.
+        """Try to reach a host that is down, because a session now wants a pool to it.
+
+        While the policies ignored the host, nobody tried to reach it.
         """
         self._handle(Event.WANTED, host)
 
@@ -224,12 +230,12 @@ class HostWatch:
         if rebuild:
             self._metadata._forget_placement()
         # Handle removed hosts before the snapshot is replaced, so that listeners can still look up
-        # the host in it.
+        # a removed host in the snapshot.
         for host in node_list.removed:
             self._handle(Event.LEFT, host)
         self._metadata._replace_hosts(node_list.hosts)
-        # Before the first session is opened, do not report hosts as added: load balancing policies
-        # get all hosts by `populate` then.
+        # Before the first session is opened, do not report hosts as added: `populate` will pass all
+        # hosts to the load balancing policies.
         is_first_list = not self._sessions and not self._listeners.policies
         for host in node_list.relocated:
             self._handle(Event.RELOCATED, host)
@@ -241,8 +247,9 @@ class HostWatch:
     # -- facts -------------------------------------------------------------------------------------
 
     def knows(self, host: Host) -> bool:
-        """Return True if `host` is in the current node list; False if it has left the cluster, or
-        if another `Host` object has replaced it.
+        """Return True if `host` is in the current node list.
+
+        False if it has left the cluster, or if another `Host` object has replaced it.
         """
         return self._metadata.get_host(host.endpoint) is host
 
@@ -254,10 +261,10 @@ class HostWatch:
     def _handle(
         self, event: Event, host: Host, reason: object = None, convicted: bool = False
     ) -> None:
-        """Ask the state table what to do after `event`, and do it.
+        """Look up the actions for `event` in the state table, and carry them out.
 
-        Do nothing if `host` has left the cluster. Another `Host` object, which is equal, may have
-        its address now, and must not get a reconnector for this one.
+        Do nothing if `host` has left the cluster. A newer `Host` object with the same address,
+        which is equal, must not get a reconnector for the old `host`.
 
         :param reason: why the host is considered down, for the log.
         :param convicted: True if the conviction policy considers the host down.
@@ -265,8 +272,8 @@ class HostWatch:
         if event is not Event.LEFT and not self.knows(host):
             return
         has_pool = self._sessions.have_pool(host)
-        # Only some rules need to know whether the policies ignore the host. Ask them only for these
-        # rules, because policies may be slow user code.
+        # Only some rules need to know whether the policies ignore the host. Ask the policies only
+        # for these rules, because policies may be slow user code.
         facts = Facts(
             convicted=convicted,
             has_pool=has_pool,
@@ -292,7 +299,7 @@ class HostWatch:
             _ACTIONS[action](self, host)
 
     def _report_reason(self, host: Host, error: Exception) -> None:
-        """Log why a host is still down, unless that was logged already."""
+        """Log why a host is still down, unless the same reason was logged already."""
         reported = self._reported.setdefault(host, set())
         text = str(error)
         if text not in reported and len(reported) < MOST_REASONS:
@@ -301,8 +308,8 @@ class HostWatch:
 
     def _mark_up(self, host: Host) -> None:
         if host.is_up is False:
-            # Use the level of the messages that the host is down, so that a log at WARNING shows
-            # both ends. `_reported` has no entry if the outage itself was not logged.
+            # Log at the level of the messages about the outage, so that a log at WARNING shows its
+            # end as well as its beginning. `_reported` has no entry if the outage was not logged.
             level = logging.WARNING if self._reported.pop(host, None) else logging.INFO
             log.log(level, "host %s is up, which was down since %s", host, _down_since(host))
         _set_up(host)
@@ -325,9 +332,10 @@ class HostWatch:
         self._background.spawn(self._bring_up_or_try(host))
 
     async def _bring_up_or_try(self, host: Host) -> None:
-        """Let all sessions open their pools to `host`. If code
-        of the application raises an error meanwhile, such as a load balancing policy, try again
-        after the delays of the reconnection policy.
+        """Let all sessions open their pools to `host`.
+
+        If user code, such as a load balancing policy, raises an error, try again after the delays
+        of the reconnection policy.
         """
         try:
             await self.bring_up(host)
@@ -344,7 +352,8 @@ class HostWatch:
         try:
             await self._probe(host)
         except Exception as error:
-            # The host stays down, until the cluster reports it up or we look again.
+            # The host stays down until the cluster reports it up, or until `recheck` probes it
+            # again.
             log.debug("host %s, which is ignored, is still down: %s", host, error)
         else:
             await self.bring_up(host)
@@ -361,8 +370,8 @@ class HostWatch:
         """Close the pools to a host that has left the cluster, and notify listeners."""
         host.set_down()
         error = ConnectionException(f"{host} has left the cluster", host.endpoint)
-        # Close the pools before the listeners are notified: a listener may send requests, which
-        # must not go to this host.
+        # Close the pools before the listeners are notified, because a listener may send requests,
+        # and these must not go to this host.
         for session in self._sessions:
             session.forget_host(host, error)
         self._listeners.notify("on_remove", host)
@@ -370,20 +379,20 @@ class HostWatch:
     # -- coming back -------------------------------------------------------------------------------
 
     async def bring_up(self, host: Host) -> bool:
-        """Let all sessions open their pools to a host that answers again, or is new.
+        """Let all sessions open their pools to a host that responds again or is new.
 
         :returns: False if a session that should have a pool to the host has none.
         """
         if not self.knows(host):
             return True
-        # Without a session, no pool can show that the host is up: take it for granted.
+        # Without a session, no pool can show whether the host is up: assume that it is.
         if not self._sessions:
             self.on_answer(host)
             return True
         await self._add_pools(host)
         if host.is_up is False and self.knows(host) and self._sessions.ignore(host):
-            # Policies may ignore a host because it is down. The host has answered, or was reported
-            # up: mark it as up and open the pools again, if they then want it.
+            # Policies may ignore a host because it is down. The host has responded, or was reported
+            # up. So mark it as up, and let the sessions open pools if they want them now.
             self.on_answer(host)
             await self._add_pools(host)
         if host.is_up and self._settings.reprepare_on_up:
@@ -391,8 +400,7 @@ class HostWatch:
         return self._sessions.are_served(host) or not self.knows(host)
 
     async def bring_up_if_wanted(self, host: Host) -> bool:
-        """Let all sessions open their pools to a host, as `bring_up` does. But leave the host down
-        if it is down and no session wants connections to it.
+        """Do the same as `bring_up`, unless the host is down and no session wants it.
 
         :returns: see `bring_up`.
         """
@@ -404,10 +412,9 @@ class HostWatch:
         await asyncio.gather(*(session.add_pool(host) for session in list(self._sessions)))
 
     async def try_once(self, host: Host) -> bool:
-        """Open a connection to `host` to see whether it answers, and then the pools of all
-        sessions.
+        """Open one connection to `host` to see whether it responds, and then all sessions' pools.
 
-        Raises the error if the first connection cannot be opened.
+        If the first connection cannot be opened, the error is raised.
 
         :returns: False if a session that should have a pool to the host has none.
         """
@@ -432,7 +439,8 @@ def _nothing() -> None:
 def _convicts(host: Host, failure: Exception) -> bool:
     """Return True if the conviction policy considers a host down after `failure`.
 
-    If the policy raises an error, the response is yes, so that the host is tried again.
+    If the policy raises an error, this returns True, so that the driver tries to reach the host
+    again.
     """
     try:
         return host.signal_connection_failure(failure)
@@ -442,7 +450,7 @@ def _convicts(host: Host, failure: Exception) -> bool:
 
 
 def _set_up(host: Host) -> None:
-    """Mark a host up, although its conviction policy may raise an error."""
+    """Mark a host as up, even if its conviction policy raises an error."""
     try:
         host.set_up()
     except BaseException as error:

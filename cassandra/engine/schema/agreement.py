@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cassandra.cluster")
 
-# Select only the columns that we need: the whole rows of a large cluster have tens of kilobytes.
+# Select only the columns that we need, because the whole rows of a large cluster have tens of
+# kilobytes.
 LOCAL_VERSION_QUERY = "SELECT schema_version FROM system.local WHERE key = 'local'"
 PEER_VERSIONS_QUERY = "SELECT peer, host_id, schema_version FROM system.peers"
 
 # The interval between two queries for the versions begins with FIRST_INTERVAL, grows by the factor
-# INTERVAL_GROWTH, and ends with LONGEST_INTERVAL.
+# INTERVAL_GROWTH after each query, and is at most LONGEST_INTERVAL.
 FIRST_INTERVAL = 0.01  # seconds
 LONGEST_INTERVAL = 0.4  # seconds
 INTERVAL_GROWTH = 1.7  # the factor from one interval to the next one
@@ -37,7 +38,8 @@ class Agreement:
     """Waits until all live nodes of a cluster report the same schema version.
 
     :param read_rows: returns the rows of a query on a connection, as dicts.
-    :param get_control_connection: raises if there is no control connection.
+    :param get_control_connection: returns the control connection, or raises an error if there is
+        none.
     :param is_shut_down: returns True if the cluster is shut down, so that waiting is useless.
     """
 
@@ -63,18 +65,19 @@ class Agreement:
         return self._settings.max_schema_agreement_wait
 
     async def wait(self, connection: Connection, max_wait: float | None = None) -> bool:
-        """Ask for the schema versions again and again until all live nodes report the same.
+        """Query the schema versions repeatedly until all live nodes report the same version.
 
-        If a query fails, it is repeated until the time is up.
+        A failed query is repeated until the time is up.
 
-        :param connection: the connection to ask; if it closes, the control connection is used. It
-            should be to the coordinator of the schema change, which certainly has the new version.
-        :param max_wait: seconds; None for `longest_wait`.
+        :param connection: the connection for the queries; if it closes, the control connection is
+            used. It should lead to the coordinator of the schema change, which certainly has the
+            new version.
+        :param max_wait: seconds to wait; None for `longest_wait`.
         :returns: False if the versions still differ after `max_wait`.
         """
         seconds = self.longest_wait if max_wait is None else max_wait
-        # Applications set 0 or less to disable the wait. Return True, as cassandra-driver does:
-        # applications may repeat their own wait until `is_schema_agreed` is True.
+        # Applications set 0 or less to disable the wait. Return True, as cassandra-driver does,
+        # because applications may repeat their own wait until `is_schema_agreed` is True.
         if seconds <= 0:
             return True
         clock = asyncio.get_running_loop().time
@@ -92,7 +95,7 @@ class Agreement:
         except (DriverException, OSError) as error:
             if self._is_shut_down():
                 raise
-            return {error, None}  # two different values count as disagreement, so we ask again
+            return {error, None}  # two different values count as disagreement: query again
         return {row["schema_version"] for row in local} | {
             row["schema_version"]
             for row in peers
@@ -100,16 +103,14 @@ class Agreement:
         }
 
     async def _ask(self, connection: Connection, query: str) -> list[dict[str, Any]]:
-        """Return the rows of `query` on `connection`. If that is closed, use the control
-        connection.
-        """
+        """Return the rows of `query`. If `connection` is closed, use the control connection."""
         if connection.closed:
             connection = self._get_control_connection()
         return await self._read_rows(connection, query)
 
     def _is_live(self, host_id: uuid.UUID) -> bool:
         host = self._metadata.get_host_by_host_id(host_id)
-        # Ignore nodes that are down: their version cannot change, so we would wait in vain.
+        # Ignore nodes that are down, because their version cannot change while we wait.
         return host is not None and host.is_up is not False
 
 
@@ -125,8 +126,8 @@ async def wait_for_one_version(
     interval = FIRST_INTERVAL
     while True:
         try:
-            # Give the last query at least FIRST_INTERVAL for its response, even if the time is
-            # almost up.
+            # Give the last query at least FIRST_INTERVAL seconds for its response, even if the time
+            # is almost up.
             versions = await within(max(deadline - clock(), FIRST_INTERVAL), ask())
         except asyncio.TimeoutError:
             log.warning(
@@ -150,12 +151,12 @@ async def versions_in(
 ) -> set[Any]:
     """Ask each connected host in `scope` for its schema version.
 
-    :returns: the distinct versions. The error of a host that did not answer counts as a version.
+    :returns: the distinct versions. If a host did not respond, its error counts as a version.
     :raises ConnectionException: if no host in the scope is connected.
     """
     pools = list(pools)
     nearest = min((pool.distance for pool in pools), default=HostDistance.LOCAL)
-    # A pool is in the scope if its host is not farther away than this.
+    # A pool is in the scope if the distance of its host is at most this.
     farthest = {
         SchemaAgreementScope.RACK: nearest,
         SchemaAgreementScope.DC: max(nearest, HostDistance.LOCAL),

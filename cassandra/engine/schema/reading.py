@@ -1,8 +1,8 @@
-"""Reads the schema tables of a server, all tables concurrently and each in pages.
+"""Reads the schema tables of a server: all tables concurrently, and each table in pages.
 
-The rows become a new snapshot of the schema in `Metadata`. If everything was read, the snapshot is
-made from the rows alone. Otherwise it is the previous snapshot with one keyspace, table or other
-element replaced.
+The rows become a new snapshot of the schema in `Metadata`. If the whole schema was read, the
+snapshot is built from the rows alone. Otherwise it is the previous snapshot in which one keyspace,
+table or other element is replaced.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ Pages = Callable[["Connection", str], AsyncIterator[Any]]
 
 
 class Part(NamedTuple):
-    """A schema table of the server that is read.
+    """A schema table of the server that the driver reads.
 
     :param table: the full name of the table.
-    :param name: the column with the name of the table, type, function etc. that a row describes;
-        None if a row describes a keyspace.
+    :param name: the column that names the table, type, function etc. which a row describes; None if
+        a row describes a keyspace.
     :param columns: the columns to select.
     """
 
@@ -68,7 +68,7 @@ _SCHEMA_TABLES = {
     "aggregates": Part("system_schema.aggregates", "aggregate_name"),
 }
 _KEYSPACES_TABLE = {"keyspaces": Part("system_schema.keyspaces")}
-# Schema tables that only some servers have, and not in all versions.
+# Schema tables that only Cassandra or only ScyllaDB has, and only in some versions.
 _CASSANDRA_TABLES = {"column_masks": Part("system_schema.column_masks", "table_name")}
 _VIRTUAL_TABLES = {
     "virtual_keyspaces": Part("system_virtual_schema.keyspaces"),
@@ -80,13 +80,13 @@ _SCYLLADB_TABLES = {
     "scylla_keyspaces": Part("system_schema.scylla_keyspaces"),
     "scylla_aggregates": Part("system_schema.scylla_aggregates", "aggregate_name"),
 }
-# The tables that have the replication settings of keyspaces. They are read for all keyspaces, even
-# if the schema is not wanted.
+# The tables with the replication settings of keyspaces. They are read for all keyspaces, even if
+# the application has disabled reading the schema, because routing needs them.
 _REPLICATION_TABLES = ("keyspaces", "scylla_keyspaces")
-# Tables that a server may lack; the schema is then read without them.
+# Tables that a server may not have; the schema is then read without them.
 _OPTIONAL_TABLES = {*_CASSANDRA_TABLES, *_VIRTUAL_TABLES, *_SCYLLADB_TABLES, "dropped_columns"}
 
-# The tables to read again for one element of a keyspace, by the kind of the element.
+# For one changed element of a keyspace, the tables to read again, by the kind of the element.
 _TABLES_OF_KIND = {
     "TABLE": (
         "tables",
@@ -102,8 +102,8 @@ _TABLES_OF_KIND = {
     "FUNCTION": ("functions",),
     "AGGREGATE": ("aggregates", "scylla_aggregates"),
 }
-# For each kind of element: the field of `KeyspaceSource` that has its rows, and the column with the
-# element's name.
+# For each kind of element: the field of `KeyspaceSource` with the rows of the elements, and the
+# column with the element's name.
 _ROWS_OF_KIND = {
     "TYPE": ("types", "type_name"),
     "FUNCTION": ("functions", "function_name"),
@@ -130,8 +130,8 @@ class SchemaReader:
 
     async def read(self, target: Target, connection: Connection) -> None:
         """Read `target` again, through `connection`."""
-        # Read the version before the tables. If the schema changes while they are read, the
-        # snapshot keeps the old version, and the difference causes another reading later.
+        # Read the version before the tables. If the schema changes during the reading, the snapshot
+        # thus has an old version, and the difference causes another reading later.
         if target.kind == "ALL":
             rows = await self._read_rows(connection, VERSION_QUERY)
             version = (rows[0]["schema_version"], rows[0]["release_version"]) if rows else None
@@ -151,14 +151,14 @@ class SchemaReader:
     ) -> None:
         """Read the replication of all keyspaces, and optionally their schema.
 
-        :param version: the schema version before the reading began.
+        :param version: the schema version before the reading began; None if it is unknown.
         :param include_schema: True to also read the schema of the keyspaces in the setting
             `schema_metadata_keyspaces`.
         """
         # Read the replication of all keyspaces, because requests in any keyspace must be routed.
         tables = self._replication_tables(connection)
         keyspaces = self._settings.schema_metadata_keyspaces
-        # None stands for all keyspaces; an empty sequence for none.
+        # None means all keyspaces, and an empty sequence means no keyspace.
         if include_schema and (keyspaces is None or keyspaces):
             tables |= {**_SCHEMA_TABLES, **self._server_specific_tables(connection)}
             if not _is_scylladb(connection):
@@ -176,16 +176,18 @@ class SchemaReader:
         if include_schema:
             sources = grouping.sources()
             if keyspaces is not None:
-                # Leave out the keyspaces that are not wanted: rows of all keyspaces were read for
-                # the replication.
+                # Rows of all keyspaces were read for the replication: leave out keyspaces whose
+                # schema the application does not want.
                 sources = {name: source for name, source in sources.items() if name in keyspaces}
             self._metadata._replace_schema(Schema(sources, version))
         else:
             self._metadata._replace_schema(self._metadata.schema.at(version))
 
     async def _read_keyspace(self, connection: Connection, target: Target) -> None:
-        """Read a keyspace: its replication, and its schema unless only the replication has
-        changed or the schema is not wanted.
+        """Read a keyspace: its replication and its schema.
+
+        The schema is left out if only the replication has changed, or if the application does not
+        want it.
         """
         name = target.keyspace
         keyspaces = self._settings.schema_metadata_keyspaces
@@ -199,8 +201,8 @@ class SchemaReader:
             if existing is not None:
                 may_be_virtual = existing.virtual
             else:
-                # A keyspace that we do not know may be a virtual one, but only if the application
-                # has asked for it. Virtual keyspaces do not change, so no event names them.
+                # An unknown keyspace may be virtual, but only if the application has asked for it:
+                # no event names a virtual keyspace, because virtual keyspaces do not change.
                 may_be_virtual = target.forced and not _is_scylladb(connection)
             if may_be_virtual:
                 parts |= _VIRTUAL_TABLES
@@ -209,17 +211,19 @@ class SchemaReader:
         self._store_replication(grouping, all_keyspaces=False, name=name)
         if not stores_schema:
             return
-        # Look up the keyspace again: it may have changed during the queries.
+        # Look up the keyspace again, because it may have changed during the queries.
         source: KeyspaceSource | None = grouping.sources().get(name)
         existing = self._metadata.schema.sources.get(name)
-        # Only the replication was read: keep the tables, types and functions that we have.
+        # If only the replication was read, keep the existing tables, types and functions.
         if source is not None and existing is not None and "tables" not in parts:
             source = existing.replaced(row=source.row, scylla=source.scylla)
         self._store_keyspace(name, source)
 
     async def _read_element(self, connection: Connection, target: Target) -> None:
-        """Read one element of a keyspace whose schema we have already: a table with its views, a
-        view, a type, or all functions or aggregates with the same name.
+        """Read one element of a keyspace whose schema is in the snapshot.
+
+        The element is a table with its views, a view, a type, or all functions or aggregates with
+        the same name.
         """
         existing = self._metadata.schema.sources.get(target.keyspace)
         base = (
@@ -228,7 +232,7 @@ class SchemaReader:
             else None
         )
         # A new or renamed column of a table also changes the table's views, but the server's event
-        # names only the table: read the views, too.
+        # names only the table. So read the views, too.
         names = [target.name, *(base.views if base is not None else ())]
         available = {**_SCHEMA_TABLES, **self._server_specific_tables(connection)}
         parts = {
@@ -238,14 +242,14 @@ class SchemaReader:
             is_one_of_names = f"IN ({', '.join(map(cql_quote, names))})"
         else:
             is_one_of_names = f"= {cql_quote(target.name)}"
-        # `part.name` is the column with the names: each schema table has another one.
+        # `part.name` is the column with the names; it differs between the schema tables.
         conditions = {
             name: f"keyspace_name = {cql_quote(target.keyspace)} AND {part.name} {is_one_of_names}"
             for name, part in parts.items()
         }
         grouping = await self._read_tables(connection, parts, conditions)
         existing = self._metadata.schema.sources.get(target.keyspace)
-        if existing is None:  # dropped during the reading
+        if existing is None:  # the keyspace was dropped during the reading
             return
         if target.kind == "TABLE":
             self._store_keyspace(
@@ -263,15 +267,15 @@ class SchemaReader:
 
     def _store_keyspace(self, name: str, source: KeyspaceSource | None) -> None:
         """Replace the keyspace `name` in the snapshot; remove it if `source` is None."""
-        # The new snapshot has no version: the server's version also covers other changes, which we
-        # have not read.
+        # The new snapshot has no version: the server's version also covers other changes, which
+        # were not read.
         self._metadata._replace_schema(self._metadata.schema.with_keyspace(name, source))
 
     def _store_replication(self, grouping: Grouping, all_keyspaces: bool, name: str = "") -> None:
         """Store the replication that was read.
 
-        :param all_keyspaces: True if the rows are those of all keyspaces; False for those of the
-            keyspace `name`, so that the others are kept.
+        :param all_keyspaces: True if the rows describe all keyspaces. False if they describe only
+            the keyspace `name`, so that the other keyspaces are kept.
         """
         replication = {
             keyspace: _replication_strategy(row) for keyspace, row in grouping.keyspaces.items()
@@ -291,7 +295,7 @@ class SchemaReader:
                 if strategy is not None
             }
         )
-        # The keyspaces with tablets, and those whose tablets have leaders.
+        # Find the keyspaces with tablets (ScyllaDB), and the keyspaces whose tablets have leaders.
         with_tablets, leaders = grouping.tablet_keyspaces()
         if not all_keyspaces:
             others = self._metadata.replication.keys() - {name}
@@ -323,7 +327,7 @@ class SchemaReader:
         return parts
 
     def _server_specific_tables(self, connection: Connection) -> dict[str, Part]:
-        """Return the optional tables that the servers of this kind may have."""
+        """Return the optional tables that a server of this kind may have."""
         return _SCYLLADB_TABLES if _is_scylladb(connection) else _CASSANDRA_TABLES
 
     async def _read_tables(
@@ -348,9 +352,9 @@ class SchemaReader:
 
         async def read_optional(name: str, part: Part) -> None:
             """Read a table that some servers do not have."""
-            # Skip a table that this server is known not to have. The connection remembers that, and
-            # not the host: after an upgrade, for which all connections are closed, the server may
-            # have the table.
+            # Skip a table that this server does not have. The connection remembers that, not the
+            # host: an upgrade closes all connections, and after the upgrade the server may have the
+            # table.
             if name in connection.missing_tables:
                 return
             try:
@@ -358,8 +362,8 @@ class SchemaReader:
             except RequestValidationException as error:
                 log.debug("%s cannot be read from %s: %s", part.table, connection.endpoint, error)
                 # Only InvalidRequest means that the table does not exist. The causes of other
-                # errors may disappear while the connection is open: permissions can be granted, for
-                # example.
+                # errors may disappear while the connection is open; for example, permissions can be
+                # granted.
                 if isinstance(error, InvalidRequest):
                     connection.missing_tables |= {name}
 
@@ -369,8 +373,8 @@ class SchemaReader:
                 for name, part in parts.items()
             )
         )
-        # Each page has its own timeout. This one limits the whole reading, for a server that never
-        # stops sending pages.
+        # Each page has its own timeout. This timeout limits the whole reading, in case a server
+        # never stops sending pages.
         timeout = self._settings.schema_read_timeout
         try:
             await within(timeout, reading)
@@ -387,12 +391,13 @@ class SchemaReader:
 def _with_tables(
     keyspace: KeyspaceSource, names: Iterable[str], sources: Sequence[TableSource]
 ) -> KeyspaceSource:
-    """Return a copy of `keyspace` with some tables and views replaced.
+    """Return a copy of `keyspace` in which some tables and views are replaced.
 
-    :param names: the tables and views that were read again. Those without a source are removed.
-    :param sources: the tables and views that the server has.
+    :param names: the tables and views that were read again. Those that are not in `sources` are
+        removed.
+    :param sources: those of the tables and views that the server has.
     """
-    # Replace the tables and views, and collect the tables whose views may have changed.
+    # Remove the old tables and views, and collect the tables whose views may have changed.
     tables, views = dict(keyspace.tables), dict(keyspace.views)
     bases = set()
     for name in names:
@@ -403,12 +408,12 @@ def _with_tables(
     views |= {name: source for name, source in new_sources.items() if source.base is not None}
     views = dict(sorted(views.items()))
     tables |= {name: source for name, source in new_sources.items() if source.base is None}
-    # Each table refers to its views: set these for every table whose views may have changed.
+    # Each table refers to its views: update that for every table whose views may have changed.
     for base in bases | {source.base for source in sources} | set(new_sources):
         if base is None or base not in tables:
             continue
         views_of_base = {view.name: view for view in views.values() if view.base == base}
-        # A new object may be changed; an object of the previous snapshot must be copied.
+        # We may change a new object, but must copy an object of the previous snapshot.
         if base in new_sources:
             tables[base].views = views_of_base
         else:
@@ -421,7 +426,7 @@ def _is_scylladb(connection: Connection) -> bool:
 
 
 def _replication_strategy(row: Mapping[str, Any]) -> ReplicationStrategy | None:
-    """Return the replication in a row of a keyspace; None if the row has none."""
+    """Return the replication in the row of a keyspace; None if the row has no replication."""
     replication = row.get("replication")
     if not isinstance(replication, Mapping) or not replication.get("class"):
         return None

@@ -1,12 +1,12 @@
-"""Decides when the schema is read: everything at connect, and later what has changed.
+"""Decides when the schema is read: everything at connect, and later the parts that have changed.
 
 A `Target` says what to read: the whole schema, a keyspace, the replication of a keyspace, a table,
 a type, or all functions or aggregates with the same name.
 
-The following methods ask for a reading:
+The following methods start a reading:
 
-* `on_connected`: the first control connection. Everything is read at once, and errors propagate to
-  `connect`.
+* `on_connected`: the first control connection is open. Everything is read at once, and errors are
+  raised to `connect`.
 * `on_moved`: the control connection has moved. If the new node reports another schema version,
   everything is read again.
 * `on_event`: the server reports a change. The target waits in `_pending` for a random time within
@@ -14,30 +14,32 @@ The following methods ask for a reading:
   a cluster do not all read at the same moment.
 * `after_ddl`: a session has executed a DDL statement. The session waits for the reading before it
   completes the request, but a failed reading does not fail the request.
-* `refresh`: the application asks for it. We first wait for schema agreement. Errors are raised.
-  This works even if reading the schema is disabled.
+* `refresh`: the application wants a reading. We first wait for schema agreement. Errors are raised.
+  This works even if the application has disabled reading the schema.
 
-All of them except `on_connected` call `_refresh`, which works in rounds. It adds a future for each
-target to `_requested`, and starts the worker task unless that is running. In each round, the worker
-takes all targets out of `_requested`, reads them with a few concurrent readers, and completes their
-futures. Targets that are added during a round wait for the next round, so an older reading never
-overwrites a newer one. If one target covers another (a keyspace covers its tables), only the larger
-one is read. The worker ends when `_requested` is empty; the next target starts it again.
+All of these methods except `on_connected` call `_refresh`, which works in rounds. `_refresh` adds a
+future for each target to `_requested`, and starts the worker task unless it is running. In each
+round, the worker takes all targets out of `_requested`, reads them with a few concurrent readers,
+and completes their futures. Targets that are added during a round wait for the next round, so an
+older reading never overwrites a newer reading. If one target covers another (a keyspace covers its
+tables), only the larger target is read. The worker ends when `_requested` is empty; the next target
+starts it again.
 
 If a reading fails with an error of a server or the network, `_refresh_quietly` logs the error and
 puts the targets back into `_pending`, to read them again later. The delay doubles with each failure
-in a row, at most MOST_TRIES times. It also marks the snapshot as outdated, so that the next move of
-the control connection reads everything. Other exceptions are faults of the code; they are logged,
-and the reading is not repeated. A failed `refresh` is not repeated either.
+in a row, and reading is retried at most MOST_TRIES times. The snapshot also loses its version, so
+that the next move of the control connection reads everything. Other exceptions are programming
+errors; they are logged, and the reading is not repeated. A failed `refresh` is not repeated,
+either.
 
 `close` stops the timer and the worker. Callers that still wait get ConnectionShutdown.
 
 The meanings of None:
 
-* The connection of a target is None for the control connection.
+* The connection of a target is None to read it through the control connection.
 * `max_wait` is None for the cluster's setting.
 * The version of a schema is None if it is unknown; it then differs from every reported version.
-* `schema_metadata_keyspaces` is None for all keyspaces.
+* `schema_metadata_keyspaces` is None if the schema of all keyspaces is read.
 """
 
 from __future__ import annotations
@@ -68,8 +70,8 @@ FIRST_DELAY = 1.0  # seconds
 MOST_TRIES = 8
 READERS = 8  # the number of targets that are read concurrently
 
-# Waits for schema agreement. Called with the connection to ask and the longest wait in seconds;
-# returns False if the nodes do not agree in that time.
+# Waits for schema agreement. Called with the connection for the queries and the longest wait in
+# seconds; returns False if the nodes do not agree in that time.
 Agree = Callable[["Connection", float], Awaitable[bool]]
 
 
@@ -90,7 +92,7 @@ class SchemaRefresher:
 
     :param reader: reads the schema.
     :param agree: waits until the nodes agree on the schema.
-    :param control: returns the control connection, or raises if there is none.
+    :param control: returns the control connection, or raises an error if there is none.
     :param spawn: runs a coroutine in the background.
     :param random: chooses the delays before readings; None uses the process-wide generator.
     """
@@ -112,20 +114,20 @@ class SchemaRefresher:
         self._agree = agree
         self._get_connection = control
         self._spawn = spawn
-        self.enabled = True  # see `set_meta_refresh_enabled`
+        self.enabled = True  # False disables reading; see `set_meta_refresh_enabled`
         # Called with the event of each DDL statement that a session has executed, after the schema
-        # was read. The session waits for it before it completes the request.
+        # was read. The session waits for this callback before it completes the request.
         self.on_ddl: Callable[[Mapping[str, Any]], Awaitable[object]] | None = None
         # Called when the whole schema was read because events may have been missed.
         self.on_caught_up: Callable[[], Awaitable[object]] | None = None
         self.reads = 0  # the number of readings of targets, including failed ones
         self.failed_reads = 0
-        # Targets that wait for the timer, which is None if there are none.
+        # The targets that wait for `_timer`. The timer is None if no target waits.
         self._pending = PendingTargets()
         self._timer: asyncio.TimerHandle | None = None
         self._failures = 0  # the number of failed readings in a row
         # For each target of the next round: the connection to read through (None for the control
-        # connection), and the futures of the callers that wait.
+        # connection), and the futures of the callers that wait for the reading.
         self._requested: dict[Target, tuple[Connection | None, list[asyncio.Future[None]]]] = {}
         # The task that reads the requested targets, round by round; it may be done.
         self._worker: asyncio.Task[None] | None = None
@@ -143,15 +145,14 @@ class SchemaRefresher:
     # -- triggers ----------------------------------------------------------------------------------
 
     async def on_connected(self, connection: Connection, local: Host) -> None:
-        """Called when the first control connection is open: read the schema. `connect` waits for
-        this.
-        """
+        """Read the schema when the first control connection is open. `connect` waits for this."""
         if self._reads_anything:
             await self._reader.read_all(connection, _version_of(local), self._reads_schema)
 
     def on_moved(self, local: Host) -> None:
-        """Called when the control connection has moved to another host: read everything if that
-        host reports another schema version than our snapshot has.
+        """Read everything if the control connection's new host reports another schema version.
+
+        The version is compared with the version of our snapshot.
         """
         if self._reads_anything and self._metadata.schema.version != _version_of(local):
             self._spawn(self._catch_up())
@@ -162,22 +163,20 @@ class SchemaRefresher:
             await self.on_caught_up()
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Called when the server reports a schema change: read the changed part later."""
+        """Read the changed part of the schema later, because the server has reported a change."""
         window = self._settings.schema_event_refresh_window
         target = Target.of_event(event)
         self._forget_tablets(target)
-        # Applications set a negative window to disable reading after events.
+        # A negative window disables reading after events.
         if window < 0 or self._closed or not self._must_read(target):
             return
         self._pending.add(target)
-        # Wait a random time: all clients of the cluster get the event at the same moment, and
-        # should not all read the schema at once.
+        # Wait for a random time, because all clients of the cluster get the event at the same
+        # moment, and should not all read the schema at once.
         self._read_pending_in(self._random.uniform(0.0, window))
 
     def _read_pending_in(self, delay: float) -> None:
-        """Read the pending targets after `delay` seconds, or earlier if the timer is already set to
-        an earlier time.
-        """
+        """Read the pending targets after `delay` seconds, or earlier if the timer is set so."""
         loop = asyncio.get_running_loop()
         due = loop.time() + delay
         if self._timer is not None:
@@ -194,24 +193,25 @@ class SchemaRefresher:
             self._spawn(self._refresh_quietly(targets))
 
     async def after_ddl(self, event: Mapping[str, Any], connection: Connection | None) -> None:
-        """Called when a session has executed a DDL statement: read the changed part of the schema
-        now.
+        """Read the changed part of the schema now, after a session has executed a DDL statement.
 
-        :param connection: reads the schema; None for the control connection.
+        :param connection: the connection to read through; None for the control connection.
         """
         target = Target.of_event(event)
         self._forget_tablets(target)
         if self._must_read(target):
-            # If the server's event about the same change has come already, its target is pending:
-            # remove it, so that it is not read twice.
+            # If the server's event about this change has come already, its target is pending.
+            # Remove it, so that the change is not read twice.
             self._pending.discard(target)
             await self._refresh_quietly([target], connection)
         if self.on_ddl is not None:
             await self.on_ddl(event)
 
     def _forget_tablets(self, target: Target) -> None:
-        """Forget what is known about the tablets of a changed table or keyspace. A table may have
-        been dropped and created again with the same name, with other tablets.
+        """Forget the tablets of a changed table or keyspace (ScyllaDB).
+
+        A table may have been dropped and created again with the same name, and then has other
+        tablets.
         """
         tablets = self._metadata.tablets
         if target.kind == "TABLE":
@@ -222,8 +222,8 @@ class SchemaRefresher:
     def _must_read(self, target: Target) -> bool:
         """Return True if a change of `target` must be read.
 
-        Changes of keyspaces are read even if the schema is not wanted, because routing needs their
-        replication. Only an application that has disabled all metadata does without.
+        Changes of keyspaces are read even if the schema is not wanted, because routing needs the
+        replication of keyspaces. They are not read if the application has disabled all metadata.
         """
         if not self._reads_anything:
             return False
@@ -250,29 +250,31 @@ class SchemaRefresher:
             self._mark_outdated()
 
     def _try_again(self, targets: Iterable[Target]) -> None:
-        """Schedule `targets`, whose reading has failed, for another attempt. The server does not
-        repeat its events, so otherwise they might never be read.
+        """Schedule another reading of `targets`, whose reading has failed.
+
+        The server does not repeat its events, so otherwise the targets might never be read.
         """
         self._failures += 1
         if self._closed or self._failures > MOST_TRIES:
             return
-        # Keep the pending targets: others may have been added meanwhile.
+        # Add to the pending targets, because other targets may have been added during the reading.
         for target in targets:
             self._pending.add(target)
         max_delay = FIRST_DELAY * 2 ** (self._failures - 1)
         self._read_pending_in(self._random.uniform(max_delay / 2, max_delay))
 
     def _mark_outdated(self) -> None:
-        """Remove the version from the snapshot, because it may be outdated. The next move of the
-        control connection then reads everything again.
+        """Remove the version from the snapshot, because the snapshot may be outdated.
+
+        The next move of the control connection then reads everything again.
         """
         self._metadata._replace_schema(self._metadata.schema.at(None))
 
     async def refresh(self, target: Target, max_wait: float | None = None) -> None:
-        """Wait until the nodes agree on the schema, then read `target`, even if reading is
-        disabled.
+        """Wait for schema agreement, then read `target`, even if reading is disabled.
 
-        :param max_wait: seconds; None for the cluster's setting, 0 or less for no wait.
+        :param max_wait: seconds to wait for agreement; None for the cluster's setting; 0 or less
+            does not wait.
         :raises DriverException: if the nodes do not agree in time, or the reading fails.
         """
         agreement_wait = self._settings.max_schema_agreement_wait if max_wait is None else max_wait
@@ -289,7 +291,7 @@ class SchemaRefresher:
     async def _refresh(
         self, targets: Iterable[Target], connection: Connection | None = None
     ) -> None:
-        """Let the worker read `targets` in its next round, and wait until it has done so."""
+        """Let the worker read `targets` in its next round, and wait for the end of the reading."""
         if self._closed:
             raise ConnectionShutdown("the cluster is shut down")
         loop = asyncio.get_running_loop()
@@ -310,10 +312,10 @@ class SchemaRefresher:
                 raise result
 
     async def _run_rounds(self) -> None:
-        """Read the requested targets, round by round, until none are left."""
+        """Read the requested targets, round by round, until no targets are left."""
         while self._requested:
-            # Targets that are added from now on belong to the next round: the change that they
-            # report may be newer than what this round reads.
+            # Targets that are added from now on belong to the next round, because the change that
+            # they report may be newer than what this round reads.
             requested, self._requested = self._requested, {}
             try:
                 await self._read_round(requested)
@@ -332,15 +334,15 @@ class SchemaRefresher:
         :param requested: for each target, the connection to read through (None for the control
             connection), and the futures.
         """
-        # The readers share one iterator. Each takes the next group when it has read the previous
-        # one. A group is a target to read, with the requested targets that it covers.
+        # The readers share one iterator. Each reader takes the next group when it has read its
+        # previous group. A group is a target to read, with the requested targets that it covers.
         groups = iter(grouped(requested).items())
 
         async def read_groups() -> None:
-            """Read groups, one after the other, until none is left."""
+            """Read groups, one after the other, until no group is left."""
             for target, covered_targets in groups:
-                # Collect the futures of all callers whose targets are covered, and the open
-                # connections that they have named.
+                # Collect the futures of all callers whose targets are covered, and the connections
+                # (if still open) that these callers have passed.
                 waiting_futures = [
                     future
                     for covered_target in covered_targets
@@ -354,8 +356,8 @@ class SchemaRefresher:
                 ]
                 self.reads += 1
                 try:
-                    # Prefer the connection that was named last. It is to the coordinator of a
-                    # schema change, which is sure to know the change.
+                    # Prefer the connection that was passed last. It leads to the coordinator of a
+                    # schema change, which is certain to know the change.
                     await self._reader.read(
                         target, connections[-1] if connections else self._get_connection()
                     )
@@ -365,8 +367,8 @@ class SchemaRefresher:
                 else:
                     _complete(waiting_futures, None)
 
-        # Limit the number of readers: each sends several queries at the same time, and a connection
-        # has only a limited number of streams.
+        # Limit the number of readers, because each reader sends several queries at the same time,
+        # and a connection has only a limited number of streams.
         await asyncio.gather(*(read_groups() for _ in range(READERS)))
 
     # -- end ---------------------------------------------------------------------------------------

@@ -1,9 +1,8 @@
-"""`Target` says which part of the schema to read again, and `PendingTargets` collects targets and
-merges many of them into few. This module does no I/O.
+"""`Target` says which part of the schema to read; `PendingTargets` merges many targets into few.
 
 Servers send an event for each table that is created or dropped, so thousands can come at once. To
 limit the number of targets, many targets in one keyspace are replaced by the whole keyspace, and
-targets in many keyspaces by the whole schema.
+targets in many keyspaces by the whole schema. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ class Target(NamedTuple):
 
     `kind` is ALL, KEYSPACE, REPLICATION (only a keyspace's replication and durable writes), TABLE
     (or view), TYPE, FUNCTION or AGGREGATE. `forced` is True if the application has requested the
-    reading; it is then done even if reading the schema is disabled.
+    reading; a forced target is read even if reading the schema is disabled.
     """
 
     kind: str = "ALL"
@@ -33,7 +32,7 @@ class Target(NamedTuple):
         """Return the target of a schema change event."""
         kind, keyspace = event["target_type"], event["keyspace"]
         # Servers send letters beyond Latin-1 in these names wrongly, so a name that is not ASCII
-        # cannot be used. Read the whole keyspace instead, or the whole schema.
+        # cannot be trusted. In that case, read the whole keyspace, or the whole schema.
         if not keyspace.isascii():
             return cls()
         if kind == "KEYSPACE":
@@ -41,7 +40,8 @@ class Target(NamedTuple):
             # replication and durable writes.
             return cls("REPLICATION" if event["change_type"] == "UPDATED" else "KEYSPACE", keyspace)
         changed = event[kind.lower()]
-        # Functions and aggregates are objects with a name and argument types; others are strings.
+        # A function or aggregate is an object with a name and argument types; other elements are
+        # strings.
         name = getattr(changed, "name", changed)
         return cls(kind, keyspace, name) if name.isascii() else cls("KEYSPACE", keyspace)
 
@@ -64,7 +64,7 @@ class PendingTargets:
         self._by_keyspace: dict[str, dict[Target, None]] = {}
 
     def add(self, target: Target) -> None:
-        """Add a target, unless another one covers it."""
+        """Add `target`, unless a target in the set covers it."""
         if self._all is not None and self._all.covers(target):
             return
         if target.kind == "ALL":
@@ -75,7 +75,8 @@ class PendingTargets:
         if any(covering in targets_of_keyspace for covering in _covering_targets(target)):
             return
         targets_of_keyspace[target] = None
-        # The whole keyspace replaces many targets in it, or all that were added before itself.
+        # The whole keyspace replaces many targets in it. A KEYSPACE target replaces all earlier
+        # targets in it.
         if len(targets_of_keyspace) >= MANY or target.kind == "KEYSPACE":
             keyspace_target = Target(
                 "KEYSPACE",
@@ -93,8 +94,10 @@ class PendingTargets:
             self.add(Target(forced=forced))
 
     def _forced_targets(self) -> dict[str, dict[Target, None]]:
-        """Return the forced targets (which the application has requested) by keyspace. They must be
-        kept when an ALL target is added that is not forced, because that does not cover them.
+        """Return the forced targets (which the application has requested) by keyspace.
+
+        They must be kept when an ALL target is added that is not forced, because it does not cover
+        them.
         """
         forced = {
             keyspace: dict.fromkeys(
@@ -131,7 +134,7 @@ class PendingTargets:
 def grouped(targets: Iterable[Target]) -> dict[Target, list[Target]]:
     """Choose as few targets as possible that cover all `targets`, in linear time.
 
-    :returns: the targets to read, each with those of `targets` that it covers.
+    :returns: the targets to read; each with those of `targets` that it covers.
     """
     pending = PendingTargets()
     targets = list(targets)
@@ -139,7 +142,7 @@ def grouped(targets: Iterable[Target]) -> dict[Target, list[Target]]:
         pending.add(target)
     chosen: dict[Target, list[Target]] = {target: [] for target in pending}
     for target in targets:
-        # `chosen` has either the target itself or a larger one that covers it.
+        # `chosen` contains either the target itself or a larger target that covers it.
         covering = next(
             candidate for candidate in (target, *_covering_targets(target)) if candidate in chosen
         )
@@ -148,9 +151,9 @@ def grouped(targets: Iterable[Target]) -> dict[Target, list[Target]]:
 
 
 def _covering_targets(target: Target) -> tuple[Target, ...]:
-    """Return the larger targets that may cover `target`, the smaller ones first."""
+    """Return the larger targets that may cover `target`, beginning with the smallest."""
     forced = Target("KEYSPACE", target.keyspace, forced=True), Target(forced=True)
-    # A forced target is covered only by forced ones; see `Target.covers`.
+    # Only forced targets cover a forced target; see `Target.covers`.
     if target.forced:
         return forced
     return Target("KEYSPACE", target.keyspace), Target(), *forced
