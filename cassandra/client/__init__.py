@@ -1,3 +1,4 @@
-"""Code that the blocking and the asyncio API share. It turns the application's calls into requests
-of the engine.
+"""Code that the blocking and the asyncio API share.
+
+It converts the application's calls to requests of the engine.
 """

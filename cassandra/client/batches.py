@@ -28,10 +28,11 @@ Text = tuple[str | None, str]  # (keyspace, CQL)
 
 
 def texts_of(entries: Sequence[Entry]) -> list[Text]:
-    """Return the keyspace and the CQL of each statement of a batch that is a string, has parameters
-    and must therefore be prepared. Each pair is returned once.
+    """Return (keyspace, CQL) of each CQL string of a batch that must be prepared, each once.
+
+    A CQL string must be prepared if it has parameters.
     """
-    # Use a dict as an ordered set: the prepared statements are returned in this order.
+    # Use a dict as an ordered set, because the prepared statements are returned in this order.
     return list(
         {(entry.keyspace, entry.text): None for entry in entries if isinstance(entry, TextRows)}
     )
@@ -42,11 +43,12 @@ def batch_statements(
     prepared_texts: Mapping[Text, Any],
     prepared_by_id: Callable[[bytes], PreparedStatement | None],
 ) -> list[tuple[PreparedStatement | None, Any]]:
-    """Return the entries of a batch as the statements of a `BatchBody`. If an entry must be bound
-    first and cannot be, the error is raised.
+    """Convert the entries of a batch to the statements of a `BatchBody`.
+
+    If an entry still has to be bound and binding fails, the error is raised.
 
     :param prepared_texts: the prepared statement for each (keyspace, CQL) string of the batch.
-    :param prepared_by_id: returns the prepared statement with an id, for entries that only have the
+    :param prepared_by_id: returns the prepared statement with an id, for entries that have only the
         id.
     """
     statements: list[tuple[PreparedStatement | None, Any]] = []
@@ -70,8 +72,10 @@ def batch_statements(
 def warn_of_borrowed_keyspace(
     entries: Sequence[Entry], borrowed_keyspace: str, session_keyspace: str
 ) -> None:
-    """Warn if a query string has unqualified names, which are resolved in the keyspace of another
-    statement of the batch, as in cassandra-driver, and not in the session's.
+    """Warn if names of a CQL string are not resolved in the session's keyspace.
+
+    As in cassandra-driver, unqualified names of a batch are resolved in the keyspace of its first
+    prepared statement.
 
     :param borrowed_keyspace: the keyspace of the first prepared statement's table.
     """
@@ -114,9 +118,9 @@ def routed(
 ) -> BatchStatement:
     """Return the batch for load balancing policies, with a partition to route it by.
 
-    If the batch has no partition yet, use that of its first CQL string, which is known now that its
-    values are bound. The application's own batch is not changed but copied, because it may be
-    executed again, in another session or keyspace.
+    If the batch has no partition yet, use the partition of its first CQL string. That partition is
+    known now, because the values are bound. The application's batch object is copied, not changed,
+    because it may be executed again, in another session or keyspace.
 
     :param statements: the entries as the statements of a `BatchBody`.
     """
@@ -134,8 +138,9 @@ def routed(
 
 
 def warn_of_size(request_body: AnyBody, batch: BatchStatement, limit: int) -> None:
-    """Log a warning about a large batch, unless all its statements are for one partition: servers
-    do not limit the size of such a batch.
+    """Log a warning about a large batch, unless all its statements write one partition.
+
+    Servers do not limit the size of a batch for one partition.
     """
     partitions = partitions_of(request_body)
     if partitions == 1:
@@ -153,9 +158,7 @@ def warn_of_size(request_body: AnyBody, batch: BatchStatement, limit: int) -> No
 
 
 def partitions_of(request_body: AnyBody) -> int:
-    """Return the number of different partitions in a batch; 0 if the partition of any statement is
-    not known.
-    """
+    """Return the number of different partitions in a batch; 0 if any partition is not known."""
     keys = set()
     for prepared, values in getattr(request_body, "statements", ()):
         indexes = prepared.routing_key_indexes if prepared is not None else None

@@ -1,5 +1,6 @@
-"""Checks of arguments that the application passes. Without them, a wrong argument would cause an
-error later, in another place.
+"""Checks of arguments that the application passes.
+
+Without these checks, a wrong argument would cause an error later, in unrelated code.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ else:
         is_record="cassandra.protocol.records",
     )
 
-# The greatest number of a consistency level: up to this, a timeout may be a level by mistake.
+# The largest number of a consistency level. A timeout up to this number may be a level by mistake.
 _HIGHEST_LEVEL = max(ConsistencyLevel.value_to_name)
 VECTOR_TYPES = ("list", "array", "numpy")
 
 
 def checked_parameters(parameters: object) -> object:
-    """Return the parameters of a statement; raise TypeError as `check_parameters` does.
+    """Return the parameters of a statement; raise the TypeError of `check_parameters` if invalid.
 
-    The values of an iterator are returned as a tuple, because they can be read only once.
+    The values of an iterator are returned as a tuple, because an iterator can be read only once.
     """
     if isinstance(parameters, Iterator):
         return tuple(parameters)
@@ -48,7 +49,7 @@ def check_parameters(parameters: object, named: bool = True) -> None:
 
     :param named: True to also accept an object with attributes, and a string of one character.
     """
-    # Longer strings are refused below: as sequences, they would consist of their characters.
+    # Longer strings are rejected below: as sequences, they would be lists of characters.
     if named and is_lone_text(parameters, 1):
         return
     if isinstance(parameters, (str, bytes)) or not (
@@ -59,7 +60,7 @@ def check_parameters(parameters: object, named: bool = True) -> None:
             f"{type(parameters).__name__}: {parameters!r}; a single one is written (value,), "
             "several are written (first, second)"
         )
-    # Refuse a set: it has no order, so its values would be stored in arbitrary columns.
+    # Reject a set: it has no order, so its values would be stored in arbitrary columns.
     if isinstance(parameters, (set, frozenset)) and len(parameters) > 1:
         raise TypeError(
             f"parameters are the set {parameters!r}, which has no order: write a tuple, "
@@ -70,7 +71,7 @@ def check_parameters(parameters: object, named: bool = True) -> None:
 def check_pairs(pairs: object) -> None:
     """Raise TypeError if statements for concurrent execution are not pairs with parameters.
 
-    Only the first item of a list or tuple is checked, since there may be many.
+    Only the first item of a list or tuple is checked, because there may be many items.
     """
     if hasattr(type(pairs), "__aiter__"):
         raise TypeError(
@@ -78,7 +79,7 @@ def check_pairs(pairs: object) -> None:
             "asynchronous: await session.load(prepared, rows) of cassandra.aio takes it, with its "
             "rows alone; or collect some pairs at a time in a list"
         )
-    # Python also iterates over objects that only have items.
+    # Python can also iterate over objects that have only `__getitem__`.
     if not hasattr(type(pairs), "__iter__") and not hasattr(type(pairs), "__getitem__"):
         raise TypeError(
             "execute_concurrent takes (statement, parameters) pairs, but got an object of type "
@@ -105,20 +106,21 @@ def check_timeout(timeout: object) -> None:
     """Raise TypeError or ValueError unless `timeout` is a number of seconds, or None."""
     if timeout is None:
         return
-    # Refuse True and False, which Python would accept as 1 and 0: they are certainly a mistake.
+    # Reject True and False, which Python would accept as 1 and 0, because they are surely a
+    # mistake.
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
         raise TypeError(
             f"timeout must be seconds or None, but is {timeout!r} of type "
             f"{type(timeout).__name__}{_instead_of_timeout(timeout)}"
         )
-    # Accept 0 and negative numbers: applications pass the time that they have left, which may be
-    # over. Such a request times out at once.
+    # Accept 0 and negative numbers: applications pass their remaining time, which may be used up.
+    # Such a request times out at once.
     if math.isnan(timeout):
         raise ValueError(f"timeout must be a number of seconds, but is {timeout!r}")
     if timeout == math.inf:
         raise ValueError("timeout must be finite, but is inf: None is for no limit")
-    # So many seconds are probably meant as milliseconds; `warn_of_milliseconds` looks closer. This
-    # limit is its lower one. Compare with it here, because most calls need no more.
+    # Such a number of seconds is probably meant as milliseconds. `warn_of_milliseconds` checks more
+    # exactly; 5000 is its lower limit. We compare here first, because most calls need nothing else.
     if timeout >= 5000:
         warn_of_milliseconds("timeout", timeout)
     elif type(timeout) is int and timeout <= _HIGHEST_LEVEL:
@@ -126,9 +128,9 @@ def check_timeout(timeout: object) -> None:
 
 
 def check_trace(trace: object) -> None:
-    """Warn of a number in the place of `trace`, which is probably a timeout."""
+    """Warn if `trace` is a number: it is probably a timeout at the position of `trace`."""
     if isinstance(trace, (int, float)) and trace not in (0, 1):
-        # The number may be a consistency level, too.
+        # The number may also be a consistency level by mistake.
         level = ConsistencyLevel.value_to_name.get(trace) if isinstance(trace, int) else None
         for_level = (
             f", SimpleStatement(text, consistency_level=ConsistencyLevel.{level}) for a level"
@@ -154,7 +156,7 @@ def _instead_of_timeout(value: object) -> str:
 
 
 def typed_factory(row_type: type[Any]) -> Callable[..., Any]:
-    """Return the row factory that makes instances of the class `row_type`.
+    """Return the row factory that creates instances of the class `row_type`.
 
     :raises TypeError: if rows cannot be instances of that class.
     """
@@ -164,7 +166,7 @@ def typed_factory(row_type: type[Any]) -> Callable[..., Any]:
 
 
 def check_cluster(cluster: object) -> None:
-    """Raise TypeError for ``Cluster.connect(address)``, in which the address is `self`."""
+    """Raise TypeError for ``Cluster.connect(address)``, where `self` is the address."""
     if isinstance(cluster, (str, list, tuple)):
         points = [cluster] if isinstance(cluster, str) else list(cluster)
         raise TypeError(
@@ -174,7 +176,7 @@ def check_cluster(cluster: object) -> None:
 
 
 def check_keyspace(keyspace: object) -> None:
-    """Raise TypeError or ValueError unless `keyspace` is a name."""
+    """Raise TypeError or ValueError unless `keyspace` is a non-empty string."""
     if not isinstance(keyspace, str):
         raise TypeError(f"a keyspace is a str, not {type(keyspace).__name__}: {keyspace!r}")
     if not keyspace:
@@ -182,7 +184,7 @@ def check_keyspace(keyspace: object) -> None:
 
 
 def check_user_type(keyspace: object, user_type: object) -> None:
-    """Raise TypeError unless the first two arguments of `Cluster.register_user_type` are names."""
+    """Raise TypeError unless the two names for `Cluster.register_user_type` are strings."""
     for name in (keyspace, user_type):
         if not isinstance(name, str):
             raise TypeError(
@@ -220,7 +222,7 @@ def check_vector_type(setting: str, vector_type: object) -> None:
             f"{setting}: vectors are read as one of {', '.join(map(repr, VECTOR_TYPES))}, "
             f"not as {vector_type!r}"
         )
-    # Only check whether NumPy is installed: importing it here would take too long.
+    # Only check whether NumPy is installed, because importing it here would take too long.
     if vector_type == "numpy" and importlib.util.find_spec("numpy") is None:
         raise DependencyException(
             "vectors as NumPy arrays need the package 'numpy': pip install turbocql[numpy]"
@@ -232,7 +234,7 @@ def list_of_queries(queries: Sequence[str | bytes]) -> list[str]:
 
     :raises TypeError: if `queries` is a single string, or an item is not a string.
     """
-    # Refuse a single string: it is also a sequence, and each of its characters would be prepared.
+    # Reject a single string: it is also a sequence, and each character would be prepared.
     if isinstance(queries, str):
         raise TypeError(f"queries must be a list of texts, not a single text: {queries!r}")
     texts: list[str] = [query.decode() if isinstance(query, bytes) else query for query in queries]

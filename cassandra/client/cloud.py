@@ -35,23 +35,24 @@ MOST_BYTES = 1 << 20  # the maximum size of a file in the bundle, and of the ser
 MOST_NODES = 1000  # the maximum number of nodes in the service's response
 _KEYS = ("secure_connect_bundle", "use_default_tempdir", "connect_timeout")
 
-# Exceptions that Python's modules for zip files and JSON raise if the content is damaged.
+# Exceptions that Python's zip and JSON modules raise if the content is damaged.
 _DAMAGE = (
     KeyError, ValueError, RuntimeError, EOFError, OverflowError, struct.error, zlib.error,
 )  # fmt: skip
 
-# A valid host name or address. It is checked before it is used, because other characters make
+# A valid host name or address. Names are checked before use, because other characters make
 # http.client and the IDNA codec fail in many different ways.
 _HOST = re.compile(r"[A-Za-z0-9._:-]{1,253}", re.ASCII)
-# A valid id of a node, which becomes the TLS server name of a connection.
+# A valid id of a node. The id becomes the TLS server name of a connection.
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
 
 Bundle = str | os.PathLike[str] | IO[bytes]
 
 
 class _Service(NamedTuple):
-    """The content of the bundle's config.json: the address of the metadata service, and the
-    credentials of the database.
+    """The content of config.json in the bundle.
+
+    It has the address of the metadata service, and the credentials of the database.
     """
 
     host: str
@@ -64,7 +65,7 @@ class _Service(NamedTuple):
 
 
 class Cloud:
-    """A cluster of Astra, which can be reached through a TLS proxy.
+    """An Astra cluster, which is reached through a TLS proxy.
 
     :param service: the address of the metadata service.
     :param context: the TLS context for connections to the service and to the proxy.
@@ -109,7 +110,7 @@ class Cloud:
             )
         if not node_ids:
             raise DriverException(f"the metadata service at {service_address} names no nodes")
-        # Update the proxy's address first: it may have changed since the last response.
+        # Update the proxy's address first, because it may have changed since the last call.
         self.factory.use_proxy(proxy_host, proxy_port)
         return [self.factory.create_from_sni(node_id) for node_id in node_ids]
 
@@ -119,8 +120,8 @@ class Cloud:
         connection = _TimedConnection(self._service, self.context, deadline)
         try:
             connection.request("GET", "/metadata")
-            # Use `with` to close the response: if it is not read completely, it keeps the socket
-            # open.
+            # Use `with` to close the response: otherwise a response that is not read completely
+            # would keep the socket open.
             with connection.getresponse() as answer:
                 if answer.status != 200:
                     raise ValueError(f"it answers {answer.status} {answer.reason:.100}")
@@ -137,8 +138,8 @@ class Cloud:
 class _TimedConnection(HTTPSConnection):
     """An HTTPS connection with one deadline for all steps together.
 
-    The timeout of a socket applies to each single call. A server that sends one byte after the
-    other could therefore block us for ever.
+    The timeout of a socket applies to each single call. Without a deadline, a server that sends a
+    single byte from time to time could block us for ever.
     """
 
     def __init__(self, service: _Service, context: ssl.SSLContext, deadline: float) -> None:
@@ -150,7 +151,7 @@ class _TimedConnection(HTTPSConnection):
         """Open the TLS connection; `http.client` calls this before it sends a request."""
         sock = self._open_socket()
         try:
-            sock.settimeout(_time_left(self._deadline))  # applies to the whole handshake
+            sock.settimeout(_time_left(self._deadline))  # limits the whole handshake
             encrypted = self._tls.wrap_socket(sock, server_hostname=self.host)
         except BaseException:
             sock.close()
@@ -158,7 +159,7 @@ class _TimedConnection(HTTPSConnection):
         self.sock = _TimedSocket(encrypted, self._deadline)
 
     def _open_socket(self) -> socket.socket:
-        """Connect to the first address of the host that accepts; else raise the last error."""
+        """Connect to the first address that accepts a connection; else raise the last error."""
         address_infos = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         for family, socket_type, protocol, _, address in address_infos:
             sock = socket.socket(family, socket_type, protocol)
@@ -180,7 +181,7 @@ class _TimedSocket:
         self._deadline = deadline
 
     def sendall(self, data: bytes) -> None:
-        # `sendall` applies this to the whole data
+        # This timeout limits the whole call of `sendall`.
         self._sock.settimeout(_time_left(self._deadline))
         self._sock.sendall(data)
 
@@ -198,7 +199,7 @@ class _TimedReader(io.RawIOBase):
         self._sock = sock
         self._deadline = deadline
         # http.client closes the socket before it reads the body. This file object keeps the
-        # connection open until then.
+        # connection open until the body was read.
         self._file = sock.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
@@ -222,7 +223,7 @@ def _time_left(deadline: float) -> float:
 
 
 def _read_body(answer: HTTPResponse) -> bytes:
-    """Read a response; raise ValueError if it has more than `MOST_BYTES`."""
+    """Read the body of a response; raise ValueError if it has more than `MOST_BYTES` bytes."""
     body = bytearray()
     while part := answer.read1(MOST_BYTES + 1 - len(body)):
         body += part
@@ -232,7 +233,7 @@ def _read_body(answer: HTTPResponse) -> bytes:
 
 
 def _parse_nodes(answer: Any) -> tuple[list[str], str, int]:
-    """Return (ids of nodes, the proxy's host, its port).
+    """Return (ids of the nodes, the proxy's host, the proxy's port) from the service's response.
 
     :raises ValueError: for an invalid id, host or port. A response with another structure raises
         KeyError, TypeError or AttributeError.
@@ -243,7 +244,7 @@ def _parse_nodes(answer: Any) -> tuple[list[str], str, int]:
     host = host[1:-1] if host[:1] == "[" else host  # an IPv6 address is in brackets
     if not isinstance(ids, list):
         raise TypeError(f"contact_points is a {type(ids).__name__}")
-    # Convert at most six digits, because int() of a huge number of digits would be slow.
+    # Pass at most six digits to int(), because converting a huge number of digits would be slow.
     if not _HOST.fullmatch(host) or not port.isdecimal() or not 0 < int(port[:6]) < 65536:
         raise ValueError(f"the proxy's address is {contact_info['sni_proxy_address']!r:.100}")
     for node_id in ids[: MOST_NODES + 1]:
@@ -253,7 +254,7 @@ def _parse_nodes(answer: Any) -> tuple[list[str], str, int]:
 
 
 class CloudEndPointFactory(EndPointFactory):
-    """Makes the end points of the nodes behind the proxy, by host id."""
+    """Creates the end points of the nodes behind the proxy, by host id."""
 
     may_block = False
 
@@ -261,7 +262,7 @@ class CloudEndPointFactory(EndPointFactory):
         self._factory: SniEndPointFactory | None = None
 
     def use_proxy(self, host: str, port: int) -> None:
-        """Make the end points of this proxy from now on."""
+        """Create end points behind this proxy from now on."""
         self._factory = SniEndPointFactory(host, port)
 
     def create(self, row: Mapping[str, Any]) -> EndPoint:
@@ -284,7 +285,8 @@ def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
         ``connect_timeout``, the seconds for the response of the metadata service; and
         ``use_default_tempdir``, which is accepted for compatibility and has no effect: the key
         files are always written to the system's temporary directory, and deleted at once.
-    :param context: a TLS context to use instead of the bundle's certificates; None for these.
+    :param context: a TLS context that replaces the bundle's certificates; None to use the
+        certificates.
     :raises TypeError: if `settings` is not a mapping.
     :raises ValueError: if a setting is unknown or missing, or the bundle is invalid.
     :raises OSError: if the bundle cannot be read.
@@ -301,7 +303,7 @@ def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
     if bundle is None:
         raise ValueError("cloud needs 'secure_connect_bundle', the path of the bundle's zip file")
     is_path = isinstance(bundle, (str, os.PathLike))
-    # Refuse a number: zipfile would use it as an open file descriptor and close that.
+    # Reject a number: zipfile would use it as an open file descriptor, and close that descriptor.
     if not is_path and not (hasattr(bundle, "read") and hasattr(bundle, "seek")):
         raise TypeError(
             "cloud's secure_connect_bundle must be a path or a binary file, but is of type "
@@ -315,10 +317,10 @@ def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
 
 
 def _read_bundle(bundle: Bundle, context: ssl.SSLContext | None, timeout: float) -> Cloud:
-    """Read the files of a secure connect bundle; ValueError if it is invalid."""
+    """Read the files of a secure connect bundle; raise ValueError if the bundle is invalid."""
     try:
         with zipfile.ZipFile(bundle) as files:
-            # The file may contain a password: wrap its content in a `Secret`, because tracebacks
+            # The file may contain a password. Wrap its content in a `Secret`, because tracebacks
             # may show local variables.
             service = _service_of(Secret(_read_member(files, "config.json")))
             return Cloud(service, context or _make_context(files), timeout)
@@ -327,20 +329,21 @@ def _read_bundle(bundle: Bundle, context: ssl.SSLContext | None, timeout: float)
     except _DAMAGE as error:
         problem = f"cannot be used: {error or type(error).__name__}"
     except OSError as error:
-        # EINVAL comes from zipfile, which seeks to a negative offset if the directory in the file
-        # is damaged.
+        # zipfile causes EINVAL if the directory in the file is damaged, because it seeks to a
+        # negative offset.
         if error.errno != errno.EINVAL:
             raise
         problem = "is damaged: it tells of a place before its beginning"
-    # Raise the error outside of the `except` blocks, so that zipfile's error is not chained to it.
-    # The frames of that error refer to the content of the bundle.
+    # Raise the error outside the `except` blocks, so that zipfile's error is not chained to it: the
+    # frames of zipfile's error refer to the content of the bundle.
     raise ValueError(f"the secure connect bundle {getattr(bundle, 'name', bundle)} {problem}")
 
 
 def _read_member(files: zipfile.ZipFile, name: str) -> bytes:
     """Return a file of the bundle.
 
-    :raises ValueError: if it does not exist, or is implausibly large.
+    :raises ValueError: if the file does not exist, is implausibly large, encrypted or oddly
+        compressed.
     """
     try:
         info = files.getinfo(name)
@@ -352,7 +355,7 @@ def _read_member(files: zipfile.ZipFile, name: str) -> bytes:
         raise ValueError(f"its file {name} is encrypted")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"its file {name} is compressed in an unusual way")
-    # Limit what is read: the size in the zip directory may be wrong, as in a zip bomb.
+    # Limit the bytes to read, because the size in the zip directory may be wrong, as in a zip bomb.
     with files.open(info) as file:
         body = Secret(file.read(MOST_BYTES + 1))
     if len(body.reveal()) > MOST_BYTES:
@@ -362,8 +365,8 @@ def _read_member(files: zipfile.ZipFile, name: str) -> bytes:
 
 def _service_of(config: Secret[bytes]) -> _Service:
     service, problem = _parse_config(config)
-    # `_parse_config` returns the problem instead of raising it: a JSON error would refer to the
-    # text, which may contain a password.
+    # `_parse_config` returns the problem instead of raising it, because a JSON error would refer to
+    # the content of the file, which may contain a password.
     if service is None:
         raise ValueError(f"its config.json is not as expected: {problem}")
     return service
@@ -383,7 +386,7 @@ def _parse_config(config: Secret[bytes]) -> tuple[_Service | None, str]:
     host, port = content.reveal()["host"], content.reveal()["port"]
     if not isinstance(host, str) or not _HOST.fullmatch(host):
         return None, f"the host is {host!r:.60}"
-    # At most six digits, because int() of a huge number of digits would be slow.
+    # Pass at most six digits to int(), because converting a huge number of digits would be slow.
     if not str(port).isdecimal() or not 0 < int(str(port)[:6]) < 65536:
         return None, f"the port is {port!r:.60}"
     for name in ("username", "password"):
@@ -398,10 +401,10 @@ def _parse_config(config: Secret[bytes]) -> tuple[_Service | None, str]:
 def _check_validity(path: str) -> None:
     """Raise ValueError if the certificate in the file `path` has expired.
 
-    Without this check, the service would close the connection without saying why.
+    Without this check, the service would close the connection without giving a reason.
     """
-    # Use a private function, because Python has no public API that decodes a certificate file. If
-    # it is missing, skip the check.
+    # Use a private function, because Python has no public function that decodes a certificate file.
+    # If the private function does not exist, skip the check.
     decode = getattr(getattr(ssl, "_ssl", None), "_test_decode_cert", None)
     if decode is None:
         return
@@ -415,15 +418,15 @@ def _no_password() -> str:
 
 
 def _make_context(files: zipfile.ZipFile) -> ssl.SSLContext:
-    """Make a TLS context from the certificates and the key in the bundle."""
+    """Create a TLS context from the certificates and the key in the bundle."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # The servers' certificates must be from the bundle's own CA. Host names are not checked: the
-    # driver connects with node ids as server names, which no certificate contains.
+    # The servers' certificates must be issued by the bundle's CA. Host names are not checked,
+    # because the driver sends node ids as server names, and no certificate contains these.
     context.check_hostname = False
     try:
         context.load_verify_locations(cadata=_read_member(files, "ca.crt").decode("ascii"))
-        # Python can load keys only from files. Write them to files that other users cannot read,
-        # and that are deleted at once.
+        # Python can load keys only from files. So write them to files that other users cannot read,
+        # and delete the files at once.
         with tempfile.TemporaryDirectory(prefix="cassandra-") as directory:
             paths = []
             for name in ("cert", "key"):
@@ -431,8 +434,8 @@ def _make_context(files: zipfile.ZipFile) -> ssl.SSLContext:
                 paths.append(path)
                 with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
                     out.write(_read_member(files, name))
-            # Pass a callback that raises an error: without one, OpenSSL would ask for a pass phrase
-            # on the terminal.
+            # Pass a callback that raises an error. Without a callback, OpenSSL would ask for a pass
+            # phrase on the terminal.
             context.load_cert_chain(paths[0], paths[1], password=_no_password)
             _check_validity(paths[0])
     except ssl.SSLError as error:

@@ -24,7 +24,7 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class RouteHandler(Protocol):
-    """The methods of a route table that its end points use."""
+    """The methods of the route table that the end points of nodes use."""
 
     def location_of(self, host_id: uuid.UUID) -> tuple[str, int] | None:
         """Return the address and port at which to reach a node; None if there is no route."""
@@ -41,19 +41,20 @@ class _Route(NamedTuple):
 
 
 class ClientRoutes:
-    """The current routes to nodes. Each node has at most one.
+    """The current routes to nodes. Each node has at most one route.
 
     :param config: the private network connections that may be used.
     """
 
     def __init__(self, config: ClientRoutesConfig) -> None:
         self.uses_shard_ports = bool(config.advanced_shard_awareness)
-        # For each configured connection, by its id: the address of its proxy, to use instead of the
-        # addresses in the table; None to use these.
+        # For each configured connection, by its id: the address of its proxy, which replaces the
+        # addresses in system.client_routes; None to use the addresses in that table.
         self._addresses: dict[str, str | None] = {}
         for proxy in config.proxies:
             self._addresses.setdefault(proxy.connection_id, proxy.connection_addr_override)
-        # The route of each node. A change replaces the mapping, because any thread may read it.
+        # The current route of each node. A change replaces the whole mapping, because any thread
+        # may read it.
         self._routes: Mapping[uuid.UUID, _Route] = {}
 
     @property
@@ -71,7 +72,7 @@ class ClientRoutes:
         return (route.address, route.port) if route is not None else None
 
     def concerns(self, connection_ids: Iterable[str]) -> bool:
-        """Return True if a change of the routes of these connections may affect us."""
+        """Return True if a change of the routes of these connections may affect our routes."""
         changed = set(connection_ids)
         # An event without connection ids may be about any connection, so it may affect us.
         return not changed or not changed.isdisjoint(self._addresses)
@@ -79,17 +80,17 @@ class ClientRoutes:
     def take(self, rows: Iterable[Mapping[str, Any]], tls: bool) -> bool:
         """Replace all routes by those in `rows`; return True if any route has changed.
 
-        If there are several rows for a node, the row with its current private network connection is
-        used, or the first one.
+        If there are several rows for a node, the row of its current private network connection is
+        used, or the first row if there is none.
 
         :param tls: True to use the TLS ports.
-        :raises ConnectionException: if there are rows, but none is usable.
+        :raises ConnectionException: if there are rows, but no row is usable.
         """
         usable: dict[uuid.UUID, list[_Route]] = {}
         refused: list[Mapping[str, Any]] = []
         for row in rows:
-            # Ignore rows of connections that are not configured. The query does not select them,
-            # but if there were one, `_usable_route` would raise KeyError.
+            # Ignore rows of connections that are not configured. The query does not select such
+            # rows, but `_usable_route` would raise KeyError for them.
             if row["connection_id"] not in self._addresses:
                 continue
             route = self._usable_route(row, tls)
@@ -128,8 +129,8 @@ def _choose_route(routes: list[_Route], current: _Route | None) -> _Route:
 
     :param current: the route in use until now; None if there was none.
     """
-    # Keep the connection that is in use if it still has a route. The server returns rows in
-    # arbitrary order, so with the first row the route would seem to change at each reading.
+    # If the current connection still has a route, keep that connection. The server returns rows in
+    # arbitrary order, so the first row may differ at each reading although no route has changed.
     if current is not None:
         for route in routes:
             if route.connection_id == current.connection_id:
@@ -138,11 +139,11 @@ def _choose_route(routes: list[_Route], current: _Route | None) -> _Route:
 
 
 class ClientRoutesEndPoint(EndPoint):
-    """The end point of a node that is reached by its current route. Without a route, the address in
-    the system tables is used.
+    """The end point of a node that is reached by its current route.
 
-    A change of the route leaves the end point the same: `address` and `port` are always the node's
-    own, and only `resolve` returns those of the route.
+    If the node has no route, the address in the system tables is used. A change of the route does
+    not change the end point: `address` and `port` are always the node's own, and only `resolve`
+    returns the address and port of the route.
 
     :param host_id: the node's id.
     :param handler: the route table.
@@ -182,8 +183,7 @@ class ClientRoutesEndPoint(EndPoint):
         return location or (self._original_address, self._original_port)
 
     def shard_aware_port(self, advertised: int | None) -> int | None:
-        """Return the port on which the client's local port selects the shard; None if there is no
-        such port.
+        """Return the port at which the client's local port selects the shard; None without one.
 
         :param advertised: the node's own shard-aware port.
         """
@@ -193,8 +193,8 @@ class ClientRoutesEndPoint(EndPoint):
         return advertised if location is None else location[1]
 
     def _key(self) -> tuple[Any, ...]:
-        # The route is not part of the key, so a change of the route does not make another end
-        # point. A change of the node's own address does.
+        # The route is not part of the key, so that the end point stays the same when the route
+        # changes. If the node's own address changes, the end point is another one.
         return ("ClientRoutesEndPoint", str(self._host_id), self._original_address)
 
     def __str__(self) -> str:
@@ -202,15 +202,15 @@ class ClientRoutesEndPoint(EndPoint):
 
 
 class ClientRoutesEndPointFactory(EndPointFactory):
-    """Makes the end points of nodes that are reached by the routes of a table.
+    """Creates the end points of nodes that are reached by the routes of a table.
 
     :param client_routes_handler: the route table.
     :param default_port: the port of nodes without a route; None for the cluster's port.
     """
 
     may_block = False
-    # Contact points are proxies, each of which may lead to any node. So the address of a contact
-    # point must not be used as that of the node that answers.
+    # Contact points are proxies, and each proxy may lead to any node. So the address of a contact
+    # point must not be used as the address of the node that was reached.
     names_each_node = True
 
     def __init__(

@@ -1,10 +1,11 @@
-"""The control connection of a cluster. The driver uses it to read the node list and the schema, and
-to receive events.
+"""The control connection of a cluster, on which the driver reads the node list and the schema, and
+receives events.
 
-When its host fails, the control connection moves: the driver opens it to another host. It first
-tries hosts that are up, then other hosts, then the contact points, whose names are resolved again.
-Hosts that the load balancing policies ignore are not used. Events may have been missed during a
-move, so the node list is read again afterwards, and the schema if its version differs.
+When the host of the control connection fails, the control connection moves: the driver opens a
+connection to another host. The driver first tries hosts that are up, then other hosts, then the
+contact points, whose names are resolved again. Hosts that the load balancing policies ignore are
+not used. Events may have been missed during a move. So the node list is read again afterwards, and
+the schema is read again if its version differs.
 
 The control connection also moves if its host announces that it will stop soon. If another host is
 found, the old connection stays open until its requests are answered. Otherwise it is closed at
@@ -52,20 +53,22 @@ log = logging.getLogger("cassandra.cluster")
 
 EventHandler = Callable[[Mapping[str, Any]], None]
 
-# If more than this many connections in a row were lost within SHORT_LIFE, wait before opening the
-# next one.
+# If more than this many control connections in a row were lost within SHORT_LIFE, wait before
+# opening the next one.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 1.0  # seconds
 
-# If code of the application raises an error for a new node list, read it again after this time.
+# If user code, such as a listener, raises an error for a new node list, read the list again after
+# this time.
 NEXT_REFRESH = 10.0  # seconds
 
-# While no host can be reached, log a repeated reason at WARNING at most once in this time
-# (seconds). At most this many different reasons are new: error texts may contain changing numbers.
+# While no host can be reached, a repeated reason is logged at WARNING at most once in this time
+# (seconds). At most MOST_REASONS different reasons count as new, because error texts may contain
+# changing numbers.
 REMINDER_INTERVAL = 60.0
 MOST_REASONS = 10
 
-# A note on the error of a connect call, if all end points have refused the connection.
+# A note for the error of `connect`, if all end points have rejected the connection.
 _NOBODY_LISTENS = (
     "(no server listens there. Has Cassandra started, and are these its rpc_address and "
     "native_transport_port? In a container, 127.0.0.1 is the container itself: write the name of "
@@ -87,10 +90,10 @@ class Hosts(Protocol):
     """Adds, removes and updates hosts; see `cassandra.engine.hosts.watch.HostWatch`."""
 
     def take_node_list(self, node_list: NodeList, rebuild: bool = False) -> None:
-        """Update the hosts from the rows of `node_list`, and notify listeners of the changes."""
+        """Update the hosts from `node_list`, and notify listeners of the changes."""
 
     def recheck(self) -> None:
-        """Called when events about the state of hosts may have been missed."""
+        """Check hosts that are down, because events about hosts may have been missed."""
 
     def on_connection_failure(self, host: Host, error: Exception) -> None:
         """Called when a connection to `host` broke."""
@@ -102,21 +105,21 @@ class SchemaWatch(Protocol):
     enabled: bool
 
     async def on_connected(self, connection: Connection, local: Host) -> None:
-        """Called when the first control connection is open."""
+        """Read the schema, because the first control connection is open."""
 
     def on_moved(self, local: Host) -> None:
-        """Called when the control connection has moved to another host: read the changes of the
-        schema that may have been missed.
+        """Read the schema again if it has changed, because events may have been missed.
+
+        Called when the control connection has moved to another host.
         """
 
 
 class ControlConnection:
-    """Opens the control connection, moves it to another host when necessary, and calls the handlers
-    of its events.
+    """Opens the control connection, moves it to another host if needed, and handles its events.
 
     `handlers` maps event types to callbacks; each control connection registers for these types.
-    `on_adopted` is called with each new control connection, `on_lost` with one that was lost and
-    the cause (None if the driver has closed it on purpose).
+    `on_adopted` is called with each new control connection. `on_lost` is called with a connection
+    that was lost and the cause (None if the driver has closed the connection on purpose).
 
     :param open_connection: opens a connection to an end point.
     :param send: sends an internal request on a connection.
@@ -149,27 +152,27 @@ class ControlConnection:
         self._hosts = hosts
         self._schema = schema
         self._spawn = spawn
-        # Set by the core, because some event handlers are created after this object.
+        # The core sets these callbacks, because some event handlers are created after this object.
         self.handlers: Mapping[str, EventHandler] = {}
         self.on_adopted: Callable[[Connection], None] = _nothing
         self.on_lost: Callable[[Connection, Exception | None], None] = _nothing
-        # The connection is None while it moves. `host` is the host of the current or of the last
-        # connection; None before the first.
+        # The control connection; None while it moves. `host` is the host of the current connection,
+        # or of the last one; None before the first connection.
         self.connection: Connection | None = None
         self.host: Host | None = None
-        self._connected_at = 0.0  # the loop's time when the last connection was opened
-        self._short_lives = 0  # how many connections in a row were lost within SHORT_LIFE
+        self._connected_at = 0.0  # the loop's time when a connection was last opened
+        self._short_lives = 0  # the number of connections in a row that were lost within SHORT_LIFE
         self._delays: Iterator[float] = iter(())  # the next delays between attempts to reconnect
         # The tasks that connect to another host, that read the node list, and that wait before they
-        # read it again; they may be done.
+        # read it again; None before the first. A task may have ended.
         self._reconnecting: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshing_later: asyncio.Task[None] | None = None
-        # The previous connection, to a host that will stop soon. It is closed when it is idle.
+        # The previous connection, if its host will stop soon. It is closed when it is idle.
         self._draining_connection: Connection | None = None
-        # True if the node list should have been read when there was no connection.
+        # True if the node list should have been read while there was no connection.
         self._refresh_missed = False
-        # Pass the window as a function, because applications may change the setting while
+        # Pass the window as a function, because applications may change the setting while they are
         # connected.
         self._debouncer = Debouncer(
             lambda: settings.topology_event_refresh_window, self._start_refresh, random
@@ -181,11 +184,11 @@ class ControlConnection:
 
     @property
     def current_host(self) -> Host | None:
-        """The host of the control connection; None if there is no control connection at present."""
+        """The host of the control connection; None if there is no control connection now."""
         return self.host if self.connection is not None else None
 
     def required(self) -> Connection:
-        """Return the connection; raise an error that says why there is none."""
+        """Return the control connection; raise an error with the reason if there is none."""
         if self._closed:
             raise ConnectionShutdown("the cluster is shut down")
         if self.connection is None:
@@ -195,16 +198,17 @@ class ControlConnection:
     # -- connecting --------------------------------------------------------------------------------
 
     async def connect(self) -> None:
-        """Connect to the first contact point that answers.
+        """Connect to the first contact point that can be reached.
 
-        :raises NoHostAvailable: with the error of each contact point, if none answers.
+        :raises NoHostAvailable: with the error of each contact point, if no contact point can be
+            reached.
         """
         await self._connect_to_any(await self._contacts.first())
 
     async def _connect_to_any(self, endpoints: list[EndPoint]) -> None:
-        """Try the end points in order until one can be used.
+        """Try the end points in order until one of them can be used.
 
-        :raises NoHostAvailable: with the error of each end point, if none can be used.
+        :raises NoHostAvailable: with the error of each end point, if no end point can be used.
         """
         errors: dict[str, Exception] = {}
         error_class = NoHostAvailable
@@ -216,13 +220,13 @@ class ControlConnection:
                 errors[str(endpoint)] = error
                 log.debug("the control connection to %s failed: %s", endpoint, error)
                 if refuses_login(error):
-                    # Other hosts would refuse the same credentials, and some servers count failed
-                    # logins.
+                    # Other hosts would reject the same credentials, and some servers count failed
+                    # logins. So do not try other hosts.
                     error_class = LoginRefused
                     break
             except Exception as error:
                 # For example, the host's system tables have unexpected content. Other hosts may
-                # work.
+                # work, so continue.
                 errors[str(endpoint)] = error
                 log.warning(
                     "the control connection to %s failed: %r", endpoint, error, exc_info=True
@@ -238,14 +242,15 @@ class ControlConnection:
         raise failure from fault_among(errors.values())
 
     async def _connect_to(self, endpoint: EndPoint) -> None:
-        """Open a connection to `endpoint`, register for events, read the node list, and make it the
-        control connection.
+        """Open a connection to `endpoint`, and make it the control connection.
+
+        Before that, register for events and read the node list.
         """
         connection = await self._open(endpoint)
         try:
             await self._node_lists.prepare(connection)
-            # Set this before sending REGISTER: the server may send the first event together with
-            # the response.
+            # Set this before sending REGISTER, because the server may send the first event together
+            # with the response.
             connection.on_event = partial(self._on_event, connection.version)
             # Register before reading the node list, so that an event reports every later change.
             message = RegisterMessage(list(self.handlers))
@@ -253,11 +258,12 @@ class ControlConnection:
                 connection, message.opcode, message.body(connection.version), "REGISTER"
             )
             node_list = await self._node_lists.read(connection, endpoint)
-            # The first time, `connect` waits until the schema has been read. If the control
-            # connection has moved to another host, `on_moved` compares the schema versions.
+            # For the first connection, `connect` waits until the schema has been read. If the
+            # control connection has moved to another host, `on_moved` reads the schema only if its
+            # version differs.
             if self.host is None:
                 await self._schema.on_connected(connection, node_list.local)
-            if connection.is_draining:  # announced during the waits above
+            if connection.is_draining:  # the host announced this during the waits above
                 raise connection.refusal()
         except BaseException:
             connection.close()
@@ -269,13 +275,13 @@ class ControlConnection:
             self._adopt(connection, node_list)
 
     def _adopt(self, connection: Connection, node_list: NodeList) -> None:
-        """Make `connection` the control connection, and take over the node list read from it."""
+        """Make `connection` the control connection, and adopt the node list read from it."""
         has_moved = self.host is not None
         previous, self.connection = self.connection, connection
         self.host = node_list.local
         self._connected_at = asyncio.get_running_loop().time()
-        # Call this before `take_node_list`, which notifies listeners: requests that they send must
-        # use the new wire format.
+        # Call this before `take_node_list`, which notifies listeners: the requests that listeners
+        # send must already use the new wire format.
         self.on_adopted(connection)
         connection.on_closed = self._on_closed
         if previous is not None:
@@ -285,8 +291,8 @@ class ControlConnection:
             self._schema.on_moved(node_list.local)
             self._hosts.recheck()
         if self._refresh_missed:
-            # Read the node list again: the event for which a refresh was missed may have come after
-            # `node_list` was read.
+            # Read the node list again, because the missed event may have come after `node_list` was
+            # read.
             self._refresh_missed = False
             self.schedule_refresh()
         # If the connection was lost before `on_closed` was set, nobody was notified.
@@ -294,10 +300,11 @@ class ControlConnection:
             self._on_closed(connection, connection.close_error)
 
     def _close_previous(self, previous: Connection) -> None:
-        """Close the previous control connection. If its host will stop soon, wait until its
-        requests are answered.
+        """Close the previous control connection, at once or when it is idle.
+
+        If its host will stop soon, the requests in flight are completed first.
         """
-        # Remove the callback: we close the connection on purpose, and that must not count as a
+        # Remove the callback. We close the connection on purpose, and that must not count as a
         # failure of the host.
         previous.on_closed = None
         if not previous.is_draining:
@@ -319,65 +326,62 @@ class ControlConnection:
         connection, host = self.required(), self.host
         assert host is not None
         node_list = await self._node_lists.read(connection, host.endpoint)
-        # Do not change the host if the control connection has moved while the rows were read.
+        # If the control connection has moved while the rows were read, keep its new host.
         if connection is self.connection:
             self.host = node_list.local
         self._hosts.take_node_list(node_list, rebuild)
 
     def on_topology_change(self, event: Mapping[str, Any]) -> None:
-        """Called for a topology event: read the node list again soon."""
+        """Read the node list again soon, because the server has sent a topology event."""
         if self._settings.topology_event_refresh_window >= 0:
             self.schedule_refresh()
 
     def schedule_refresh(self) -> None:
-        """Read the node list after a delay of at most `topology_event_refresh_window`. Further
-        calls during the delay have no effect.
+        """Read the node list after a delay of at most `topology_event_refresh_window` seconds.
+
+        Further calls during the delay have no effect.
         """
-        # `set_meta_refresh_enabled(False)` also stops the reading of the node list.
+        # `set_meta_refresh_enabled(False)` also disables reading the node list.
         if self._schema.enabled:
             self._debouncer.add()
 
     def _start_refresh(self) -> None:
-        """Read the node list in the background, unless it is being read already. The debouncer
-        calls this.
-        """
+        """Called by the debouncer: read the node list in the background, unless that is running."""
         if self._closed:
             return
         if self.connection is None:
-            # `_connect_to` calls `schedule_refresh` when there is a connection again.
+            # `_adopt` calls `schedule_refresh` when there is a connection again.
             self._refresh_missed = True
             return
         if self._refreshing is not None and not self._refreshing.done():
-            # The node list is being read, and the rows may be older than the event: read it again
+            # The node list is being read, but its rows may be older than the event: read it again
             # afterwards.
             self.schedule_refresh()
             return
         self._refreshing = self._spawn(self._refresh_quietly())
 
     async def _refresh_quietly(self) -> None:
-        """Read the node list. If that fails, close the connection, so that another one is
-        opened.
-        """
+        """Read the node list. If that fails, close the connection, which opens another one."""
         try:
             await self.refresh_nodes()
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.warning("the node list could not be read again: %s", error)
-            # The connection has not answered in time, so it will probably not deliver events
-            # either: replace it.
+            # The connection got no response in time, so it will probably deliver no events, either:
+            # replace it.
             if self.connection is not None:
                 self.connection.close(
                     ConnectionException(f"the node list could not be read: {error}")
                 )
         except Exception:
-            # For example, an error of the application's address translator. Another host would not
-            # help, and no event will come that causes another reading.
+            # For example, an error of a user's address translator. Another host would not help, and
+            # no event will cause another reading, so schedule one.
             log.exception("the node list could not be used, next try in %.0f s", NEXT_REFRESH)
-            # Several events may fail before the next attempt, which is for all of them.
+            # If several events fail before the next attempt, one attempt is enough for all of them.
             if self._refreshing_later is None or self._refreshing_later.done():
                 self._refreshing_later = self._spawn(self._refresh_later())
 
     async def _refresh_later(self) -> None:
-        """Read the node list again after NEXT_REFRESH."""
+        """Read the node list again after NEXT_REFRESH seconds."""
         await asyncio.sleep(NEXT_REFRESH)
         self.schedule_refresh()
 
@@ -397,12 +401,11 @@ class ControlConnection:
     # -- moving to another host --------------------------------------------------------------------
 
     def _on_closed(self, connection: Connection, error: Exception | None) -> None:
-        """Called when a control connection has closed. If it is the current one, connect to another
-        host.
+        """Connect to another host if `connection`, which has closed, is the current connection.
 
         :param error: the cause; None if the driver has closed it on purpose.
         """
-        # Ignore the end of a connection that was replaced.
+        # Ignore the closing of a connection that was replaced.
         if self._closed or connection is not self.connection:
             return
         log.info(
@@ -415,14 +418,12 @@ class ControlConnection:
         self._start_to_move()
 
     def leave(self, host: Host) -> None:
-        """Called when `host` will stop soon: if the control connection is to that host, connect to
-        another one.
-        """
+        """Connect to another host if the control connection is to `host`, which will stop soon."""
         connection = self.connection
         if self._closed or connection is None or self.host != host:
             return
         log.info("the control connection leaves %s, which will stop soon", host)
-        # We move already, so ignore the announcement that the host sends on this connection.
+        # We already move, so ignore the announcement that the host will send on this connection.
         connection.is_draining = True
         self._start_to_move()
 
@@ -431,19 +432,19 @@ class ControlConnection:
             self._reconnecting = self._spawn(self._reconnect())
 
     async def _reconnect(self) -> None:
-        """Try all candidates again and again until one of them is connected."""
+        """Try all candidates repeatedly until the control connection is open."""
         lifetime = asyncio.get_running_loop().time() - self._connected_at
         self._short_lives = self._short_lives + 1 if lifetime < SHORT_LIFE else 0
         if self._short_lives <= MOST_SHORT_LIVES:
             self._delays = delays_of(self._settings.reconnection_policy)
         else:
-            # A host accepts connections and closes them at once. Wait, or we would reconnect all
-            # the time. Go on with the previous schedule of delays.
+            # The hosts accept connections and close them at once. Wait; otherwise we would
+            # reconnect in an endless loop. Continue with the previous schedule of delays.
             self._host_is_up.clear()
             await self._wait(_next_delay(self._delays))
         while not self._closed:
-            # Clear this before trying: a host that comes up during the attempt must end the wait
-            # below.
+            # Clear this before trying, because a host that comes up during the attempt must end the
+            # wait below.
             self._host_is_up.clear()
             try:
                 await self._connect_to_any(self._contacts.candidates())
@@ -453,11 +454,10 @@ class ControlConnection:
                 delay = _next_delay(self._delays)  # the new connection was lost at once
             except NoHostAvailable as error:
                 previous, self.connection = self.connection, None
-                if previous is not None:  # it is draining, and no other connection could be opened
+                if previous is not None:  # its host will stop soon, and no other host was found
                     self._close_previous(previous)
                     self.on_lost(previous, error)
-                # The nodes may have got other addresses: resolve the names of the contact points
-                # again.
+                # The nodes may have new addresses: resolve the names of the contact points again.
                 await self._contacts.find_again()
                 delay = _next_delay(self._delays)
                 self._outage.report(error, delay)
@@ -476,12 +476,12 @@ class ControlConnection:
             pass
 
     def on_host_up(self) -> None:
-        """Called when a host comes up: if there is no connection, try again at once."""
+        """Try to connect at once if there is no connection, because a host came up."""
         self._host_is_up.set()
 
     def close(self) -> None:
-        """Close the control connection, and do not open another one."""
-        # Set this first: `_on_closed` of the connection below would start to reconnect.
+        """Close the control connection, and do not open a new one."""
+        # Set this first; otherwise `_on_closed` of the connection below would start to reconnect.
         self._closed = True
         self._debouncer.cancel()
         for task in (self._reconnecting, self._refreshing, self._refreshing_later):
@@ -494,11 +494,11 @@ class ControlConnection:
 
 
 class _OutageLog:
-    """Logs why no host can be reached, and when the control connection is back.
+    """Logs why no host can be reached, and when the control connection is open again.
 
-    With short, constant pauses between the attempts, the same reason would fill the log exactly
-    when all processes log. It is logged at WARNING when it is new and then every
-    `REMINDER_INTERVAL`, and otherwise at INFO.
+    With short, constant pauses between the attempts, the same reason would fill the log, just when
+    all processes log it. So a reason is logged at WARNING when it is new, and then every
+    `REMINDER_INTERVAL` seconds; otherwise it is logged at INFO.
     """
 
     def __init__(self) -> None:
@@ -507,11 +507,13 @@ class _OutageLog:
         self._warned_at = 0.0  # the loop's time of the last WARNING
 
     def report(self, error: NoHostAvailable, delay: float) -> None:
-        """Log that no host could be reached, and that the next attempt follows after `delay`
-        seconds.
+        """Log that no host could be reached.
+
+        :param delay: seconds until the next attempt.
         """
         now = asyncio.get_running_loop().time()
-        # The hosts are tried in another order each time: compare their errors without the order.
+        # The hosts are tried in a different order each time, so compare their errors without the
+        # order.
         reason = frozenset((host, str(cause)) for host, cause in error.errors.items())
         is_new = reason not in self._reasons and len(self._reasons) < MOST_REASONS
         level = logging.INFO
@@ -524,7 +526,7 @@ class _OutageLog:
         log.log(level, "the control connection found no host, next try in %.1f s: %s", delay, error)
 
     def end(self, host: Host | None) -> None:
-        """Log that the control connection is open, at the level of the outage that has ended."""
+        """Log that the control connection is open; at WARNING if an outage was logged."""
         if self._since is None:
             log.info("the control connection is at %s now", host)
             return
@@ -535,8 +537,9 @@ class _OutageLog:
 
 
 def _next_delay(schedule: Iterator[float], at_the_end: float = 60.0) -> float:
-    """Return the next delay of the schedule in seconds. After its end, return the constant
-    `at_the_end`, because the control connection never gives up.
+    """Return the next delay of the schedule in seconds; after the schedule's end, `at_the_end`.
+
+    The control connection never gives up, so there must always be a next delay.
     """
     return next(schedule, at_the_end)
 

@@ -19,8 +19,7 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class Contacts:
-    """Returns the end points to try: at first the contact points, and later also the hosts that
-    were discovered.
+    """Returns the end points to try: first the contact points, and later also discovered hosts.
 
     :param settings: the engine's settings, with the contact points or the function that finds them.
     :param metadata: the cluster's metadata, with the discovered hosts.
@@ -43,8 +42,8 @@ class Contacts:
         random: random.Random | None = None,
     ) -> None:
         self._random = generator_or_default(random)
-        # The contact points, with resolved and with unresolved names. The names may resolve to
-        # other addresses later.
+        # The contact points with resolved names, and with unresolved names, which may later resolve
+        # to other addresses.
         self.endpoints = settings.endpoints
         self.named_endpoints = settings.named_endpoints
         self._find_endpoints = settings.find_endpoints
@@ -55,18 +54,18 @@ class Contacts:
     async def first(self) -> list[EndPoint]:
         """Return the contact points, in random order.
 
-        If a discovery service finds the contact points, its errors are raised.
+        If a discovery service has to find the contact points, its errors are raised.
         """
         if not self.endpoints and self._find_endpoints is not None:
             self.endpoints = await self._in_thread(self._find_endpoints)
         endpoints = list(self.endpoints)
-        # Shuffle them: many clients may have the same list of contact points, and should not all
+        # Shuffle the contact points: many clients may have the same list, and should not all
         # connect to the first one.
         self._random.shuffle(endpoints)
         return endpoints
 
     async def find_again(self) -> None:
-        """Ask the discovery service, if there is one, for the nodes again. Only log errors."""
+        """Ask the discovery service, if there is one, for the nodes again; only log errors."""
         if self._find_endpoints is None:
             return
         try:
@@ -75,17 +74,16 @@ class Contacts:
             log.warning("it could not be found out where the nodes are: %s", error)
 
     def candidates(self) -> list[EndPoint]:
-        """Return the end points to try: first hosts that are up, then other hosts, then contact
-        points.
+        """Return the end points to try: hosts that are up, then other hosts, then contact points.
 
-        Hosts that will stop soon are left out, unless there are no others.
+        Hosts that will stop soon are left out, unless there are no other end points.
         """
         hosts = [host for host in self._metadata.all_hosts() if not self._is_ignored(host)]
         self._random.shuffle(hosts)
         # The sort is stable, so hosts in the same state stay in random order.
         hosts.sort(key=lambda host: host.is_up is not True)
         endpoints = [host.endpoint for host in hosts]
-        # Add the contact points at the end: their host names may resolve to other addresses by now.
+        # Add the contact points at the end, because their names may now resolve to other addresses.
         for endpoint in (*self.endpoints, *self.named_endpoints):
             if endpoint not in endpoints:
                 endpoints.append(endpoint)

@@ -3,7 +3,7 @@
 This is for clusters whose nodes cannot be reached at their advertised addresses, for example behind
 a TCP proxy. One connection then serves all sessions, so all sessions must use the same keyspace.
 
-If the connection is full, requests wait for a free stream. If its host will stop soon, they wait
+If the connection has no free stream, requests wait for one. If its host will stop soon, they wait
 for the next control connection. If the connection is lost, waiting requests fail.
 """
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
 
 
-# So many streams are left to the driver's own requests, for example for the node list. If one of
-# these found no free stream, the control connection would be replaced.
+# This many streams are reserved for the driver's own requests, for example for the node list. If
+# such a request found no free stream, the control connection would be replaced.
 RESERVED_STREAMS = 64
 
 
 class QueryFallback:
-    """Sends requests on a cluster's control connection, and switches that to the keyspace of the
-    sessions that use it.
+    """Sends requests on the control connection, in the keyspace of the sessions that use it.
 
-    :param mode: the cluster's setting, whether and when the control connection may be used.
-    :param control: returns the control connection, or None if there is none at the moment.
+    :param mode: the cluster's setting that says whether and when the control connection may be
+        used.
+    :param control: returns the control connection, or None if there is none.
     :param most_waiting: the maximum number of requests that may wait for a free stream.
     """
 
@@ -54,14 +54,15 @@ class QueryFallback:
         control: Callable[[], Connection | None],
         most_waiting: float = math.inf,
     ) -> None:
-        # The requests that wait for a free stream, each with its session, in order of arrival.
+        # The requests that wait for a free stream, as pairs (session, request), in order of
+        # arrival.
         self._waiting: deque[tuple[RequestSession, RequestBase]] = deque()
         self._most_waiting = most_waiting
         self.mode = mode
         self._metadata = metadata
         self._get_connection = control
-        # The open sessions that have sent requests here, and the keyspace of the last of them.
-        # All of them must have this keyspace.
+        # The open sessions that have sent requests here, and the keyspace that all of them must
+        # have.
         self._sessions: set[RequestSession] = set()
         self._keyspace: str | None = None
 
@@ -78,8 +79,8 @@ class QueryFallback:
     def take(self, session: RequestSession, request: RequestBase) -> bool:
         """Send a request for which no pool has a connection.
 
-        :returns: False if it cannot be sent here, so that the caller must let it fail. True if it
-            was sent, waits for a free stream, or has failed already.
+        :returns: False if the request cannot be sent here, so that the caller must let it fail.
+            True if the request was sent, waits for a free stream, or has failed already.
         """
         connection = self._get_connection()
         if (
@@ -87,7 +88,7 @@ class QueryFallback:
             or connection is None
             or connection.closed
             or named_host(request.target) is not None
-            # Send each request here only once. Otherwise a retry policy that always asks for the
+            # Send each request here only once. Otherwise a retry policy that always retries on the
             # next host would cause an endless loop.
             or any(attempt.connection is connection for attempt in request.attempts)
         ):
@@ -95,8 +96,8 @@ class QueryFallback:
         if _has_room(connection):
             self._begin(session, request, connection)
             return True
-        # Drop requests that have timed out. Usually, these are the first ones: to look through the
-        # whole queue for each request would take too long.
+        # Remove requests that have timed out from the head of the queue, where they usually are.
+        # Searching the whole queue for each request would take too long.
         while self._waiting and self._waiting[0][1].done:
             self._waiting.popleft()
         if len(self._waiting) >= self._most_waiting:
@@ -106,7 +107,7 @@ class QueryFallback:
         return True
 
     def on_room(self, connection: Connection) -> None:
-        """Called when the control connection may have free streams: send waiting requests on it."""
+        """Send waiting requests on the control connection, because it may have free streams."""
         while self._waiting and _has_room(connection):
             session, request = self._waiting.popleft()
             if not request.done:
@@ -118,20 +119,22 @@ class QueryFallback:
                     request.fail(as_exception(error))
 
     def on_lost(self, connection: Connection, error: Exception | None) -> None:
-        """Called when the control connection is lost: let the waiting requests fail, unless a pool
-        can send them now.
+        """Let the waiting requests fail, unless a pool can now send them.
+
+        Called when the control connection is lost.
 
         :param error: the cause; None if the driver has closed the connection on purpose.
         """
-        # Replace the queue first: a request may call `take` again at once.
+        # Replace the queue first, because a request may call `take` again at once.
         waiting, self._waiting = self._waiting, deque()
         for _, request in waiting:
             if not request.done:
                 request.on_pool_closed(self._host_of(connection), error or connection.refusal())
 
     def _begin(self, session: RequestSession, request: RequestBase, connection: Connection) -> None:
-        """Send a request on the control connection, in the keyspace of its session. If that is not
-        possible, the request fails.
+        """Send a request on the control connection, in the keyspace of the request's session.
+
+        If that is not possible, the request fails.
         """
         error = self._refusal(session, request, connection)
         if error is not None:
@@ -139,8 +142,8 @@ class QueryFallback:
             return
         self._sessions.add(session)
         self._keyspace = session.keyspace
-        # If the connection has a keyspace gate, other requests wait for a switch of the keyspace:
-        # wait behind them.
+        # If the connection has a keyspace gate, other requests wait there for a switch of the
+        # keyspace. In that case, wait behind them.
         if connection.gate is None and connection.keyspace == session.keyspace:
             self._send(request, connection)
         else:
@@ -149,15 +152,16 @@ class QueryFallback:
     def _refusal(
         self, session: RequestSession, request: RequestBase, connection: Connection
     ) -> InvalidRequest | None:
-        """Return the error of a request that must not use the control connection, or None."""
+        """Return the error of a request that must not use the connection; None if it may."""
         statement = request.request_body.statement_text()
         if statement is not None and is_use(statement):
             return InvalidRequest(
                 "USE cannot be executed over the control connection, which all sessions share: "
                 "choose the keyspace when the session is made"
             )
-        # The connection is in one keyspace. If we switched it while another session has requests in
-        # flight, the server would look for their tables in the wrong keyspace.
+        # The connection can be in only one keyspace. If we switched the connection while another
+        # session has requests in flight, the server would look for their tables in the wrong
+        # keyspace.
         if self._sessions - {session} and self._keyspace != session.keyspace:
             return InvalidRequest(
                 f"the control connection serves a session with the keyspace {self._keyspace!r}, "
@@ -177,8 +181,9 @@ class QueryFallback:
         assert session.keyspace is not None
         # Switch at the keyspace gate, after the requests that already wait there.
         await switch(session, connection, session.keyspace)
-        # Many requests may have waited for the switch, so that it takes not all of them now. If
-        # `take` refuses, the connection was lost: send the request nevertheless, so that it fails.
+        # Many requests may have waited for the switch, and the connection may not have room for all
+        # of them: then wait again. If `take` returns False, the connection was lost: send the
+        # request nevertheless, so that it fails.
         if _has_room(connection) or not self.take(session, request):
             self._send(request, connection)
 
@@ -190,7 +195,7 @@ class QueryFallback:
         return self._metadata.get_host(connection.endpoint) or _UnknownHost(connection)
 
     def release(self, session: RequestSession) -> None:
-        """Called when `session` is closed: its waiting requests fail."""
+        """Let the waiting requests of `session` fail, because the session is closed."""
         self._sessions.discard(session)
         waiting, self._waiting = self._waiting, deque()
         for owner, request in waiting:
@@ -201,8 +206,9 @@ class QueryFallback:
 
 
 def _has_room(connection: Connection) -> bool:
-    """Return True if the control connection has a free stream for a request of an application, and
-    will not be closed soon.
+    """Return True if an application's request may now be sent on the control connection.
+
+    The connection must have a free stream that is not reserved, and must not be closed soon.
     """
     reserved = min(RESERVED_STREAMS, connection.stream_limit // 2)
     return (
@@ -213,7 +219,7 @@ def _has_room(connection: Connection) -> bool:
 
 
 class _UnknownHost:
-    """Replaces the `Host` if the control connection's node is not in the metadata."""
+    """Replaces the `Host` if the control connection's node is not in the cluster's metadata."""
 
     def __init__(self, connection: Connection) -> None:
         self.endpoint = connection.endpoint

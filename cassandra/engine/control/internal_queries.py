@@ -1,5 +1,6 @@
-"""Sends the driver's own queries, for example of system tables, with `control_connection_timeout`
-as their time limit.
+"""Sends the driver's own queries, for example of system tables.
+
+Their time limit is the setting `control_connection_timeout`.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bodies
 
-# `Send` is the type of `InternalQueries.send`, which is called with a connection, an opcode, a body
-# and a name for error messages. `Rows` is the type of `InternalQueries.rows`, which is called with
-# a connection and a query.
+# `Send` is the type of `InternalQueries.send`: called with a connection, an opcode, a body and a
+# name for error messages. `Rows` is the type of `InternalQueries.rows`: called with a connection
+# and a query.
 Send = Callable[["Connection", int, bytes, str], Awaitable[Any]]
 Rows = Callable[["Connection", str], Awaitable["list[dict[str, Any]]"]]
 
@@ -52,11 +53,13 @@ class InternalQueries:
         """Send one request, and return its response.
 
         :param question: a name for the request in error messages.
-        :param statement: the CQL if the request is a QUERY. It determines which answers are valid.
+        :param statement: the CQL if the request is a QUERY; it determines which responses are
+            valid.
         :raises ProtocolError: if the response is malformed or does not fit the request; the
             connection is closed.
-        :raises OperationTimedOut: after `Settings.control_connection_timeout`.
-        :raises DriverException: if the server answers with an error.
+        :raises OperationTimedOut: if no response comes within
+            `Settings.control_connection_timeout`.
+        :raises DriverException: if the server responds with an error.
         """
         timeout = self._settings.control_connection_timeout
         try:
@@ -74,11 +77,12 @@ class InternalQueries:
         return response
 
     async def query(self, connection: Connection, query: str) -> ResultMessage:
-        """Execute a statement without parameters at consistency ONE. Raises the same errors as
-        `send`.
+        """Execute a statement without parameters at consistency ONE.
+
+        Raises the same errors as `send`.
         """
-        # ONE is enough: the engine reads only system tables, and each node has its own copy of
-        # these.
+        # ONE is enough, because the engine reads only system tables, and each node has its own copy
+        # of these tables.
         params = QueryParams(consistency=ConsistencyLevel.ONE)
         body = bodies.query_body(query, params, connection.version)
         result: ResultMessage = await self.send(connection, QUERY, body, repr(query), query)
@@ -90,7 +94,7 @@ class InternalQueries:
         return rows
 
     def _server_timeout(self) -> datetime.timedelta | None:
-        """Return the server-side time limit for queries of the schema tables."""
+        """Return the server-side time limit for queries of the schema tables; None for no limit."""
         timeout = self._settings.metadata_request_timeout
         if timeout is None:
             timeout = self._settings.control_connection_timeout
@@ -107,8 +111,8 @@ class InternalQueries:
         """
         timeout = self._server_timeout()
         features = connection.features
-        # Add USING TIMEOUT for ScyllaDB only: it is an extension, and Cassandra would reject the
-        # statement.
+        # Add USING TIMEOUT for ScyllaDB only. It is an extension of ScyllaDB, and Cassandra would
+        # reject the statement.
         if timeout is not None and features is not None and features.is_scylla:
             query = maybe_add_timeout_to_query(query, timeout)
         paging_state: bytes | None = None
@@ -125,8 +129,8 @@ class InternalQueries:
             paging_state = page.paging_state
             if paging_state is None:
                 return
-            # The time limit applies to each page, not to all of them. Without this check, a server
-            # that repeats its pages would keep us here for ever.
+            # The time limit applies to each page, not to all pages together. Without this check, a
+            # server that repeats its pages would keep us here for ever.
             if paging_state in seen_paging_states:
                 raise ProtocolError(
                     f"{connection.endpoint} gives the same page again and again: "

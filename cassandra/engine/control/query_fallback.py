@@ -15,9 +15,10 @@ class ControlConnectionQueryFallback(Enum):
     * ``SkipPoolCreation``: no pools are opened. All requests are sent on the control connection.
 
     The control connection is in the keyspace of the first session that uses it, until that session
-    is shut down. Meanwhile, requests of sessions with another keyspace fail with `InvalidRequest`.
-    ``USE`` always fails with it. A request for a particular host never uses the control connection.
-    If the control connection is full, requests wait, as they do for a pool.
+    is shut down. Until then, requests of sessions with another keyspace fail with `InvalidRequest`.
+    With this setting, ``USE`` on the control connection always fails. A request for a particular
+    host never uses the control connection. If the control connection has no free stream, requests
+    wait for one.
     """
 
     Disabled = "Disabled"

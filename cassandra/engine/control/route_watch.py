@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 # If the routes could not be read, they are read again after FIRST_DELAY, then after twice that
-# delay, and so on up to LONGEST_DELAY. The server does not repeat its events.
+# delay, and so on up to LONGEST_DELAY. This is needed because the server does not repeat its
+# events.
 FIRST_DELAY = 1.0  # seconds
 LONGEST_DELAY = 60.0  # seconds
 
 
 class RouteWatch:
-    """Reads the routes of a cluster when the control connection is opened, and again when the
-    server reports a change.
+    """Reads the routes when the control connection is opened, and again when they have changed.
 
     :param routes: the route table to update.
     :param rows: returns the rows of a query on a connection, as dicts.
-    :param control: returns the control connection, or None if there is none at the moment.
+    :param control: returns the control connection, or None if there is none.
     :param on_change: called after routes have changed.
     :param spawn: runs a coroutine in the background.
     """
@@ -52,9 +52,11 @@ class RouteWatch:
         self._get_connection = control
         self._on_change = on_change
         self._spawn = spawn
-        # True if the server has reported a change since the last reading began, or that has failed.
+        # True if the server has reported a change since the last reading began, or if the last
+        # reading has failed.
         self._is_outdated = False
-        # The task that reads the routes after events; it may be done.
+        # The task that reads the routes after events; None before the first. The task may have
+        # ended.
         self._reading: asyncio.Task[None] | None = None
 
     async def read(self, connection: Connection) -> bool:
@@ -73,18 +75,20 @@ class RouteWatch:
         return self._routes.take(rows, self._settings.tls is not None)
 
     async def read_again(self, connection: Connection) -> bool:
-        """Read the routes again, and call `on_change` if any route has changed. Return False if the
-        routes could not be read, and are outdated.
+        """Read the routes again, and call `on_change` if any route has changed.
 
-        If that fails, the error is logged, and the previous routes stay in use until another
+        If reading fails, the error is logged, and the previous routes remain in use until another
         attempt succeeds.
+
+        :returns: False if the routes could not be read, so that they may be outdated.
         """
-        # Do this first: an event that comes while the routes are read may report a later change.
+        # Clear this before reading, because an event that comes during the reading may report a
+        # later change.
         self._is_outdated = False
         try:
             has_changed = await self.read(connection)
         except (DriverException, OSError, asyncio.TimeoutError) as error:
-            # Keep the old routes, which may still work: with no routes at all, no node could be
+            # Keep the old routes, because they may still work. Without routes, no node could be
             # reached.
             log.warning("the routes of clients could not be read again: %s", error)
             self._is_outdated = True
@@ -96,7 +100,7 @@ class RouteWatch:
         return True
 
     def on_event(self, args: Mapping[str, Any]) -> None:
-        """Called when the server reports that routes have changed."""
+        """Read the routes again if a reported change concerns our connections."""
         if self._routes.concerns(args["connection_ids"]):
             self._is_outdated = True
             self.catch_up()
@@ -109,7 +113,8 @@ class RouteWatch:
 
     async def _read_until_current(self) -> None:
         delay = FIRST_DELAY
-        # If there is no control connection, the next one calls `catch_up`.
+        # If there is no control connection, stop here: the next control connection calls
+        # `catch_up`.
         while self._is_outdated and (connection := self._get_connection()) is not None:
             if not await self.read_again(connection):
                 await asyncio.sleep(delay)

@@ -28,13 +28,13 @@ log = logging.getLogger("cassandra.pool")
 
 # A connection is replaced if abandoned requests hold more than this share of its streams.
 ORPHAN_SHARE = 0.75
-# SHORT_LIFE: a connection lived only for a short time if it was lost within this time after the
-# pool last opened one. After MOST_SHORT_LIVES of these in a row, each after another opening, the
-# pool waits before it opens the next.
+# A connection has a short life if it is lost within SHORT_LIFE after the pool last opened a
+# connection. After MOST_SHORT_LIVES of these in a row, the pool waits before it opens the next
+# connection. Connections that are lost together count once.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 0.5  # seconds
-# If the queue of waiting requests is full, finished ones are removed from it at most once in this
-# time, because that visits the whole queue.
+# If the queue of waiting requests is full, finished requests are removed from it, but at most once
+# in this time, because that visits the whole queue.
 DROP_INTERVAL = 0.1  # seconds
 
 
@@ -52,7 +52,7 @@ class Waiter(Protocol):
         """Called when the host's pool was closed while the request waited."""
 
     def on_pool_draining(self, host: Host, error: Exception) -> None:
-        """Called when the host will stop soon, so that the request must go to another host."""
+        """Called when the host will stop soon: the request must go to another host."""
 
     def fail(self, error: BaseException) -> None:
         """End the request with an error."""
@@ -63,17 +63,17 @@ def _no_doubt(host: Host) -> None:
 
 
 class PoolOwner(NamedTuple):
-    """The functions and limits that a pool gets from its session.
+    """The functions and limits that a session passes to its pools.
 
-    :param open_connection: called with the host, and the shard if a certain one is needed. Returns
-        a connection that has completed its handshake and uses the session's keyspace.
-    :param on_failure: called with the pool and the cause when no connection is left and none can be
-        opened.
+    :param open_connection: called with the host, and with a `ShardTarget` to reach a certain shard.
+        Returns a connection that has completed its handshake and uses the session's keyspace.
+    :param on_failure: called with the pool and the cause when no connection is left and no
+        connection can be opened.
     :param spawn: runs a coroutine as a task in the background.
     :param new_schedule: returns an iterable of delays in seconds between attempts to open a
         connection.
     :param most_waiting: the maximum number of requests that may wait for a free stream.
-    :param on_doubt: called with the host if it may not answer any more.
+    :param on_doubt: called with the host if it may have stopped responding.
     """
 
     open_connection: Callable[..., Awaitable[Connection]]
@@ -85,10 +85,10 @@ class PoolOwner(NamedTuple):
 
 
 class HostPool(CompatPool, bases.PoolBase):
-    """The connections to one host. If all of them are full, requests wait here for a free stream.
+    """The connections to one host. If they have no free stream, requests wait here.
 
-    The pool keeps `size` connections open. If a connection breaks, the pool opens another one at
-    once: requests may wait here that no other host can serve.
+    The pool keeps `size` connections open. If a connection breaks, the pool opens another
+    connection at once, because requests may wait here that no other host can serve.
 
     :param owner: the functions of the session that open connections and handle failures.
     """
@@ -122,45 +122,46 @@ class HostPool(CompatPool, bases.PoolBase):
             self._on_doubt,
         ) = owner
         # The delays between attempts to open missing connections while other connections are open;
-        # None if none is missing.
+        # None if no connection is missing.
         self._delays: Iterator[float] | None = None
-        # The timer of the next attempt; None if none is scheduled.
+        # The timer of the next attempt to open missing connections; None if none is scheduled.
         self._next_try: asyncio.TimerHandle | None = None
-        # The task that opens missing connections; it may be done.
+        # The task that opens missing connections; None before the first. The task may have ended.
         self._filling: asyncio.Task[None] | None = None
-        # Requests that wait. Those that finish meanwhile, for example by a timeout, stay here until
-        # a stream is free or the queue is full. Not a deque: a request that another pool continues
-        # leaves this queue, in which many may wait before it if the host hangs.
+        # The requests that wait for a free stream. Requests that finish while they wait, for
+        # example by a timeout, stay here until a stream is free or the queue is full. We use an
+        # OrderedDict, not a deque: a request that another pool continues must leave this queue, and
+        # if the host hangs, many requests may be before it.
         self._waiters: OrderedDict[Waiter, None] = OrderedDict()
         self._dropped_at = -math.inf  # when finished waiters were last removed; see DROP_INTERVAL
-        # Connections that take no requests any more and are closed when they are idle.
+        # Connections that take no more requests, and that will be closed when they are idle.
         self._closing: list[Connection] = []
         # Called when the last connection of a draining pool has closed.
         self._on_drained: Callable[[HostPool], None] | None = None
-        self._opened_at = 0.0  # the loop's time when the last connection was opened
-        self._short_lives = 0  # how often in a row connections were lost within SHORT_LIFE
-        # True if no connection was opened since the last short life: connections that are lost
-        # together count once.
+        self._opened_at = 0.0  # the loop's time when a connection was last opened
+        self._short_lives = 0  # the number of short lives in a row; see SHORT_LIFE
+        # True if the last short life was counted, and no connection was opened since. Connections
+        # that are lost together thus count once.
         self._is_loss_counted = False
 
     def pick(self) -> Connection | None:
-        """Return the connection with the fewest streams in use; None if all are full."""
+        """Return the connection with the fewest streams in use; None if no stream is free."""
         return happy_path.first_with_room(self.connections)
 
     @property
     def is_worth_waiting_for(self) -> bool:
-        """True if a connection is open, although full, or is being opened."""
+        """True if a connection is open, although it has no free stream, or is being opened."""
         return bool(self.connections) or self.is_opening
 
     @property
     def is_opening(self) -> bool:
-        """True if connections are being opened, or one has closed just now and will be replaced."""
+        """True if a connection is being opened, or will be because one has just closed."""
         return (self._filling is not None and not self._filling.done()) or any(
             connection.closed for connection in self.connections
         )
 
     def wait_for_room(self, waiter: Waiter) -> None:
-        """Put `waiter` into the queue: its `on_room` is called when a connection has a free stream.
+        """Add `waiter` to the queue; its `on_room` is called when a connection has a free stream.
 
         :raises NoConnectionsAvailable: if too many requests wait already.
         """
@@ -175,34 +176,36 @@ class HostPool(CompatPool, bases.PoolBase):
         self._waiters[waiter] = None
 
     def stop_waiting(self, waiter: Waiter) -> None:
-        """Remove `waiter` from the queue, if it is there."""
+        """Remove `waiter` from the queue, if the queue contains it."""
         self._waiters.pop(waiter, None)
 
     def _drop_finished_waiters(self) -> None:
-        """Remove finished waiters from the queue, but at most once per DROP_INTERVAL, because this
-        visits the whole queue.
+        """Remove finished waiters from the queue, but at most once per DROP_INTERVAL seconds.
+
+        Removing them visits the whole queue.
         """
         now = asyncio.get_running_loop().time()
         if now - self._dropped_at >= DROP_INTERVAL:
             self._dropped_at = now
-            # Change the queue in place: `_on_room` may be using it.
+            # Change the queue in place, because `_on_room` may be using it.
             for waiter in [waiter for waiter in self._waiters if waiter.done]:
                 del self._waiters[waiter]
 
     async def fill(self) -> None:
         """Open the missing connections in parallel, and wait for them.
 
-        If no connection is open in the end, raise the first error.
+        If no connection is open afterwards, raise the first error.
         """
         if self._filling is None or self._filling.done():
             self._filling = self._spawn(self._fill())
-        # Shield the task, because other callers may wait for it, too: if this caller is cancelled,
-        # they must go on waiting.
+        # Shield the task, because other callers may wait for it, too. If this caller is cancelled,
+        # they must continue to wait.
         await asyncio.shield(self._filling)
 
     async def _fill(self) -> None:
-        """Open the missing connections in parallel. If no connection is open in the end, raise the
-        first error.
+        """Open the missing connections in parallel.
+
+        If no connection is open afterwards, raise the first error.
         """
         missing = self.size - len(self.connections)
         if self.closed or missing <= 0:
@@ -215,28 +218,31 @@ class HostPool(CompatPool, bases.PoolBase):
             if errors:
                 raise errors[0]
             if self._closing:
-                # A connection was opened, but then given up because its keyspace is not certain.
+                # A connection was opened, but was then retired because its keyspace is not certain.
                 # The host itself works: try again.
                 asyncio.get_running_loop().call_soon(self.refill)
                 return
-            # The new connections were opened and then lost at once. Raise an error in this case,
-            # too, so that the pool does not stay empty.
+            # New connections were opened, but were lost at once. Raise an error in this case, too,
+            # so that the pool does not stay empty.
             raise ConnectionShutdown(f"{self.host} closes connections at once", self.host)
-        # A connection may be missing without an error, if it was lost while others were opened.
+        # A connection may be missing without an error, because it was lost while others were
+        # opened.
         if len(self.connections) < self.size:
             log.debug(
                 "%r lacks a connection: %s", self, errors[0] if errors else "it was lost at once"
             )
-            # Have the host's other connections checked: if the host hangs, they will not be
-            # answered either.
+            # Let the heartbeat check the host's other connections: if the host hangs, they get no
+            # responses, either.
             self._on_doubt(self.host)
             self._fill_later()
         else:
             self._delays = None
 
     def _fill_later(self) -> None:
-        """Schedule another attempt to open missing connections, after the next delay of the
-        reconnection policy. Other connections serve requests in the meantime.
+        """Schedule another attempt to open missing connections.
+
+        It is made after the next delay of the reconnection policy. Other connections serve requests
+        until then.
         """
         if self.closed:
             return
@@ -252,7 +258,7 @@ class HostPool(CompatPool, bases.PoolBase):
 
     async def _open_one(self) -> None:
         # Do not await anything between opening the connection and adding it to the pool. If the
-        # task were cancelled there, the connection would stay open, and nobody would close it.
+        # task were cancelled in between, the connection would stay open, and nobody would close it.
         self._adopt(await self._open(self.host))
 
     def _adopt(self, connection: Connection) -> None:
@@ -264,7 +270,8 @@ class HostPool(CompatPool, bases.PoolBase):
         if connection.closed:
             raise connection.refusal()
         if connection.is_draining and not self.closed:
-            # Read this before `close`, after which it would only say that the connection is closed
+            # Read the reason before `close`; afterwards it would only say that the connection is
+            # closed.
             refusal = connection.refusal()
             connection.close()
             raise refusal
@@ -283,8 +290,9 @@ class HostPool(CompatPool, bases.PoolBase):
         self._on_room(connection)
 
     def _on_room(self, connection: Connection) -> None:
-        """Called when `connection` may have free streams: send waiting requests on it. If it is to
-        be closed and is idle now, close it.
+        """Send waiting requests on `connection`, because it may have free streams.
+
+        If the connection is to be closed and is idle now, close it.
         """
         waiters = self._waiters
         # Connections in `_closing` get no further requests.
@@ -295,8 +303,8 @@ class HostPool(CompatPool, bases.PoolBase):
                 try:
                     waiter.on_room(self.host, connection)
                 except BaseException as error:
-                    # Fail only this request, which has caused the error, and give the stream to the
-                    # next one.
+                    # Fail only the request that has caused the error, and offer the stream to the
+                    # next request.
                     waiter.fail(as_exception(error))
             takes_requests = not connection.is_given_up
         if (
@@ -331,13 +339,13 @@ class HostPool(CompatPool, bases.PoolBase):
             self._replace(connection)
 
     def _replace(self, connection: Connection) -> None:
-        """Open another connection instead of `connection`, which is closed when it is idle."""
+        """Open another connection to replace `connection`, which is closed when it is idle."""
         self._retire(connection)
         self.refill()
 
     def _retire(self, connection: Connection) -> None:
         """Send no further requests on `connection`, and close it when it is idle."""
-        # Remove it from the list first, so that no new request uses one of its streams.
+        # Remove the connection from the list first, so that no new request uses one of its streams.
         self.connections.remove(connection)
         self._closing.append(connection)
         # Do not wait for the responses to abandoned requests, which may never come.
@@ -345,19 +353,21 @@ class HostPool(CompatPool, bases.PoolBase):
             connection.close_if_idle()
 
     def resize(self, size: int) -> None:
-        """Change the number of connections to `size`. Missing connections are opened in the
-        background; surplus connections are closed when they are idle.
+        """Change the number of connections to `size`.
+
+        Missing connections are opened in the background. Surplus connections are closed when they
+        are idle.
         """
         if self.closed or size == self.size:
             return
         self.size = size
-        # Close the connections with the fewest requests, which are idle soonest.
+        # Close the connections with the fewest requests, because they will be idle soonest.
         idlest_first = sorted(self.connections, key=lambda connection: connection.in_flight)
         surplus_count = max(len(idlest_first) - size, 0)
         for connection in idlest_first[:surplus_count]:
             self._retire(connection)
         if self._filling is not None and not self._filling.done():
-            # The running task opens connections for the old size: check again when it is done.
+            # The running task opens connections for the old size, so check again when it has ended.
             self._filling.add_done_callback(lambda _: self.refill())
         else:
             self.refill()
@@ -369,15 +379,16 @@ class HostPool(CompatPool, bases.PoolBase):
             self._filling.add_done_callback(self._on_refilled)
 
     def _on_refilled(self, task: asyncio.Task[None]) -> None:
-        """Called when `refill` has ended: report a failure, or open connections again that were
-        lost.
+        """Report a failure, or refill again if the new connections were lost at once.
+
+        Called when the task of `refill` has ended.
         """
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception) and not self.connections:
             self._fail_waiters(error)
             self._on_failure(self, error)
         elif error is None and not self.closed and not self.connections:
-            # The new connections were lost at once: open others.
+            # The new connections were lost at once: open other connections.
             self.refill()
         else:
             self._serve_waiters()
@@ -385,16 +396,16 @@ class HostPool(CompatPool, bases.PoolBase):
     def _serve_waiters(self) -> None:
         """Give the free streams of all connections to waiting requests.
 
-        A request may wait for a new connection although others have room, and none was opened.
+        A request may wait here for a new connection although existing connections have free
+        streams. If no new connection was opened, serve the request now.
         """
         for connection in list(self.connections):
             self._on_room(connection)
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
-        """Called when a connection has closed: open another one instead, unless it was closed on
-        purpose.
+        """Open another connection to replace `connection`, unless it was closed on purpose.
 
-        :param error: the cause; None if there is no error.
+        :param error: why the connection closed; None if there was no error.
         """
         if connection in self._closing:
             self._closing.remove(connection)
@@ -410,8 +421,8 @@ class HostPool(CompatPool, bases.PoolBase):
             self._short_lives += 1
             self._is_loss_counted = True
         if self._short_lives >= MOST_SHORT_LIVES:
-            # The host accepts connections and closes them at once. Wait, or we would reconnect all
-            # the time.
+            # The host accepts connections and closes them at once. Wait; otherwise we would
+            # reconnect in an endless loop.
             if self.connections:
                 self._fill_later()
                 self._serve_waiters()
@@ -426,10 +437,8 @@ class HostPool(CompatPool, bases.PoolBase):
         self.refill()
 
     def _fail_waiters(self, error: Exception) -> None:
-        """Let the waiting requests try other hosts, because the pool has no connection or is
-        closed.
-        """
-        # Replace the queue first: a waiter may call `wait_for_room` again at once.
+        """Let waiting requests try other hosts: the pool has no connection, or is closed."""
+        # Replace the queue first, because a waiter may call `wait_for_room` again at once.
         waiters, self._waiters = self._waiters, OrderedDict()
         for waiter in waiters:
             if not waiter.done:
@@ -452,9 +461,9 @@ class HostPool(CompatPool, bases.PoolBase):
             return
         self._stop_filling()
         self._on_drained = on_drained
-        # Set `is_draining` here, so that each connection ignores the server's own announcement on
-        # it. The announcement may come late, when the host has been restarted and must not be
-        # drained again.
+        # Set `is_draining`, so that each connection ignores the server's announcement on itself.
+        # The announcement may come late, when the host has been restarted and must not be drained
+        # again.
         for connection in self.open_connections():
             connection.is_draining = True
             if connection.gate is not None:
@@ -478,7 +487,7 @@ class HostPool(CompatPool, bases.PoolBase):
 
     def _stop_filling(self) -> None:
         """Mark the pool as closed, and open no further connections."""
-        # Set this first: `_on_connection_closed` must not replace connections that we close.
+        # Set `closed` first: `_on_connection_closed` must not replace connections that we close.
         self.closed = True
         if self._filling is not None:
             self._filling.cancel()
@@ -486,13 +495,14 @@ class HostPool(CompatPool, bases.PoolBase):
             self._next_try.cancel()
 
     def close(self, error: Exception | None = None) -> None:
-        """Close all connections. Attempts in flight fail with `error`, and requests that wait for a
-        free stream try other hosts.
+        """Close all connections.
+
+        Attempts in flight fail with `error`. Requests that wait for a free stream try other hosts.
         """
         if not self.closed:
             self._stop_filling()
         cause = error or ConnectionShutdown(f"the pool of {self.host} is closed", self.host)
-        # Iterate over a copy: a connection removes itself from its list when it closes.
+        # Iterate over a copy, because a connection removes itself from its list when it closes.
         for connection in [*self.connections, *self._closing]:
             connection.close(cause)
         self.connections.clear()
@@ -501,30 +511,32 @@ class HostPool(CompatPool, bases.PoolBase):
         self._notify_if_drained()
 
     def open_connections(self) -> list[Connection]:
-        """Return all open connections, including those that are closed as soon as they are idle."""
+        """Return all open connections, including those that will be closed when they are idle."""
         return [*self.connections, *self._closing]
 
     @property
     def in_flight(self) -> int:
-        """Streams in use on all connections."""
+        """The number of streams in use on all connections."""
         return sum(connection.in_flight for connection in self.connections)
 
     @property
     def waiting(self) -> int:
-        """Requests that wait for a free stream."""
+        """The number of requests that wait for a free stream."""
         return len(self._waiters)
 
     @property
     def is_busy(self) -> bool:
-        """True if requests wait for a free stream or for their responses. Requests that are over,
-        or that their callers have abandoned, do not count: their responses may never come.
+        """True if requests wait for a free stream or for their responses.
+
+        Requests that are over, or that their callers have abandoned, do not count, because their
+        responses may never come.
         """
         orphans = sum(connection.orphans for connection in self.connections)
         is_awaited = any(not waiter.done for waiter in self._waiters)
         return is_awaited or self.in_flight > orphans
 
     def load(self) -> str:
-        """Return a description of how busy the connections are, for errors."""
+        """Describe for error messages how busy the connections are."""
         connections = self.connections
         orphans = sum(connection.orphans for connection in connections)
         return (
@@ -545,7 +557,8 @@ class HostPool(CompatPool, bases.PoolBase):
     def joined_state(self, pools: Iterable[HostPool]) -> dict[str, Any]:
         """Return the entry of a host in `Session.get_pool_state`.
 
-        :param pools: all pools of the session to this host: this one, and those of further loops.
+        :param pools: all pools of the session to this host: this pool, and the pools on further
+            loops.
         """
         states = [self.state(), *(pool.state() for pool in pools if pool is not self)]
         joined = states[0]

@@ -13,21 +13,23 @@ if TYPE_CHECKING:
     from cassandra.engine.request import Request
     from cassandra.metadata.host import Host
 
-# A request waits at no more pools than this, so that the queues of a large cluster stay short. The
-# usual number of replicas is enough: only one of the pools has to have room.
+# A request waits at no more than this number of pools, so that the queues of a large cluster stay
+# short. The usual number of replicas is enough, because the request needs a stream of only one
+# pool.
 MOST_AWAITED = 3
 
 
 class RoomWait:
-    """The place of a request in the queues of pools. It leaves them all when one of them continues
-    the request.
+    """The entry of a request in the queues of several pools.
+
+    When one of the pools continues the request, the entry leaves all queues.
     """
 
     __slots__ = ("_pools", "_request")
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._pools: list[RequestPool] = []  # the pools in whose queues this object is
+        self._pools: list[RequestPool] = []  # the pools whose queues contain this object
 
     @property
     def done(self) -> bool:
@@ -37,7 +39,8 @@ class RoomWait:
     def begin(self, pools: Iterable[RequestPool]) -> bool:
         """Join the queues of `pools`.
 
-        A pool with a full queue is passed over, and becomes an error of the request.
+        If the queue of a pool is full, the pool is skipped, and its error is recorded in the
+        request.
 
         :returns: False if all queues are full.
         """
@@ -56,19 +59,19 @@ class RoomWait:
             pool.stop_waiting(self)
 
     def on_room(self, host: Host, connection: Connection) -> None:
-        """Called when a pool has a free stream."""
+        """Continue the request on `connection`, because it has a free stream."""
         self._leave_all()
         self._request.on_room(host, connection)
 
     def on_pool_closed(self, host: Host, error: Exception) -> None:
-        """Called when a pool was closed: go on waiting at the others, if there are any."""
+        """Continue to wait at the other pools, if there are any, because one pool was closed."""
         self._request.errors[host] = error
         self._pools = [pool for pool in self._pools if pool.host != host]
         if not self._pools:
             self._request.on_pool_closed(host, error)
 
     def on_pool_draining(self, host: Host, error: Exception) -> None:
-        """Called when a pool takes no more requests, because its host will stop soon."""
+        """Let the request try other hosts, because the host of one pool will stop soon."""
         self._leave_all()
         self._request.on_pool_draining(host, error)
 

@@ -1,4 +1,4 @@
-"""Chooses the local port of a connection to a ScyllaDB node so that it leads to a certain shard.
+"""Chooses the local port of a connection to a ScyllaDB node, so that it reaches a given shard.
 
 At the node's shard-aware port, the shard of a connection is the client's local port modulo the
 number of shards (docs/dev/protocol-extensions.md of ScyllaDB, "Intranode sharding").
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import asyncio
 
 # These errors mean that a local port is in use, or is still reserved after an earlier connection to
-# the same address: try the next port.
+# the same address. In that case, try the next port.
 _PORT_IN_USE = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 
 # The default range: the ephemeral ports of RFC 6335.
@@ -31,7 +31,7 @@ class ShardAwarePortGenerator:
 
     :param start_port: the first port, at least 1.
     :param end_port: the last port, at most 65535.
-    :param random: chooses the port to begin with; None uses the process-wide generator.
+    :param random: chooses the first port to try; None uses the process-wide generator.
     :raises ValueError: if the ports are out of range or out of order.
     """
 
@@ -48,8 +48,7 @@ class ShardAwarePortGenerator:
         self._random = generator_or_default(random)
 
     def generate(self, shard_id: int, total_shards: int) -> Iterator[int]:
-        """Yield the ports of the range that lead to shard `shard_id`, each once. Begin at a random
-        one of them.
+        """Yield the ports of the range that lead to shard `shard_id`, from a random start.
 
         :param shard_id: the number of the shard, from 0.
         :param total_shards: the number of shards of the node.
@@ -59,8 +58,8 @@ class ShardAwarePortGenerator:
         # The first port of the range that is congruent to the shard, modulo the number of shards.
         first_port = self.start_port + (shard_id - self.start_port) % total_shards
         ports = range(first_port, self.end_port + 1, total_shards)
-        # Begin at a random port: several processes on one machine should not all try the same ports
-        # first.
+        # Begin at a random port, so that several processes on one machine do not all try the same
+        # ports first.
         start_index = self._random.randrange(len(ports)) if ports else 0
         yield from ports[start_index:]
         yield from ports[:start_index]
@@ -97,10 +96,11 @@ async def connected(
 async def connected_to_shard(
     loop: asyncio.AbstractEventLoop, address: str, port: int, local_ports: Iterable[int]
 ) -> socket.socket:
-    """Return a socket that is connected to an IP address, from the first free port of
-    `local_ports`.
+    """Return a socket that is connected to an IP address from a free local port.
 
-    :raises OSError: if the address cannot be connected to, or no port is free.
+    :param local_ports: the local ports to try, in order.
+
+    :raises OSError: if the address cannot be connected to, or no local port is free.
     """
     for local_port in local_ports:
         try:

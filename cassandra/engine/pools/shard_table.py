@@ -1,6 +1,7 @@
 """The connections of a pool to a ScyllaDB node, by shard.
 
-`cassandra.engine.happy_path` exports these names, and also exists in a compiled Cython version.
+Use the names that `cassandra.engine.happy_path` exports: the compiled Cython versions if they are
+installed, else these.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _MASK = (1 << 64) - 1  # keeps the low 64 bits, as arithmetic on uint64 does
 
 
 def first_with_room(connections: list[Connection]) -> Connection | None:
-    """Return the connection with the fewest streams in use; None if all are full."""
+    """Return the connection with the fewest streams in use; None if no stream is free."""
     best = None
     for connection in connections:
         streams = connection.streams
@@ -36,8 +37,7 @@ class ShardTable:
     :param count: the number of shards of the node.
     :param ignore_msb: the number of most significant bits of a token that are ignored when the
         shard is computed (docs/dev/protocol-extensions.md of ScyllaDB, "Intranode sharding").
-    :param tablets: the tablets that are known. In tables with tablets, the tablet determines the
-        shard.
+    :param tablets: the known tablets. For a table with tablets, the tablet determines the shard.
     """
 
     __slots__ = ("_by_shard", "count", "ignore_msb", "tablets")
@@ -63,7 +63,7 @@ class ShardTable:
         self._by_shard[self._checked(shard)].append(connection)
 
     def remove(self, connection: Any) -> None:
-        """Remove a connection, if it is in the table."""
+        """Remove a connection, if the table contains it."""
         for shard_connections in self._by_shard:
             if connection in shard_connections:
                 shard_connections.remove(connection)
@@ -73,7 +73,7 @@ class ShardTable:
         return [len(shard_connections) for shard_connections in self._by_shard]
 
     def pick(self, shard: int) -> Connection | None:
-        """Return the least busy connection to `shard` with a free stream, or None."""
+        """Return the connection to `shard` with the fewest streams in use; None if all are full."""
         return first_with_room(self._by_shard[self._checked(shard)])
 
     def _checked(self, shard: int) -> int:

@@ -1,16 +1,16 @@
 """The pool of a ScyllaDB node, with connections to each of its shards.
 
-The first connection shows how many shards the node has. It serves requests while the other
-connections are opened. These connect to the node's shard-aware port, where the client's local port
-selects the shard.
+The first connection shows how many shards the node has. This connection serves requests while the
+other connections are opened. The other connections go to the node's shard-aware port, where the
+client's local port selects the shard.
 
 If that port cannot be reached, or if a NAT or a proxy changes the local port, the pool opens
-connections to the ordinary port. There the node itself chooses the shard, namely the one with the
-fewest connections. A connection to a shard that has enough is of no use. But it stays open until
-the filling ends, so that the node chooses other shards for the next ones. Then it is closed. The
-pool opens at most twice as many connections as it needs, so the filling ends in any case. If a
-shard still has no connection, requests for it are sent on the other connections, and the pool tries
-again later.
+connections to the ordinary port. There the node itself chooses the shard with the fewest
+connections. A connection to a shard that has enough connections is of no use. But it stays open
+until the filling ends, so that the node chooses other shards for the next connections. Then it is
+closed. The pool opens at most twice as many connections as it needs, so the filling always ends. If
+a shard still has no connection, requests for it are sent on the other connections, and the pool
+tries again after RETRY_INTERVAL seconds.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ else:
 log = logging.getLogger("cassandra.pool")
 
 ALGORITHM = "biased-token-round-robin"
-# After this time, the pool tries again to connect to shards that have no connection.
+# If shards have no connection, the pool tries again to connect to them after this time.
 RETRY_INTERVAL = 60.0  # seconds
 
 
 class ShardTarget(NamedTuple):
-    """The shard to connect to.
+    """The shard that a connection should reach.
 
     :param shard: the number of the shard.
     :param shards: the number of shards of the node.
@@ -56,8 +56,9 @@ class ShardTarget(NamedTuple):
 
 
 def usable_sharding(connection: Connection) -> ShardingInfo | None:
-    """Return how the node of `connection` assigns tokens to shards. Return None if the node has no
-    shards, or uses an algorithm that we do not know.
+    """Return how the node of `connection` assigns tokens to shards.
+
+    None if the node has no shards, or uses an algorithm that we do not know.
     """
     features = connection.features
     info: ShardingInfo | None = features.sharding_info if features is not None else None
@@ -73,14 +74,14 @@ def usable_sharding(connection: Connection) -> ShardingInfo | None:
 
 
 def shard_aware_port(settings: Settings, endpoint: EndPoint, info: ShardingInfo) -> int | None:
-    """Return the shard-aware port of a node; None if it has none or should not be used."""
+    """Return the shard-aware port of a node; None if it has none, or the port must not be used."""
     if not settings.shard_aware_port:
         return None
     advertised = info.shard_aware_port if settings.tls is None else info.shard_aware_port_ssl
     if type(endpoint) is DefaultEndPoint:
         return advertised
     # Other end points, such as Unix sockets and proxies that route by name, usually have no
-    # shard-aware port. Those that have one implement `shard_aware_port`.
+    # shard-aware port. End points that have one implement `shard_aware_port`.
     port_of: Callable[[int | None], int | None] | None
     port_of = getattr(endpoint, "shard_aware_port", None)
     return port_of(advertised) if port_of is not None else None
@@ -91,7 +92,7 @@ class ShardPool(HostPool):
 
     :param size: the number of connections to a host without shards, or to each shard.
     :param port_of: called with the sharding information of the node; returns its shard-aware port,
-        or None if that should not be used.
+        or None if the port must not be used.
     """
 
     __slots__ = (
@@ -113,22 +114,25 @@ class ShardPool(HostPool):
         self._per_shard = size
         self._tablets = tablets
         self._port_of = port_of
-        # True if a connection to the shard-aware port has reached the selected shard, False if it
-        # has reached another one; None before the first attempt.
+        # True if a connection to the shard-aware port has reached the selected shard; False if it
+        # has reached another shard; None before the first attempt.
         self._port_works: bool | None = None
-        # Connections to shards that have enough. They are closed when `_fill_shards` ends.
+        # Connections to shards that have enough connections. They are closed when `_fill_shards`
+        # ends.
         self._excess_connections: list[Connection] = []
-        # The task of `_fill_shards`; it may be done.
+        # The task of `_fill_shards`; None before the first. The task may have ended.
         self._filling_shards: asyncio.Task[None] | None = None
-        # The connections of the pool when `_fill_shards` began, and those that it has opened.
+        # The number of connections that the pool had when `_fill_shards` began, plus those that it
+        # has opened.
         self._opened_count = 0
-        # The timer of the next attempt to reach shards without a connection; None if not needed.
+        # The timer of the next attempt to reach shards without a connection; None if none is
+        # scheduled.
         self._retry_timer: asyncio.TimerHandle | None = None
 
     # -- filling -----------------------------------------------------------------------------------
 
     async def _fill(self) -> None:
-        """Open the missing connections. Those to further shards are opened in the background."""
+        """Open the missing connections; those to further shards are opened in the background."""
         if not self.connections and not self.closed:
             # Open one connection first, which shows whether the node has shards.
             await self._open_one()
@@ -145,29 +149,28 @@ class ShardPool(HostPool):
 
     @property
     def is_opening(self) -> bool:
-        """True if connections to any shard are being opened, or will be at once."""
+        """True if connections to any shard are being opened, or will be opened at once."""
         is_filling = self._filling_shards is not None and not self._filling_shards.done()
         return is_filling or super().is_opening
 
     def _serve_waiters(self) -> None:
-        # A request may wait for a new connection, because the others may be stale. `_adopt` gives
-        # it a new one, and this is called again when the shards are filled.
+        # A request may wait for a new connection, because the existing connections may be stale.
+        # `_adopt` gives new connections to such requests. This method is called again when all
+        # shards are filled.
         if not self.is_opening:
             super()._serve_waiters()
 
     async def _fill_shards(self) -> None:
-        """Open the missing connections: first on the shard-aware port, then on the
-        ordinary port.
-        """
+        """Open the missing connections, first on the shard-aware port, then on the ordinary."""
         self._opened_count = len(self.connections)
         try:
             await self._open_by_port()
             while self._missing_shards() and self._opens_left() and not self.closed:
-                # On the ordinary port the node chooses the shard: open as many connections as are
-                # missing, and then check which shards they are for.
+                # On the ordinary port the node chooses the shard. So open as many connections as
+                # are missing, and then check which shards they have reached.
                 count = min(len(self._missing_shards()), self._opens_left())
                 if not await self._open_all([None] * count):
-                    # The host refuses connections: try again after the reconnection policy's delay.
+                    # The host rejects connections: try again after the reconnection policy's delay.
                     self._fill_later()
                     return
         finally:
@@ -184,25 +187,25 @@ class ShardPool(HostPool):
 
     def _opens_left(self) -> int:
         """Return how many connections `_fill_shards` may still open."""
-        # It opens at most twice as many connections as there should be now: the size of the pool
-        # may have grown. Subtract one more for the control connection: the node counts it, too,
-        # when it chooses shards.
+        # At most twice `size` connections may be opened; `size` may have grown since `_fill_shards`
+        # began. Subtract 1 for the control connection, because the node counts it, too, when it
+        # chooses a shard.
         return max(2 * self.size - self._opened_count - 1, 0)
 
     def _retry_fill(self) -> None:
-        """Called by the timer after RETRY_INTERVAL: try again to connect to the missing shards."""
+        """Try again to connect to the missing shards. The timer calls this after RETRY_INTERVAL."""
         self._retry_timer = None
         if not self.closed and self.connections and self.shards is not None:
             self._spawn_filling()
 
     async def _open_by_port(self) -> None:
-        """Open missing connections on the shard-aware port, if that exists and works."""
+        """Open missing connections on the shard-aware port, if there is one that works."""
         info = self.host.sharding_info
         port = self._port_of(info) if info is not None else None
         if port is None or self._port_works is False:
             return
-        # Try a single connection first. If a NAT changes the local port, connections on this port
-        # lead to arbitrary shards, and it is useless to open more.
+        # Try a single connection first. If a NAT changes the local port, connections to this port
+        # reach arbitrary shards, so it would be useless to open more of them.
         if self._port_works is None:
             await self._open_all(self._missing_targets(port)[:1])
         if self._port_works:
@@ -237,14 +240,15 @@ class ShardPool(HostPool):
             return
         connection = await self._open(self.host, target)
         features = connection.features
-        # If a NAT changes the local port, the connection leads to another shard. `_adopt` keeps it
-        # nevertheless if that shard has too few connections.
+        # If a NAT changes the local port, the connection has reached another shard. `_adopt`
+        # nevertheless keeps the connection if that shard has too few connections.
         self._port_works = features is not None and features.shard_id == target.shard
         self._adopt(connection)
 
     def _missing_shards(self) -> list[int]:
-        """Return the shards that have too few connections. A shard is in the list once for each
-        missing connection.
+        """Return the shards that have too few connections.
+
+        A shard is in the list once for each missing connection.
         """
         if self.shards is None:
             return []
@@ -269,26 +273,24 @@ class ShardPool(HostPool):
         assert self.shards is not None
         assert connection.features is not None
         shard = connection.features.shard_id
-        # Refuse a shard number that is not smaller than the number of shards that the node has
+        # Reject a shard number that is not smaller than the number of shards that the node has
         # sent.
         if shard >= self.shards.count:
             connection.close()
             raise ConnectionShutdown(f"{self.host} has no shard {shard}", self.host)
         if self.shards.counts()[shard] < self._per_shard:
             super()._adopt(connection)
-            if not connection.closed:  # it is closed if the pool is full
+            if not connection.closed:  # `_adopt` has closed it if the pool is full
                 self.shards.add(shard, connection)
         else:
-            # The shard has enough connections. Keep this one open until `_fill_shards` ends: if it
-            # were closed now, the node would choose the same shard for the next one.
+            # The shard has enough connections. Keep this connection open until `_fill_shards` ends.
+            # If we closed it now, the node would choose the same shard for the next connection.
             self._excess_connections.append(connection)
             if self._filling_shards is None or self._filling_shards.done():
                 self._close_excess()
 
     def _adopt_sharding(self, info: ShardingInfo) -> None:
-        """Store how the node assigns tokens to shards. If that has changed, replace all
-        connections.
-        """
+        """Store how the node assigns tokens to shards; if that changed, replace connections."""
         self.host.sharding_info = info
         current = self.shards
         if (
@@ -297,8 +299,8 @@ class ShardPool(HostPool):
             and current.ignore_msb == info.sharding_ignore_msb
         ):
             return
-        # If there was other sharding information before, the node was restarted with another number
-        # of shards: close the old connections when they are idle.
+        # If there was different sharding information before, the node was restarted with another
+        # number of shards. Close the old connections when they are idle.
         for connection in list(self.connections) if current is not None else ():
             self._retire(connection)
         self._port_works = None
@@ -308,7 +310,7 @@ class ShardPool(HostPool):
         self.size = info.shards_count * self._per_shard
 
     def _forget_shards(self) -> None:
-        """Called when the host has no shards any more."""
+        """Use the pool without shards, because the host has no shards any more."""
         self.shards = None
         self.size = self._per_shard
         self.host.sharding_info = None
@@ -321,9 +323,7 @@ class ShardPool(HostPool):
     # -- overrides of HostPool ---------------------------------------------------------------------
 
     def resize(self, size: int) -> None:
-        """Change the number of connections to each shard, or to a host without shards, to
-        `size`.
-        """
+        """Change the number of connections to each shard (or to a host without shards)."""
         shards = self.shards
         if shards is None:
             self._per_shard = size
@@ -333,8 +333,8 @@ class ShardPool(HostPool):
             return
         self._per_shard = size
         self.size = shards.count * size
-        # Close the surplus connections of each shard, which may all be full. Those with the fewest
-        # requests are idle soonest.
+        # Close the surplus connections of each shard, even if all of them are busy. Begin with the
+        # connections with the fewest requests, because they will be idle soonest.
         surplus = [count - size for count in shards.counts()]
         for connection in sorted(self.connections, key=lambda connection: connection.in_flight):
             shard = connection.features.shard_id if connection.features is not None else 0

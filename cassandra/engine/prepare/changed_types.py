@@ -1,18 +1,18 @@
 """Prepares statements again after ALTER TYPE, so that values of the new fields can be bound.
 
 A prepared statement knows the fields that its user-defined types had when it was prepared. Servers
-do not report new fields to those that execute it: they accept values without them. Without this
-module, a value with a new field would be refused until the application prepares the statement
-again. cassandra-driver writes such a value without the new field.
+accept values without new fields, and do not report new fields when the statement is executed.
+Without this module, a value with a new field would be rejected until the application prepares the
+statement again. (cassandra-driver writes such a value without the new field.)
 
 The statements that use a changed type are prepared again
 
 * after a DDL statement of one of our sessions, before its request completes (`after_ddl`);
 * after the server's event about a change that another client has made (`on_event`): after a random
-  time, because all clients get the event at the same moment, and when the nodes agree;
+  time, because all clients get the event at the same moment, and after schema agreement;
 * when the control connection has moved, and may have missed events (`catch_up`).
 
-The values that were bound before stay valid: see `rebind.adopt_columns`.
+Values that were bound before remain valid: see `rebind.adopt_columns`.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.query.prepared import PreparedStatement
 
-# A changed type: its keyspace and name. The name is "" for any type of the keyspace, and the
-# keyspace is "" for any type.
+# A changed type: (keyspace, name). The name is "" for any type of the keyspace, and the keyspace is
+# "" for any type of the cluster.
 ChangedType = tuple[str, str]
 
 log = logging.getLogger("cassandra.cluster")
 
-# Statements are renewed within this time after an event, if the application has disabled the
-# reading of the schema after events.
+# Statements are prepared again within this time after an event, if the application has disabled
+# reading the schema after events.
 DEFAULT_WINDOW = 2.0  # seconds
 
-# A server may report a change before it drops the affected statements from its cache. If they are
-# prepared in this moment, it describes the old types once more. So compare them with the schema
-# again after these times.
+# A server may report a change before it drops the affected statements from its cache. If a
+# statement is prepared in this moment, the server still describes the old types. So compare the
+# statement's types with the schema again after these times.
 LATER_CHECKS = (0.5, 5.0)  # seconds
 
 
 class ChangedTypes:
-    """Renews the prepared statements that use changed types.
+    """Prepares the statements again ("renews" them) that use changed types.
 
-    :param preparer: has the statements in use, and prepares them again.
+    :param preparer: knows the statements in use, and prepares them again.
     :param agree: waits until the nodes agree on the schema.
-    :param control: returns the control connection, or raises if there is none.
+    :param control: returns the control connection, or raises an error if there is none.
     :param spawn: runs a coroutine in the background.
     :param random: chooses the delays after events; None uses the process-wide generator.
     """
@@ -84,10 +84,10 @@ class ChangedTypes:
         self._spawn = spawn
         self._random = generator_or_default(random)
         self._pending: set[ChangedType] = set()  # the changed types of recent events
-        self._task: asyncio.Task[None] | None = None  # renews after events; it may be done
+        self._task: asyncio.Task[None] | None = None  # runs `_renew_pending`; it may have ended
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Called when the server reports a schema change: renew statements later."""
+        """Renew the affected statements later, because the server has reported a schema change."""
         changed_type = _changed_type(event)
         if changed_type is None or not self._preparer.prepared_count:
             return
@@ -96,7 +96,7 @@ class ChangedTypes:
             self._task = self._spawn(self._renew_pending())
 
     async def after_ddl(self, event: Mapping[str, Any]) -> None:
-        """Called when a session has executed a DDL statement: renew statements now."""
+        """Renew the affected statements now, because a session has executed a DDL statement."""
         changed_type = _changed_type(event)
         if changed_type is not None:
             # The server's event about the same change may have come already.
@@ -104,13 +104,14 @@ class ChangedTypes:
             await self._preparer.renew(await self._statements_using({changed_type}))
 
     async def catch_up(self) -> None:
-        """Called when events may have been missed and the whole schema was read: renew the
-        statements whose types differ from the schema.
+        """Renew the statements whose types differ from the schema.
+
+        Called when events may have been missed, and the whole schema was read.
         """
         await self._preparer.renew(await self._preparer.statements_where(self._is_outdated))
 
     async def _renew_pending(self) -> None:
-        """Renew the statements that use the types of recent events, until there are no more."""
+        """Renew the statements that use the types of recent events, until no events are left."""
         while self._pending:
             window = self._settings.schema_event_refresh_window
             await asyncio.sleep(
@@ -120,7 +121,8 @@ class ChangedTypes:
             statements = await self._statements_using(changed_types)
             if not statements:
                 continue
-            # A node that does not know the change yet would describe the old types.
+            # Wait until all nodes know the change: a node that does not know it would describe the
+            # old types.
             try:
                 await self._agree(self._get_connection())
             except (DriverException, OSError) as error:
@@ -129,7 +131,7 @@ class ChangedTypes:
             self._spawn(self._renew_outdated(statements))
 
     async def _renew_outdated(self, statements: list[PreparedStatement]) -> None:
-        """Renew those of `statements` once more whose types still differ from the schema."""
+        """Renew those of `statements` once more whose types still differ from the schema's."""
         for delay in LATER_CHECKS:
             await asyncio.sleep(delay)
             outdated = [prepared for prepared in statements if self._is_outdated(prepared)]
@@ -166,7 +168,7 @@ def _changed_type(event: Mapping[str, Any]) -> ChangedType | None:
     if event["target_type"] != "TYPE" or event["change_type"] != "UPDATED":
         return None
     keyspace, name = event["keyspace"], event["type"]
-    # Servers send letters beyond Latin-1 in these names wrongly, so such a name cannot be used.
+    # Servers send letters beyond Latin-1 in these names wrongly, so such a name cannot be trusted.
     if not keyspace.isascii():
         return "", ""
     return keyspace, name if name.isascii() else ""

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class PreparingRequest(Request):
-    """Prepares the CQL strings in `texts` concurrently, and then runs like a normal request.
+    """Prepares the CQL strings in `texts` concurrently, and then runs like any other request.
 
-    `texts` has pairs (keyspace, CQL). `bind_to` is called with the prepared statements in the same
-    order, and returns the statement and the request body to execute. `prepared_texts` is the
-    session's cache of prepared statements. The request's timeout applies to preparing and executing
+    `texts` contains pairs (keyspace, CQL). `bind_to` is called with the prepared statements in the
+    same order, and returns the statement and the request body to execute. `prepared_texts` is the
+    session's cache of prepared statements. The timeout limits the time for preparing and executing
     together.
     """
 
     __slots__ = ("bind_to", "prepared_texts", "texts", "working_keyspace")
 
-    session: EngineSession  # the whole session, because it prepares
-    working_keyspace: str | None  # the session's keyspace when the request was made
+    session: EngineSession  # the session that prepares and executes
+    working_keyspace: str | None  # the session's keyspace when the request was created
     texts: Sequence[tuple[str | None, str]]
     prepared_texts: PreparedTexts
     bind_to: Callable[[list[PreparedStatement]], tuple[Any, AnyBody]]
@@ -40,7 +40,7 @@ class PreparingRequest(Request):
         return False
 
     def start(self) -> None:
-        """Called on the loop: prepare the texts, and execute the request afterwards."""
+        """Prepare the CQL strings, and then execute the request. Must be called on the loop."""
         if self.done:
             return
         session = self.session
@@ -50,14 +50,14 @@ class PreparingRequest(Request):
             self.fail(session.closed_error())
             return
         if self.timeout is not None:
-            if self.timeout <= 0:  # expired: send nothing
+            if self.timeout <= 0:  # the deadline has passed already: send nothing
                 self.on_timeout()
                 return
             self._timer_slot = session.timers.add(self.timeout, self)
         session.run_for(self, self._prepare_and_execute())
 
     async def _prepare_and_execute(self) -> None:
-        """Prepare and bind the statements, and then execute the request as usual."""
+        """Prepare the statements, bind the values, and then execute the request."""
         try:
             self.statement, self.request_body = self.bind_to(await self._prepare_texts())
         except Exception as error:
@@ -66,7 +66,7 @@ class PreparingRequest(Request):
         super().start()
 
     async def _prepare_texts(self) -> list[PreparedStatement]:
-        """Prepare all texts concurrently, and return the statements in the order of the texts."""
+        """Prepare all CQL strings concurrently, and return the statements in the same order."""
         session = self.session
         preparing = [
             session.core.preparer.prepare_text(

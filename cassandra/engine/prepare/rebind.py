@@ -21,10 +21,10 @@ log = logging.getLogger("cassandra.cluster")
 
 
 def changes_of(old_columns: Sequence[ColumnMetadata], new_columns: Sequence[ColumnMetadata]) -> str:
-    """Return a description of the differences between old and new bind columns, for an error
-    message; "" if there are none.
+    """Describe the differences between old and new bind columns for an error message.
 
-    New fields of a user-defined type are not a difference, because bound values are still valid.
+    Returns "" if there are no differences. New fields of a user-defined type are no difference,
+    because values that were bound without them are still valid.
     """
     if len(old_columns) != len(new_columns):
         return f"{len(old_columns)} columns -> {len(new_columns)}"
@@ -42,8 +42,8 @@ def adopt_columns(
 ) -> None:
     """Let statements bind values for the current types of their columns.
 
-    Statements for which `changes_of` finds differences are left alone: they may have values that
-    are not valid any more. So are those for which the application's code raises an error.
+    Statements for which `changes_of` finds differences are not changed, because bound values may
+    not be valid any more. Statements for which user code raises an error are not changed, either.
 
     :param columns: the bind columns that the server has now.
     :param user_types: the classes that are registered for user-defined types.
@@ -54,7 +54,7 @@ def adopt_columns(
         if _have_same_types(old_columns, columns) or changes_of(old_columns, columns):
             continue
         if current_columns is None:
-            # The response to the PREPARE may have been read without the registered classes.
+            # The response to the PREPARE may have been decoded without the registered classes.
             current_columns = [
                 column._replace(type=with_registered_classes(column.type, user_types))
                 for column in columns
@@ -62,8 +62,8 @@ def adopt_columns(
         if not _have_same_types(old_columns, current_columns):
             try:
                 statement.renew_columns(current_columns)
-            # An encryption policy or converter of the application has raised. That must not fail
-            # the request, because its values need no new fields.
+            # A user's encryption policy or converter has raised an error. The error must not fail
+            # the request, because the values of the request need no new fields.
             except Exception as error:
                 log.warning("%s cannot bind values of new fields yet: %s", statement, error)
 
@@ -87,22 +87,20 @@ def user_types_of(columns: Iterable[ColumnMetadata]) -> Iterator[type[UserType]]
 
 
 def _type_name(cql_type: Any) -> str:
-    """Return the name of a type; for a user-defined type, without its fields."""
+    """Return the name of a type. For a user-defined type, this does not include its fields."""
     name: str = cql_type.cql_parameterized_type()
     return name
 
 
 def is_readable_as(old: Any, new: Any) -> bool:
-    """Return True if bytes that were encoded for the type `old` mean the same value in the type
-    `new`.
-    """
+    """Return True if bytes that were encoded as type `old` mean the same value as type `new`."""
     if old is new:
         return True
     if old.cql_parameterized_type() != new.cql_parameterized_type():
         return False
     if issubclass(old, UserType) and issubclass(new, UserType):
-        # Compare the fields, too: the type may have been dropped and created again with the same
-        # name and other fields.
+        # Also compare the fields: the type may have been dropped and created again with the same
+        # name but other fields.
         if tuple(old.fieldnames) != tuple(new.fieldnames)[: len(old.fieldnames)]:
             return False
     elif len(old.subtypes) != len(new.subtypes):
@@ -111,8 +109,10 @@ def is_readable_as(old: Any, new: Any) -> bool:
 
 
 class Renewed:
-    """A statement whose bind columns have changed on the server: `before` as it was, `statement` as
-    it was prepared again. The methods convert values that were bound for the old columns.
+    """A statement whose bind columns have changed on the server.
+
+    `before` is the statement before the change; `statement` is the statement as it was prepared
+    again. The methods convert values that were bound for the old columns.
 
     :param before: the statement before the change.
     :param response: the server's response to the new PREPARE.
@@ -181,8 +181,8 @@ class Renewed:
                 raise self.refusal(f'(the fields of "{new.name}" have other names)')
             decoded.append(old.type.codec().decode_nullable(value))
         try:
-            # Use the plan without the application's converters: the values were converted when they
-            # were bound first.
+            # Bind without the application's converters, because they converted the values when the
+            # values were bound first.
             bind_plan = self.statement.plain_plan
             bound: ValuesBlock = bind_plan.bind_row(decoded, self.statement.protocol_version)
         except (TypeError, ValueError) as error:
@@ -193,7 +193,7 @@ class Renewed:
 def _has_all_fields(old: Any, new: Any) -> bool:
     """Return True if all fields of the user-defined types in `old` also exist in `new`."""
     if issubclass(old, UserType) and issubclass(new, UserType):
-        # Values are converted by field name, so each old field must still exist.
+        # Values are converted by field name, so each old field must exist in the new type.
         if not set(old.fieldnames) <= set(new.fieldnames):
             return False
         new_types = dict(zip(new.fieldnames, new.subtypes, strict=True))

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class StatementRegistry:
-    """The prepared statements that the application still refers to. Only the event loop may use it,
-    except for its length.
+    """The prepared statements that the application still refers to.
 
-    The registry has weak references: once the application has dropped a statement, it is not
-    prepared again on hosts that come back. There may be a million statements, so a look-up by id
-    must not scan all of them in the usual case.
+    Only the event loop may use the registry, except for its length and `all_with`. The registry has
+    weak references: when the application has dropped a statement, the statement is not prepared
+    again on hosts that come back. There may be a million statements, so a look-up by id should not
+    scan all of them.
     """
 
     __slots__ = ("_by_id", "_others")
@@ -25,8 +25,8 @@ class StatementRegistry:
         self._by_id: weakref.WeakValueDictionary[bytes, PreparedStatement] = (
             weakref.WeakValueDictionary()
         )
-        # Further statements with an id that is in `_by_id` already: callers that prepare the same
-        # CQL get separate objects. This is a dict so that we can iterate in insertion order.
+        # Other statements whose id is already in `_by_id`: callers that prepare the same CQL get
+        # separate objects. This is a dict, because we iterate in insertion order.
         self._others: weakref.WeakKeyDictionary[PreparedStatement, None] = (
             weakref.WeakKeyDictionary()
         )
@@ -42,8 +42,8 @@ class StatementRegistry:
             if existing.query_id == query_id:
                 self._others[prepared] = None
                 return existing
-            # The earlier statement has got another id since it was added: keep it in `_others`, and
-            # store the new one by the id.
+            # The earlier statement has got another id since it was added. Keep it in `_others`, and
+            # store the new statement by the id.
             self._others[existing] = None
             self._by_id[query_id] = prepared
         return prepared
@@ -52,16 +52,16 @@ class StatementRegistry:
         return len(self._by_id) + len(self._others)
 
     def by_id(self, query_id: bytes) -> PreparedStatement | None:
-        """Return a statement with this id, or None if there is none any more."""
+        """Return a statement with this id; None if the application does not use one any more."""
         candidate = self._by_id.get(query_id)
         if candidate is not None and candidate.query_id == query_id:
             return candidate
-        # The statement was garbage collected, or has got another id when it was prepared again.
-        # Scan all statements, because one in `_others` may have this id.
+        # The statement was garbage collected, or got another id when it was prepared again. Scan
+        # all statements, because one in `_others` may have this id.
         for prepared in self.each_once():
             if prepared.query_id == query_id:
-                # Move the statement that has another id now to `_others`, and store this one by the
-                # id.
+                # Move the statement that now has another id to `_others`, and store this statement
+                # by the id.
                 if candidate is not None:
                     self._others[candidate] = None
                 self._by_id[query_id] = prepared
@@ -69,30 +69,31 @@ class StatementRegistry:
         return None
 
     def all_with(self, query_id: bytes) -> list[PreparedStatement]:
-        """Return all statements with this id. There may be several, because callers that prepare
-        the same CQL get separate objects. This scans all statements. Workers call this on their own
-        loops.
+        """Return all statements with this id.
+
+        There may be several, because callers that prepare the same CQL get separate objects. This
+        scans all statements. Workers call this on their own loops.
         """
-        # Copy the references: the first loop may add statements during the iteration.
+        # Copy the references, because the first loop may add statements during the iteration.
         references = [*self._by_id.valuerefs(), *self._others.keyrefs()]
         statements = [prepared for reference in references if (prepared := reference()) is not None]
         return [prepared for prepared in statements if prepared.query_id == query_id]
 
     def each_once(self) -> Iterator[PreparedStatement]:
-        """Return an iterator over the current statements, with one statement for each id."""
+        """Return an iterator over the current statements, with only one statement for each id."""
         # Copy the references, because statements may be added and freed during the iteration.
         references = [*self._by_id.valuerefs(), *map(weakref.ref, self._others)]
         return self._distinct(references)
 
     @staticmethod
     def _distinct(references: list[weakref.ref[PreparedStatement]]) -> Iterator[PreparedStatement]:
-        """Yield the statements of `references` that still exist, one for each id."""
+        """Yield the statements of `references` that still exist, only one for each id."""
         seen: set[bytes] = set()
         for reference in references:
             prepared = reference()
             if prepared is not None and prepared.query_id not in seen:
                 seen.add(prepared.query_id)
                 yield prepared
-            # Drop this reference: otherwise the generator would keep the statement alive until the
-            # caller asks for the next one.
+            # Delete this variable; otherwise the generator would keep the statement alive until the
+            # caller asks for the next statement.
             del prepared

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 class Reprepare:
     """One PREPARE of a forgotten statement, on the connection of the attempt that executes it.
-    After the response, the request sends the attempt again.
+
+    After the response to the PREPARE, the request sends the attempt again.
     """
 
     __slots__ = (
@@ -39,9 +40,9 @@ class Reprepare:
         "request",
     )  # fmt: skip
 
-    # The PREPARE may wait at the connection's keyspace gate, which reads these attributes of all
-    # that waits there (see `keyspace_gate.Held`). A PREPARE is not a USE. It can wait for a
-    # keyspace, but never for a connection without one.
+    # The PREPARE may wait at the connection's keyspace gate, which reads these attributes (see
+    # `keyspace_gate.Held`). A PREPARE is not a USE, and it never needs a connection without a
+    # keyspace.
     is_use = needs_none = False
 
     def __init__(
@@ -55,11 +56,11 @@ class Reprepare:
         self.attempt = attempt
         self.prepared = prepared
         self.connection = connection
-        self._stream = -1  # the stream of the PREPARE; -1 unless it waits for a response
-        # The request's `_retry_handle` before `go` replaced it with this object.
+        self._stream = -1  # the stream of the PREPARE; -1 if it does not wait for a response
+        # The request's `_retry_handle` before `go` replaced it by this object.
         self._previous_handle: Any = None
-        # True if the PREPARE depends on the connection's keyspace. From version 5 on, the PREPARE
-        # contains the keyspace itself.
+        # True if the PREPARE depends on the connection's keyspace. In protocol version 5, the
+        # PREPARE contains the keyspace itself.
         self.needs_keyspace = (
             connection.version < 5
             and prepared.keyspace is not None
@@ -77,8 +78,9 @@ class Reprepare:
         return self.request.done
 
     def start(self) -> None:
-        """Send the PREPARE when the connection is in the statement's keyspace. If it is in another
-        one, wait at the keyspace gate.
+        """Send the PREPARE when the connection is in the statement's keyspace.
+
+        If the connection is in another keyspace, the PREPARE waits at the keyspace gate.
         """
         connection = self.connection
         if not self.needs_keyspace or (
@@ -105,14 +107,14 @@ class Reprepare:
         except ConnectionException as error:
             self.request.on_reprepare_failed(self.attempt, error)
             return
-        # When the request ends, it calls `cancel` of its `_retry_handle`: put this object there.
-        # Keep the previous handle, because another attempt of the request may also be preparing or
-        # waiting for a retry.
+        # When the request ends, it calls `cancel` of its `_retry_handle`, so store this object
+        # there. Keep the previous handle, because another attempt of the request may also be
+        # preparing or waiting for a retry.
         self._previous_handle = self.request._retry_handle
         self.request._retry_handle = self
 
     def cancel(self) -> None:
-        """Called when the request is over: abandon the PREPARE."""
+        """Abandon the PREPARE, because the request is over."""
         if self._stream >= 0:
             self.connection.abandon(self._stream, self)
             self._stream = -1
@@ -120,16 +122,17 @@ class Reprepare:
             self._previous_handle.cancel()
 
     def refuse(self, error: Exception) -> None:
-        """Called when the USE for the statement's keyspace has failed: end the request."""
+        """End the request, because the USE for the statement's keyspace has failed."""
         self.request.fail(error)
 
     def leave(self, error: Exception) -> None:
-        """Called when the connection takes no further requests: use another one."""
+        """Let the request use another connection, because this one takes no further requests."""
         self.request.on_not_sent(self.attempt, error)
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
-        """Called with the response to the PREPARE: update the statement, and let the request send
-        its attempt again.
+        """Update the statement from the response to the PREPARE.
+
+        Then let the request send its attempt again.
         """
         self._stream = -1
         request = self.request
@@ -158,8 +161,8 @@ class Reprepare:
 
 
 def _check_table(prepared: PreparedStatement, response: Any) -> None:
-    """Raise DriverException if the server has prepared the statement for another table now."""
-    # A statement without bind markers has no bind columns: compare its result columns.
+    """Raise DriverException if the server has now prepared the statement for another table."""
+    # A statement without bind markers has no bind columns, so compare its result columns.
     if prepared.column_metadata:
         old, new = (
             _table_of(prepared.column_metadata),
@@ -197,24 +200,26 @@ def take_over(
 ) -> Renewed | None:
     """Update `prepared` from the server's response to a PREPARE.
 
-    If user-defined types have got further fields, values of these can be bound from now on.
+    If user-defined types have got new fields, values of these fields can be bound from now on.
 
-    :param random: generates an id that no server has; None uses the process-wide generator.
+    :param random: generates an id that no statement of a server has; None uses the process-wide
+        generator.
     :param all_with: returns all statements with a given id.
     :param user_types: the classes that are registered for user-defined types.
     :returns: None if the bind columns are the same as before. Otherwise the new description of the
-        statement, with which the caller must bind the values again.
+        statement, for which the caller must bind the values again.
     :raises BindColumnsChanged: if values cannot be bound again for the changed columns.
     :raises DriverException: if the response is about another table; `prepared` is not changed then.
     """
     _check_table(prepared, response)
     if changes_of(prepared.column_metadata, response.bind_metadata):
         # A server gives the same CQL the same id even if the types have changed, so it would accept
-        # bytes of the old types. If the id is the same, give the old statements an id that no
-        # server has. Each later execution of them is then answered with Unprepared, and comes here,
-        # too.
+        # bytes of the old types. So if the id is the same, give the old statements an id that no
+        # server has. The server then responds to each later execution of an old statement with
+        # Unprepared, and that statement comes here, too.
         if prepared.query_id == response.query_id:
-            # Use a dict to have each statement once: `prepared` itself may also be in `all_with`.
+            # Use a dict to have each statement once, because `prepared` itself may also be in
+            # `all_with`.
             equal_statements = dict.fromkeys((prepared, *all_with(response.query_id)))
             guard(equal_statements, response.bind_metadata, random)
         elif prepared.when_changed is not None:
@@ -232,8 +237,9 @@ def guard(
     columns: Sequence[ColumnMetadata],
     random: random.Random | None = None,
 ) -> None:
-    """Ensure that no server executes the statements whose bind columns have changed: give them an
-    id that no server has.
+    """Give statements whose bind columns have changed an id that no server has.
+
+    Thus no server executes them before they are prepared again.
 
     :param statements: statements with the same id.
     :param columns: the bind columns that the server has now.

@@ -1,4 +1,4 @@
-"""Sends a PREPARE to one host of a query plan, with the retries of a normal request."""
+"""Sends a PREPARE to one host of a query plan, with the retries of any other request."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ async def send_to_one(
     retry_policy: RetryPolicy,
     timeout: float | None,
 ) -> tuple[Any, Host]:
-    """Send the PREPARE to the hosts of the query plan until one succeeds. Return its response and
-    the host.
+    """Send the PREPARE to the hosts of the query plan until a host has prepared the statement.
+
+    :returns: the host's response, and the host.
 
     :param timeout: seconds for all attempts together; None for no limit.
-    :raises DriverException: if no host succeeds, or the retry policy ignores the error.
+    :raises DriverException: if no host succeeds, or if the retry policy ignores the error.
     """
     done: asyncio.Future[Request] = asyncio.get_running_loop().create_future()
 
@@ -66,8 +67,9 @@ async def send_to_one(
 
 
 class _Prepare:
-    """The statement that is passed to policies for a PREPARE. It may be sent to any host and is
-    idempotent.
+    """The statement that policies get for a PREPARE.
+
+    Its attributes say that it may be sent to any host and is idempotent.
     """
 
     is_idempotent = True

@@ -50,10 +50,10 @@ log = logging.getLogger("cassandra.cluster")
 
 # The number of statements that are prepared concurrently on a host that came up.
 PARALLEL_PREPARES = 16
-# After it has skipped this many statements that cannot be prepared on a host, `prepare_all_on` lets
+# After `prepare_all_on` has skipped this many statements that cannot be prepared on a host, it lets
 # the loop handle other events.
 LEFT_OUT_AT_ONCE = 256
-# `prepare` waits at most this long until the other hosts have prepared the statement.
+# `prepare` waits at most this long for the other hosts to prepare the statement.
 OTHERS_WAIT = 1.0  # seconds
 # `renew` tries to prepare a statement on at most this many hosts.
 MOST_RENEWAL_TRIES = 3
@@ -64,7 +64,7 @@ class Server(Protocol):
 
     @property
     def protocol_version(self) -> int:
-        """The protocol version agreed on with the servers."""
+        """The protocol version that was negotiated with the servers."""
 
     @property
     def marks_transactions(self) -> bool:
@@ -120,11 +120,11 @@ class Preparer:
     ) -> PreparedStatement:
         """Prepare `query`. Concurrent callers with the same CQL share one PREPARE.
 
-        :param keyspace: the keyspace of this statement; None for the session's.
-        :param working_keyspace: the session's keyspace when the call was made; None for the current
-            one.
+        :param keyspace: the keyspace of this statement; None for the session's keyspace.
+        :param working_keyspace: the session's keyspace at the time of the call; None for its
+            current keyspace.
         """
-        # Read the session's keyspace now, because it may be another one when the response comes.
+        # Read the session's keyspace now, because it may have changed when the response comes.
         expected = keyspace or working_keyspace or session.keyspace
         # Callers with the same key share one PREPARE.
         key = (id(session), expected, query)
@@ -135,8 +135,8 @@ class Preparer:
             request_body = PrepareBody(query, keyspace, custom_payload, expected)
             return self._send_to_all(session, request_body, expected, policy, retry_policy, seconds)
 
-        # A plug-in of the server reads the custom payload and may answer each request differently,
-        # so do not share a PREPARE with one.
+        # A plug-in of the server reads the custom payload, and its response may differ for each
+        # request. So do not share a PREPARE that has a custom payload.
         if custom_payload:
             response = await outcome_of(self._spawn(send(timeout)))
         else:
@@ -153,21 +153,21 @@ class Preparer:
         columns: Sequence[ColumnMetadata],
         earlier: PreparedStatement,
     ) -> None:
-        """Update the statements with an id from the bind columns that the server has now.
+        """Update all statements with an id from the bind columns that the server has now.
 
-        :param earlier: one of the statements with the id. If it needs no update, neither do the
-            others.
+        :param earlier: one of these statements. If it needs no update, the others need none,
+            either.
         """
         if changes_of(earlier.column_metadata, columns):
-            # The columns of the earlier statements had other types. The server would accept values
-            # of the old types and misread them, so `guard` makes the old statements unusable until
+            # The columns of the earlier statements have other types. The server would accept values
+            # of the old types and misread them. So `guard` makes these statements unusable until
             # they are prepared again.
             guard(self.all_with(query_id), columns)
         elif any(
             old.type is not new.type
             for old, new in zip(earlier.column_metadata, columns, strict=True)
         ):
-            # A user-defined type has got further fields.
+            # A user-defined type has got new fields.
             adopt_columns(self.all_with(query_id), columns, self._server.user_types)
 
     async def prepare_text(
@@ -181,13 +181,14 @@ class Preparer:
         timeout: float | None,
         working_keyspace: str | None = None,
     ) -> PreparedStatement:
-        """Prepare a CQL string with bind markers that the application executes without preparing it
-        itself. All executions of the same string share the prepared statement.
+        """Prepare a CQL string with bind markers that the application has not prepared itself.
 
-        :param keyspace: the keyspace of this statement; None for the session's.
+        All executions of the same string share the prepared statement.
+
+        :param keyspace: the keyspace of this statement; None for the session's keyspace.
         :param prepared_texts: the session's cache, to which the statement is added.
-        :param working_keyspace: the session's keyspace when the call was made; None for the current
-            one.
+        :param working_keyspace: the session's keyspace at the time of the call; None for its
+            current keyspace.
         """
         expected = keyspace or working_keyspace or session.keyspace
         cache_key = (expected, query)
@@ -199,8 +200,8 @@ class Preparer:
             statement = await self.prepare(
                 session, query, keyspace, None, policy, retry_policy, seconds, expected
             )
-            # Add the statement to the cache before the task ends. Later callers thus find either
-            # the running task or the statement in the cache.
+            # Add the statement to the cache before the task ends. So a later caller always finds
+            # either the running task, or the statement in the cache.
             prepared_texts.put(cache_key, statement)
             statement.when_changed = partial(prepared_texts.drop, cache_key)
             return statement
@@ -216,12 +217,12 @@ class Preparer:
     ) -> _Result:
         """Run a task that all concurrent callers with the same key share, and return its outcome.
 
-        The task has the time limit of the caller that started it. If that limit passes, a caller
-        with a longer limit starts the work again.
+        The task has the time limit of the caller that started it. If that limit passes, another
+        caller with a longer limit starts the work again.
 
         :param key: identifies the task. Its last item is the CQL, for messages.
-        :param make_coroutine: called with the seconds that are left, or None; returns the coroutine
-            to run.
+        :param make_coroutine: called with the remaining seconds, or None for no limit; returns the
+            coroutine to run.
         :param timeout: the time limit of this caller in seconds; None for no limit.
         """
         clock = asyncio.get_running_loop().time
@@ -244,8 +245,8 @@ class Preparer:
             try:
                 return await outcome_of(task)
             except OperationTimedOut:
-                # The caller that started the task had a shorter time limit, which has passed. Start
-                # the task again if this caller has time left.
+                # The caller that started the task had a shorter time limit, which has passed. If
+                # this caller has time left, start the task again.
                 if seconds_left is not None and seconds_left <= 0:
                     raise
 
@@ -261,7 +262,7 @@ class Preparer:
     def _make_statement(
         self, session: EngineSession, query: str, keyspace: str | None, response: Any
     ) -> PreparedStatement:
-        """Make the prepared statement from the server's response to a PREPARE."""
+        """Create the prepared statement from the server's response to a PREPARE."""
         marks_transactions = self._server.marks_transactions
         policy = self._settings.column_encryption_policy
         statement_class = PreparedUse if is_use(query) else PreparedStatement
@@ -280,10 +281,10 @@ class Preparer:
             codecs=session.codecs,
         )
         if not getattr(policy, "deterministic", True):
-            # If the policy encrypts equal values differently, binding a value to an encrypted key
-            # column must be an error: rows could not be found by it. The server's response names
-            # only the partition key, and only since protocol version 4, so read the whole primary
-            # key from the schema.
+            # The policy encrypts equal values differently, so a value of an encrypted key column
+            # could not be found again. Binding such a value must therefore raise an error. The
+            # response names only the partition key, and only since protocol version 4, so read the
+            # whole primary key from the schema.
             schema = self._metadata.keyspaces.get(prepared.table_keyspace or "")
             table = schema.tables.get(prepared.table or "") if schema is not None else None
             if table is not None:
@@ -300,9 +301,7 @@ class Preparer:
         retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> list[PreparedStatement]:
-        """Prepare all `queries` concurrently. If some fail, raise the first error when all are
-        done.
-        """
+        """Prepare all `queries` concurrently. If some fail, raise the first error at the end."""
         return await all_or_first_error(
             [
                 self.prepare(session, query, None, None, policy, retry_policy, timeout)
@@ -319,8 +318,9 @@ class Preparer:
         retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> ResultMessage:
-        """Prepare on one host, then on the other hosts if the settings say so. Return the response
-        of the first host.
+        """Prepare on one host, then on the other hosts if the settings say so.
+
+        :returns: the response of the first host.
         """
         response: ResultMessage
         response, host = await self._send(session, request_body, policy, retry_policy, timeout)
@@ -337,8 +337,8 @@ class Preparer:
     ) -> None:
         """Prepare on the other hosts concurrently.
 
-        Errors are ignored. If a host does not have the statement when it is executed there, the
-        host says so. The driver then prepares it, which takes one more round trip.
+        Errors are ignored. A host that does not know the statement when it is executed reports
+        that. The driver then prepares the statement there, which takes one more round trip.
         """
         connections = [
             pool.pick()
@@ -351,8 +351,8 @@ class Preparer:
             if connection is not None and _can_prepare_on(connection, prepared)
         ]
         if tasks:
-            # Do not wait longer for a slow host: the statement is prepared there at its first
-            # execution, if necessary.
+            # Do not wait longer for a slow host: if necessary, the statement is prepared there when
+            # it is first executed.
             await asyncio.wait(tasks, timeout=OTHERS_WAIT)
 
     def _is_in_scope(self, session: EngineSession, host: Host) -> bool:
@@ -392,7 +392,7 @@ class Preparer:
     ) -> list[PreparedStatement]:
         """Return the statements in use for which `is_wanted` returns True, one for each id."""
         statements = []
-        # There may be a million statements: let the loop handle other events now and then.
+        # There may be a million statements, so let the loop handle other events now and then.
         for number, prepared in enumerate(self._registry.each_once(), 1):
             if is_wanted(prepared):
                 statements.append(prepared)
@@ -401,11 +401,11 @@ class Preparer:
         return statements
 
     async def renew(self, statements: Iterable[PreparedStatement]) -> None:
-        """Prepare `statements` again, several of them concurrently, because user-defined types have
-        got further fields. Values of these can then be bound.
+        """Prepare `statements` again, because user-defined types have got new fields.
 
-        Errors are ignored. A statement that is not renewed here is renewed when a server executes
-        it and has forgotten it, or when the application prepares it again.
+        Afterwards, values of the new fields can be bound. A few statements are prepared
+        concurrently. Errors are ignored. A statement that is not renewed here is renewed when a
+        server that has forgotten it must execute it, or when the application prepares it again.
         """
         remaining = iter(list(statements))
 
@@ -436,17 +436,17 @@ class Preparer:
                 if tries == MOST_RENEWAL_TRIES:
                     return
                 continue
-            # With another id, the server has prepared the CQL in another keyspace.
+            # If the id has changed, the server has prepared the CQL in another keyspace: ignore the
+            # response.
             if response.query_id == prepared.query_id:
                 self._update_all_with(prepared.query_id, response.bind_metadata, prepared)
             return
 
     async def prepare_all_on(self, host: Host) -> None:
-        """Prepare all statements that are in use on `host`, which came up, several of them
-        concurrently.
+        """Prepare all statements that are in use on `host`, which came up.
 
-        Do nothing if no session has a pool to the host, or if statements are not to be prepared
-        there in advance.
+        A few statements are prepared concurrently. Do nothing if no session has a pool to the host,
+        or if the settings say that statements are not prepared there in advance.
         """
         session = next(
             (
@@ -458,12 +458,12 @@ class Preparer:
         )
         if session is None:
             return
-        # There may be a million statements, so do not start a task for each of them: a few tasks
-        # take them from one shared iterator.
+        # There may be a million statements, so do not start a task for each. Instead, a few tasks
+        # take statements from one shared iterator.
         statements = self._registry.each_once()
 
         async def prepare_some(session: EngineSession) -> None:
-            """Prepare further statements until none is left, or `host` has no connection."""
+            """Prepare statements until no statement is left, or `host` has no free connection."""
             skipped = 0
             for prepared in statements:
                 pool = session.pools.get(host)
@@ -474,7 +474,7 @@ class Preparer:
                     await self._prepare_on(connection, prepared)
                 else:
                     # Skipping awaits nothing, so a loop over many skipped statements would block
-                    # the event loop: pause now and then.
+                    # the event loop. So pause now and then.
                     skipped += 1
                     if skipped % LEFT_OUT_AT_ONCE == 0:
                         await asyncio.sleep(0)
@@ -483,11 +483,12 @@ class Preparer:
 
 
 def _can_prepare_on(connection: Connection, prepared: PreparedStatement) -> bool:
-    """Return True if the server, asked on `connection`, would prepare the statement in the keyspace
-    in which it was prepared first.
+    """Return True if the server would prepare the statement in the keyspace of the first PREPARE.
+
+    :param connection: the connection on which the PREPARE would be sent.
     """
-    # A connection that is in no keyspace may be used, too: unqualified names are then rejected
-    # instead of being looked up in a wrong keyspace.
+    # A connection without a keyspace may be used, too: the server then rejects unqualified names
+    # instead of looking them up in a wrong keyspace.
     return (
         connection.version >= 5
         or prepared.keyspace is None
@@ -499,8 +500,9 @@ def _can_prepare_on(connection: Connection, prepared: PreparedStatement) -> bool
 async def all_or_first_error(
     preparing: Sequence[Awaitable[PreparedStatement]],
 ) -> list[PreparedStatement]:
-    """Await all of `preparing` concurrently and return the statements. If some fail, raise the
-    first error when all are done.
+    """Await all of `preparing` concurrently, and return the statements.
+
+    If some fail, raise the first error when all have ended.
     """
     outcomes = await asyncio.gather(*preparing, return_exceptions=True)
     for outcome in outcomes:
@@ -512,8 +514,8 @@ async def all_or_first_error(
 def key_positions(metadata: Metadata, markers: Sequence[ColumnMetadata] | None) -> list[int] | None:
     """Return for each column of the partition key, in order, the index of its bind marker.
 
-    Since protocol version 4, the server's response to PREPARE contains this. For version 3, read
-    the partition key from the schema.
+    Since protocol version 4, the server's response to PREPARE contains these indexes. For version
+    3, we read the partition key from the schema.
 
     :returns: None if the table is not known, or if a column of the key has no bind marker.
     """
@@ -523,10 +525,11 @@ def key_positions(metadata: Metadata, markers: Sequence[ColumnMetadata] | None) 
     table = keyspace.tables.get(markers[0].table_name) if keyspace is not None else None
     if table is None:
         return None
-    # If several markers have the name of a column, use the first one.
+    # If several markers belong to the same column, use the first marker.
     positions: dict[str, int] = {}
     for position, marker in enumerate(markers):
         positions.setdefault(marker.name, position)
     key_positions = [positions.get(column.name, -1) for column in table.partition_key]
-    # An incomplete key is of no use: all of its columns together determine the replicas.
+    # An incomplete key is of no use, because only all columns of the key together determine the
+    # replicas.
     return key_positions if key_positions and -1 not in key_positions else None
