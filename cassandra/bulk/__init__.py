@@ -1,6 +1,7 @@
-"""Bulk loading and unloading: whole files and data frames into tables, and back.
+"""Bulk loading and unloading: write files and data frames into tables, and tables into files.
 
-The entry points are `cassandra.cluster.Session.load` and its twin in `cassandra.aio`.
+The entry points are the methods of sessions that start with `cassandra.cluster.Session.load`, the
+same methods in `cassandra.aio`, and the command ``python -m cassandra.bulk``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 from cassandra.bulk.scan_options import ScanOptions, UnloadOptions
 
-# Define `__getattr__` in a way that type checkers do not see: they would allow every name.
+# Type checkers must not see a plain `def __getattr__`: they would then accept every name.
 globals()["__getattr__"] = lazy_names(__name__)
 
 __all__ = [

@@ -1,7 +1,7 @@
 """Reads rows of an async iterable, such as an async generator, from the reader thread of a load.
 
-The thread asks the event loop for some rows at a time, and waits for them. So an async source is
-read only as fast as rows are sent, like any other iterable.
+The reader thread asks the event loop for a batch of rows, and waits for it. So an async source,
+like any other iterable, is read only as fast as the load sends its rows.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ from typing import Any
 
 from cassandra.query.snapshots import snapshot
 
-# How many rows the event loop reads for one request of the thread. More rows would keep the loop
-# busy for longer if the source never suspends.
+# The maximum number of rows that the event loop reads at a time. A higher number would keep the
+# loop busy for longer if the source never suspends.
 _ROWS = 500
-# The seconds after which the loop hands over fewer rows, of a slow source.
+# After this number of seconds, the loop hands over the rows that it has, so that rows of a slow
+# source are not held back until there are 500.
 _SECONDS = 1.0
-_CHECK_INTERVAL = 1.0  # seconds between two looks at whether the event loop still runs
+_CHECK_INTERVAL = 1.0  # seconds between two checks that the event loop still runs
 
 
 class AsyncRows:
-    """The rows of an async iterable, for iteration in another thread than that of the event loop.
+    """Iterates over the rows of an async iterable in a thread other than the event loop's.
 
     :param rows: the async iterable.
-    :param loop: the event loop of the load, which runs.
+    :param loop: the running event loop of the load.
     """
 
     def __init__(self, rows: AsyncIterable[Any], loop: asyncio.AbstractEventLoop) -> None:
         self._rows = aiter(rows)
         self._loop = loop
-        # The task that reads rows on the event loop; None if there was none yet.
+        # The task that reads rows on the event loop; None before the first row is requested.
         self._task: asyncio.Task[Any] | None = None
         self._is_closed = False
 
@@ -41,7 +42,7 @@ class AsyncRows:
             yield from rows
 
     def _wait_for_rows(self) -> list[Any]:
-        """Wait for the next rows; an empty list is the end."""
+        """Return the next rows, and wait for them; an empty list means the end of the source."""
         # The simulated event loop of `cassandra.testing` has no threads: waiting would never end.
         if asyncio._get_running_loop() is self._loop:
             raise RuntimeError(
@@ -50,21 +51,23 @@ class AsyncRows:
         next_rows = self._next_rows()
         try:
             future = asyncio.run_coroutine_threadsafe(next_rows, self._loop)
-        except RuntimeError:  # the loop is closed, so nobody waits for this load any more
+        except RuntimeError:  # the loop is closed, so nobody waits for this load
             next_rows.close()
             return []
         while True:
             try:
                 return future.result(_CHECK_INTERVAL)
             except concurrent.futures.TimeoutError:
-                # A source may raise TimeoutError, too, which is the same class since Python 3.11.
+                # Since Python 3.11 this is the built-in TimeoutError, which the source may also
+                # raise. If the future is done, the error is the source's: `result()` raises it
+                # again.
                 if future.done():
                     return future.result()
                 if self._loop.is_closed():
                     return []
 
     async def _next_rows(self) -> list[Any]:
-        """Return the next rows; an empty list at the end. Runs on the event loop."""
+        """Return the next rows; an empty list means the end. Runs on the event loop."""
         rows: list[Any] = []
         if self._is_closed:
             return rows
@@ -72,7 +75,7 @@ class AsyncRows:
         deadline = self._loop.time() + _SECONDS
         while len(rows) < _ROWS and (not rows or self._loop.time() < deadline):
             try:
-                # A generator may use the same dict or array again for its next row.
+                # Copy the row, because a generator may yield the same dict or array for each row.
                 rows.append(snapshot(await anext(self._rows)))
             except StopAsyncIteration:
                 break
@@ -83,7 +86,7 @@ class AsyncRows:
         self._is_closed = True
         task = self._task
         if task is not None and not task.done():
-            # A generator cannot be closed while the task waits for its next row.
+            # Cancel the task first: an async generator cannot be closed while it is running.
             task.cancel()
             await asyncio.wait([task])
         close = getattr(self._rows, "aclose", None)

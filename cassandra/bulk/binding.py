@@ -46,17 +46,17 @@ else:
     from cassandra._impl import bind, grouping
 
 _LENGTH = struct.Struct(">i")
-_UNSET = _LENGTH.pack(-2)  # the length that stands for an unset value
-# If a row of a table fails, and the part that is bound has no more rows than this, the rows that
-# fail are found among its rows as tuples. To bind a part of a table takes milliseconds.
+_UNSET = _LENGTH.pack(-2)  # an unset value: the length -2 without bytes
+# If binding a part of a table fails, and the part has at most this many rows, it is converted to
+# tuples before we search for the failing rows: binding a part of a table takes milliseconds.
 _ROWS_OF_A_TABLE = 1024
 _LONGEST_TTL = 20 * 365 * 86_400  # seconds; servers refuse a longer time to live
 
 
 class StaticRows(NamedTuple):
-    """The statement for rows that only have the static columns of their partition.
+    """The second statement of a load, for rows that only have their partition's static columns.
 
-    All indexes are those of values in a row as the load's main statement binds it.
+    All indexes are indexes of values in a row as the load's main statement binds the row.
 
     :param prepared: the prepared statement.
     :param positions: the index of the value of each bind marker of `prepared`.
@@ -74,14 +74,14 @@ class StaticRows(NamedTuple):
     def has_only_static_values(self, sizes: Sequence[int], is_empty_null: bool) -> bool:
         """Return True if a row has no value outside its partition key and static columns.
 
-        :param sizes: the sizes of its values; negative for missing values.
+        :param sizes: the sizes of the row's values in bytes; negative for missing values.
         :param is_empty_null: True for a row of CSV, which cannot tell an empty clustering column
             from a missing one: it counts as missing if the row has static but no regular values.
         """
         if any(sizes[index] >= 0 for index in self.regular):
             return False
-        # A missing value has a negative size, an empty field of CSV the size 0. Only in a row with
-        # a static value may an empty clustering column be a missing one.
+        # A missing value has a negative size; an empty CSV field has size 0. An empty clustering
+        # column counts as missing only if the row has a static value.
         has_static_value = any(sizes[index] >= 0 for index in self.static)
         largest_missing = 0 if is_empty_null and has_static_value else -1
         return all(sizes[index] <= largest_missing for index in self.clustering)
@@ -90,7 +90,7 @@ class StaticRows(NamedTuple):
 class Wave(NamedTuple):
     """Requests of a chunk that may be sent in any order, because their rows have different keys.
 
-    The next wave is sent when all requests of this one are over: see `cassandra.bulk.grouping`.
+    The next wave is sent when all requests of this wave are done: see `cassandra.bulk.grouping`.
 
     :param prepared: the statement of all requests.
     :param groups: the rows of each request.
@@ -109,8 +109,8 @@ class Bound(NamedTuple):
     :param chunk: the chunk. Its `rows` are empty if the compiled CSV reader has bound them.
     :param waves: the requests; empty in a dry run.
     :param row_count: the number of rows that could be bound.
-    :param size: the size of their values in bytes.
-    :param failures: the rows that could not be bound, as (number, error).
+    :param size: the size of the bound values in bytes.
+    :param failures: the rows that could not be bound, as (row number, error).
     """
 
     chunk: Chunk
@@ -121,7 +121,7 @@ class Bound(NamedTuple):
 
 
 class Binder:
-    """Makes the requests of chunks.
+    """Binds the rows of a load's chunks, and groups them into requests.
 
     :param prepared: the statement.
     :param columns: the columns to write, in the order of the bind markers.
@@ -154,7 +154,7 @@ class Binder:
         )
         self._looks_at_write_times = True  # until the write time of the first row is checked
         self._order = order
-        # False if values of rows without names must be moved to their bind markers.
+        # False if the values of rows without names must be reordered to match the bind markers.
         self._is_in_order = list(order) == list(range(len(order)))
         self._width = max(order, default=-1) + 1  # number of values in a row without names
         self._keys = keys
@@ -163,7 +163,7 @@ class Binder:
         # True refuses a row that has a field without a column, or more or fewer values than
         # columns.
         self.is_closed = False
-        # True if no option names the columns, so that they are in the order of the server.
+        # True if no option names the columns, so that they are in the server's order.
         self.is_server_order = False
         self.ignored: Collection[str] = ()  # names of fields to ignore
         self.is_dry = False  # True if the rows are only checked, and no requests are made
@@ -185,14 +185,14 @@ class Binder:
             type_name = getattr(plain_column.type, "typename", None)
             if type_name in self._columns_by_type and column.type is plain_column.type:
                 self._columns_by_type[type_name].append((index, plain_column.name))
-        # The load's second statement, for rows that have values of static columns alone; None if
-        # the load has none.
+        # The load's second statement, for rows that only have values of static columns; None if the
+        # load has no such statement.
         self.static_rows: StaticRows | None = None
-        # The positions of static columns, if rows of one partition may have different values there,
-        # and the order of the rows decides which one is kept.
+        # The positions of static columns, if rows of one partition may disagree about their values.
+        # Then the order of the rows decides which value is kept.
         self.static_columns: Sequence[int] = ()
-        # The positions of the counters that the statement adds to. A null there means that the
-        # counter is left out. Empty if servers of this protocol version cannot leave values out.
+        # The positions of the counters that the statement adds to. A null there is bound as unset,
+        # so that the counter stays as it is. Empty if the protocol version has no unset values.
         self.counters: Sequence[int] = ()
         # The columns whose vectors are checked before they are sent.
         self.indexed_vectors: Sequence[IndexedVector] = ()
@@ -209,7 +209,7 @@ class Binder:
     def bind_next(self, chunks: Iterator[Chunk]) -> Bound | None:
         """Take the next chunk, bind its rows, and return the requests that write them.
 
-        :param chunks: the chunks of the source that were not bound yet.
+        :param chunks: the chunks of the source that are not bound yet.
         :returns: the bound chunk; None if there is no further chunk.
         """
         chunk = next(chunks, None)
@@ -218,7 +218,7 @@ class Binder:
         failures: list[tuple[int, BaseException]] = []
         source = chunk.rows
         row_numbers: Sequence[int] = range(chunk.size)
-        # The compiled CSV reader has bound the rows already.
+        # The compiled CSV reader has already bound the rows.
         if isinstance(source, bind.RowsBlock):
             # The block has the rows, so the chunk need not keep them in memory.
             return self._bound(chunk._replace(rows=()), source, row_numbers, failures)
@@ -245,11 +245,12 @@ class Binder:
                     f"{advice_on_matrix(source, self._columns)}"
                 )
             source = source[:, list(self._order)]
+        # Check the values of the application's rows for probable mistakes.
         if chunk.source is None:
             self._look_at_values(source, row_numbers, chunk)
         # (row numbers, block) of all rows that could be bound. This is one part unless rows fail.
         bound_parts: list[tuple[Sequence[int], Any]] = []
-        # Values of files are CQL values already, so no converter applies.
+        # Readers of files return CQL values, so the application's converters must not be applied.
         is_plain = self.is_plain or chunk.source is not None
         self._bind(source, row_numbers, bound_parts, failures, is_plain)
         if len(bound_parts) == 1:
@@ -264,8 +265,10 @@ class Binder:
         return self._bound(chunk, block, row_numbers, failures)
 
     def _look_at_values(self, source: Any, row_numbers: Sequence[int], chunk: Chunk) -> None:
-        """Warn of values that are probably not what the application means: times of day for date
-        columns, floats for decimals, integers that are rounded, and seconds for timestamps.
+        """Warn of values that the application probably does not mean to write.
+
+        These are times of day in date columns, floats in decimal columns, integers that a column
+        rounds, and timestamps in seconds.
 
         :param source: rows, or an array of two dimensions, in the order of the bind markers. Tables
             with named columns were checked when their columns were selected.
@@ -286,13 +289,12 @@ class Binder:
     def _in_marker_order(
         self, rows: list[Any], row_numbers: Sequence[int], failures: list[tuple[int, BaseException]]
     ) -> tuple[list[Any], Sequence[int]]:
-        """Bring the values of the application's rows into the order of the bind markers.
+        """Reorder the values of the application's rows to match the bind markers.
 
-        :param failures: rows that do not fit the columns are added to it.
+        :param failures: gets (row number, error) for each row that does not fit the columns.
         :returns: (rows, row numbers) of all other rows.
         """
-        # In the usual case, each row is a tuple in the order of the bind markers, so return the
-        # rows unchanged.
+        # Usually each row is a tuple in the order of the bind markers: return such rows unchanged.
         if (
             self._is_in_order
             and all(type(row) is tuple for row in rows)
@@ -317,14 +319,14 @@ class Binder:
     def _marker_values(self, row: Any, known_fields: Set[str] | None) -> object:
         """Convert a row that the application passed in to a form that the statement can bind.
 
-        That is a sequence in the order of the bind markers, a dict by their names, or the object
-        itself if its attributes have these names.
+        The form is a sequence in the order of the bind markers, a dict by their names, or the row
+        itself if it is an object whose attributes have these names.
 
         :param known_fields: the fields that have columns; None if a row may have other fields.
         :raises ValueError: if the row does not fit the columns.
         """
-        # A plain tuple or list has no names: its values are in the expected order. Any other row
-        # may have names.
+        # A plain tuple or list has no names: its values are in the expected order. Rows of any
+        # other class may have names.
         if type(row) is not tuple and type(row) is not list:
             is_object = type(row) is not dict and is_record(row)
             if is_object and not (
@@ -366,8 +368,8 @@ class Binder:
         """Raise ValueError for a row whose names do not fit the columns.
 
         :param is_mapping: True for a mapping, which may lack fields. Other rows with names (named
-            tuples, for example) all have the same fields. If one of these lacks a field, the field
-            probably has another name, so that is an error.
+            tuples, for example) all have the same fields. If such a row lacks a field, the field
+            probably has another name in the source, so that is an error.
         """
         error: ValueError | None = None
         if known_fields is not None and not known_fields >= {*names}:
@@ -377,7 +379,8 @@ class Binder:
             missing = [field for field in self._key_fields if field not in names]
             if missing:
                 error = ValueError(f"it has no field {missing[0]!r}, which is of the primary key")
-        # Without `known_fields`, `columns=` or a statement selects the columns: each is expected.
+        # If any field is allowed, `columns=` or a statement has selected the columns, so that each
+        # column must have a field.
         if error is None and not is_mapping and known_fields is None:
             missing = [field for _, field in self._fields if field not in names]
             if missing:
@@ -396,12 +399,13 @@ class Binder:
         failures: list[tuple[int, BaseException]],
         is_plain: bool,
     ) -> None:
-        """Bind all rows in one call. If that raises an error, bind each half separately, and so on,
-        until the rows with errors are found.
+        """Bind all rows in one call; if that fails, find the rows with errors by bisection.
+
+        If binding raises an error, each half of the rows is bound separately, and so on.
 
         :param bound_parts: gets (row numbers, block) for the rows that could be bound.
         :param failures: gets (row number, error) for each other row.
-        :param is_plain: True binds without converters, as for rows of files.
+        :param is_plain: True binds without converters, for example rows of files.
         """
         if not row_numbers:
             return
@@ -417,7 +421,7 @@ class Binder:
                 return
             if len(row_numbers) <= _ROWS_OF_A_TABLE and not isinstance(source, list):
                 rows = _rows_of_table(self._prepared, source)
-                # Converters are not applied to tables, nor to their rows.
+                # Converters are never applied to tables, so do not apply them to their rows either.
                 source, is_plain = (source, is_plain) if rows is None else (rows, True)
             middle = len(row_numbers) // 2
             for start, part in ((0, row_numbers[:middle]), (middle, row_numbers[middle:])):
@@ -428,10 +432,10 @@ class Binder:
         bound_parts.append((row_numbers, block))
 
     def _advise(self, error: Exception, row: Any) -> None:
-        """Add advice to the error of a row of the application."""
+        """Add advice to the message of an error that a row of the application has raised."""
         if _advise_for_strings(error, row):
             return
-        # The values may have the order of CREATE TABLE.
+        # The application may have passed the values in the order of CREATE TABLE.
         if self.is_server_order and isinstance(error, TypeError) and type(row) in (tuple, list):
             _add_advice(
                 error,
@@ -464,10 +468,11 @@ class Binder:
             block, row_numbers = self._without_bad_vectors(block, row_numbers, failures)
         if self.counters:
             block, row_numbers = self._without_null_counters(block, row_numbers, failures)
-        # Take these before static rows are removed from the block: the removed rows count, too.
+        # Count before static rows are removed from the block, because removed rows count, too.
         byte_count, row_count = block.size, len(block)
         # An empty field means null in CSV files only, and only chunks of CSV files have `names`.
         is_empty_null = chunk.names is not None and self.is_empty_null
+        # Make the requests of each part. In a dry run, only look for rows that servers refuse.
         for part, part_numbers in self._in_static_order(block, row_numbers):
             other_rows, other_numbers = part, part_numbers
             if self.static_rows is not None:
@@ -477,14 +482,13 @@ class Binder:
                 failures += static_errors
                 row_count -= len(static_errors)
             if self.is_dry:
-                # A dry run sends nothing to a server, so we look ourselves for values that a server
-                # would refuse.
+                # A dry run sends nothing, so we look here for values that a server would refuse.
                 errors = self._refused_rows(self._prepared, other_rows, self._keys, other_numbers)
                 failures += errors
                 row_count -= len(errors)
             else:
                 waves += self._waves(self._prepared, other_rows, self._keys, other_numbers)
-        # Failures come from several steps: sort them by row number.
+        # The failures come from several steps, so sort them by row number.
         failures_in_order = sorted(failures, key=lambda failure: failure[0])
         return Bound(chunk, waves, row_count, byte_count, failures_in_order)
 
@@ -539,10 +543,11 @@ class Binder:
         row_numbers: Sequence[int],
         failures: list[tuple[int, BaseException]],
     ) -> tuple[Any, Sequence[int]]:
-        """Remove the rows whose write time is unset, because they lack its field. They would get
-        the time of the load, and so replace newer values.
+        """Remove the rows that lack the field of their write time, which is therefore unset.
 
-        :param failures: gets (row number, error) for each of these rows.
+        A server would use the time of the load for them, and so replace newer values.
+
+        :param failures: gets (row number, error) for each removed row.
         :returns: (block, row numbers) of all other rows.
         """
         assert self._write_time is not None
@@ -576,7 +581,7 @@ class Binder:
             spans = _spans(data, block.width)
             for column in self.indexed_vectors:
                 offset, size = spans[column.position]
-                start = offset + 4  # behind the length of the value
+                start = offset + 4  # skip the length of the value
                 error = fault_of(column, data[start : start + size]) if size > 0 else None
                 if error is not None:
                     failures.append((row_numbers[row_index], error))
@@ -593,8 +598,9 @@ class Binder:
         row_numbers: Sequence[int],
         failures: list[tuple[int, BaseException]],
     ) -> tuple[Any, Sequence[int]]:
-        """Make null counters unset. Servers refuse to add null to a counter, and an unset value
-        leaves the counter as it is.
+        """Replace null counters by unset values, which leave the counters as they are.
+
+        Servers refuse to add null to a counter.
 
         :param failures: gets (row number, error) for each row in which all counters are null.
         :returns: (block, row numbers) of all other rows.
@@ -624,14 +630,14 @@ class Binder:
     def _in_static_order(
         self, block: Any, row_numbers: Sequence[int]
     ) -> list[tuple[Any, Sequence[int]]]:
-        """Divide rows into parts that are sent one after the other, so that the last row of a
-        partition decides about its static columns.
+        """Divide rows into parts that are sent one after another.
 
-        Rows of one partition with different values for a static column are in different parts.
-        Waves do not suffice, because such rows have different primary keys: within a batch, which
-        has one timestamp, the server would keep the greater value.
+        So a partition's last row decides the values of its static columns. Rows of one partition
+        with different values for a static column go into different parts. Waves do not suffice,
+        because such rows have different primary keys and could share a batch: a batch has one
+        timestamp, so the server would keep the greater value.
 
-        :returns: (block, row numbers) of each part. This is one part unless values differ.
+        :returns: (block, row numbers) of each part. There is one part unless values differ.
         """
         positions = () if self.is_dry else self.static_columns
         return _in_order(self._prepared, block, row_numbers, self._keys.partition, positions)
@@ -639,10 +645,10 @@ class Binder:
     def _waves(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
     ) -> list[Wave]:
-        """Group rows into requests. Rows of which servers make one row are in different waves.
+        """Group rows into requests; rows with the same primary key go into different waves.
 
-        `grouping` compares the bytes of keys. So rows whose keys only differ in their bytes are in
-        different parts first.
+        `grouping` compares the bytes of keys, but servers treat some keys with different bytes as
+        equal. Rows with such keys are first divided into different parts.
         """
         types = [column.type for column in prepared.column_metadata]
         varying = [position for position in keys.positions if _has_many_forms(types[position])]
@@ -661,18 +667,17 @@ class Binder:
         waves: list[Wave],
         is_empty_null: bool,
     ) -> tuple[Any, Sequence[int], list[tuple[int, BaseException]]]:
-        """Make the requests of the rows that only have static columns, and remove these rows from
-        the block.
+        """Make the requests of rows that only have static columns, and take them out of the block.
 
         :param waves: gets these requests, unless this is a dry run.
         :returns: (block, row numbers, failures): the block with all other rows and their numbers,
-            and the removed rows that a server would refuse, as (number, error). A dry run
-            finds these itself, and other loads leave them to the server.
+            and (row number, error) for each removed row that a server would refuse. Only a dry run
+            looks for such rows; other loads leave that to the server.
         """
         static_rows = self.static_rows
         assert static_rows is not None
         rows: list[bytes] = []
-        # The indexes in the block of the rows with and without only static columns.
+        # The indexes in the block of rows that only have static columns, and of all other rows.
         static_indexes: list[int] = []
         other_indexes: list[int] = []
         for row_index, row in enumerate(block.rows()):
@@ -682,7 +687,8 @@ class Binder:
             if not static_rows.has_only_static_values(sizes, is_empty_null):
                 other_indexes.append(row_index)
                 continue
-            # Each value is 4 bytes of length and then its bytes; a negative length has no bytes.
+            # The main statement binds each value as 4 bytes of length, followed by the value's
+            # bytes. Take the values of the second statement's columns.
             values = [_value(data, span) for span in spans]
             rows.append(b"".join([values[index] for index in static_rows.positions]))
             static_indexes.append(row_index)
@@ -709,12 +715,13 @@ def _in_order(
     key: Sequence[int],
     positions: Sequence[int],
 ) -> list[tuple[Any, Sequence[int]]]:
-    """Divide rows into parts that are sent one after the other: rows with equal keys and different
-    values are in different parts.
+    """Divide rows into parts that are sent one after another.
 
-    :param key: the positions of the columns of the key. A server may take different bytes there as
-        one key.
-    :param positions: the positions of these values; if empty, there is one part.
+    Rows with equal keys and different values go into different parts.
+
+    :param key: the positions of the key's columns. A server may treat different bytes as the same
+        key.
+    :param positions: the positions of the values to compare. If empty, there is one part.
     :returns: (block, row numbers) of each part.
     """
     if not positions:
@@ -722,7 +729,8 @@ def _in_order(
     types = [column.type for column in prepared.column_metadata]
     codecs = {index: plain_codec(types[index]) for index in key if _has_many_forms(types[index])}
     compared_positions = {*key, *positions}
-    # For each key, the number of its last part, and its values there.
+    # For each key, the index of the last part that has a row with this key, and the values of that
+    # row.
     last_parts: dict[tuple[Any, ...], tuple[int, list[bytes]]] = {}
     parts: list[list[int]] = []
     for row_index, row in enumerate(block.rows()):
@@ -739,7 +747,7 @@ def _in_order(
         )
         values = [encoded[index] for index in positions]
         number, last_values = last_parts.get(row_key, (0, values))
-        # A value that is unset changes nothing.
+        # An unset value does not write the column, so it never conflicts with another value.
         if any(
             value != last_value and _UNSET not in (value, last_value)
             for value, last_value in zip(values, last_values, strict=True)
@@ -759,10 +767,10 @@ def _in_order(
 
 
 def _has_many_forms(cql_type: Any) -> bool:
-    """Return True if a server takes different bytes of a type as the same key.
+    """Return True if a server may treat different bytes of this type as the same key.
 
-    It sorts sets and maps. In clustering columns it also takes 1.0 and 1.00 as one, and a tuple
-    with and without nulls at its end.
+    A server sorts the elements of sets and maps. In clustering columns, it also treats the decimals
+    1.0 and 1.00 as equal, and tuples with and without nulls at their end.
     """
     return (
         cql_type.typename == "decimal"
@@ -772,12 +780,13 @@ def _has_many_forms(cql_type: Any) -> bool:
 
 
 def _comparable(value: Any) -> Any:
-    """Return a hashable object, which is the same for all forms of a key.
+    """Return a hashable object that is the same for all encodings of a key.
 
-    Other keys may have the same object, for example lists in another order. Their rows are only
-    sent one after the other.
+    Different keys may also have the same object, for example lists in another order. The only
+    consequence is that their rows are sent one after another.
 
-    :param value: a decoded value; sets are lists, and tuples are as long as their types.
+    :param value: a decoded value; sets are decoded to lists, and tuples have the length of their
+        type.
     """
     if isinstance(value, Mapping):
         return frozenset([(_comparable(key), _comparable(each)) for key, each in value.items()])
@@ -791,7 +800,7 @@ def _comparable(value: Any) -> Any:
 def _rows_of_table(prepared: PreparedStatement, table: Any) -> list[Any] | None:
     """Return the rows of a table as tuples in the order of the bind markers.
 
-    :returns: None if a value of the table has no Python object that its column takes.
+    :returns: None if a value of the table has no Python object that its column accepts.
     """
     try:
         return list(rows_of(table, prepared.plain_plan.columns))
@@ -804,13 +813,14 @@ def _rows_of_table(prepared: PreparedStatement, table: Any) -> list[Any] | None:
 def _refused_key(
     names: Sequence[str], keys: Keys, spans: Sequence[tuple[int, int]]
 ) -> ValueError | None:
-    """Return the error for a key that every server would refuse; None if it is valid.
+    """Return the error for a key that every server would refuse; None if the key is valid.
 
-    :param keys: the positions of the key among these.
+    :param names: the names of the bind markers.
+    :param keys: the positions of the key's columns among the bind markers.
     :param spans: (offset of the length, size) of each value.
     """
     for index in keys.positions:
-        if spans[index][1] < 0:  # null, or unset
+        if spans[index][1] < 0:  # null or unset
             return ValueError(f"column {names[index]!r} of the primary key has no value")
         # Servers refuse an empty value if it is the whole partition key.
         if not spans[index][1] and [*keys.partition] == [index]:
@@ -825,8 +835,8 @@ def _refused_ttl(data: bytes, span: tuple[int, int]) -> ValueError | None:
     :param span: (offset of the length, size) of the time to live.
     """
     offset, size = span
-    start = offset + 4  # behind the length of the value
-    # Without a value (null, or unset), there are no bytes, which `from_bytes` converts to 0.
+    start = offset + 4  # skip the length of the value
+    # A null or unset value has no bytes, and `from_bytes` converts no bytes to 0.
     ttl = int.from_bytes(data[start : start + max(size, 0)], "big", signed=True)
     if 0 <= ttl <= _LONGEST_TTL:
         return None
@@ -857,7 +867,7 @@ _ADVICE_ON_STRINGS = (
 
 
 def _add_advice(error: Exception, advice: str) -> bool:
-    """Add advice to the message of an error; return False if it has none."""
+    """Add advice to the message of an error; return False if the error has no message."""
     if not error.args or not isinstance(error.args[0], str):
         return False
     error.args = (f"{error.args[0]}; {advice}", *error.args[1:])
@@ -865,7 +875,7 @@ def _add_advice(error: Exception, advice: str) -> bool:
 
 
 def _value(data: bytes, span: tuple[int, int]) -> bytes:
-    """Return a value of a row with its length: these bytes differ for null, unset and empty.
+    """Return a value of a row with its length, which distinguishes null, unset and empty values.
 
     :param span: (offset of the length, size) of the value.
     """

@@ -1,10 +1,10 @@
-"""Warns of numbers that their column stores as other numbers than the source shows.
+"""Warns of numbers that the server will store differently from what the source shows.
 
-A decimal column takes a float at its exact value, as in cassandra-driver: 30.13 is stored as
-30.129999999999999005... In a load that is probably a mistake: the column was made a decimal to keep
-the digits as they are written. A double or float column rounds integers of many digits: 2**53 + 1
-is stored as 2**53. Tables are checked when their columns are selected (`select_columns`), and all
-other rows when they are bound (`Binder`).
+A decimal column stores the exact value of a float, as with cassandra-driver: 30.13 is stored as
+30.129999999999999005... In a load that is probably a mistake, because the column is a decimal to
+keep the digits as they are written. A double or float column rounds integers of many digits:
+2**53 + 1 is stored as 2**53. Tables are checked when their columns are selected
+(`select_columns`), and all other rows when they are bound (`Binder`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cassandra._later_warnings import warn
 from cassandra.bulk.lost_times import value_in_row
 from cassandra.query.tables.rows import is_array
 
-# How many values of a chunk to look at: numbers such as 0.5 are exact, and show nothing.
+# How many values of a chunk to check. More than one, because values such as 0.5 are stored exactly.
 ROWS = 100
 
 # The CQL types whose columns are checked.
@@ -29,18 +29,19 @@ CHECKED_TYPES = ("decimal", "double", "float")
 
 
 class ChangedNumbers:
-    """Looks for floats in the values of decimal columns, and for integers that are rounded in those
-    of double and float columns; warns at most once per column.
+    """Warns of floats for decimal columns, and of integers that double and float columns round.
+
+    It warns at most once per column.
     """
 
     def __init__(self) -> None:
         self._warned: set[str] = set()  # the names of columns that have been warned of
 
     def look_at_table(self, name: str, type_name: str, table: Any, index: int) -> None:
-        """Warn if a column of a table has numbers that are not stored as what they look like.
+        """Warn if a column of a table has numbers that are stored with other digits than they show.
 
         :param name: the name of the column that is written.
-        :param type_name: its type, one of `CHECKED_TYPES`.
+        :param type_name: the CQL type of that column, one of `CHECKED_TYPES`.
         :param table: a data frame, a structured array, or Arrow data.
         :param index: the position of the column in the table.
         """
@@ -49,10 +50,10 @@ class ChangedNumbers:
             self._look_at(name, type_name, values, hasattr(table, "iloc"))
 
     def look_at_rows(self, name: str, type_name: str, rows: Iterable[Any], index: int) -> None:
-        """Warn if rows have numbers that are not stored as what they look like.
+        """Warn if rows have numbers that are stored with other digits than they show.
 
         :param name: the name of the column that is written.
-        :param type_name: its type, one of `CHECKED_TYPES`.
+        :param type_name: the CQL type of that column, one of `CHECKED_TYPES`.
         :param rows: the application's rows: tuples, lists, mappings by column name, or objects with
             attributes.
         :param index: the position of the column's value in a tuple or list.
@@ -103,7 +104,8 @@ def inexact_decimal(value: Any) -> Decimal | None:
     """Return the exact value of a float if it differs from the number that Python prints.
 
     :param value: any value.
-    :returns: the value that is stored; None for other values, and for floats such as 0.5.
+    :returns: the value that is stored; None for floats such as 0.5, which are stored as they are
+        printed, and for values of other types.
     """
     # float32 of NumPy is not a subclass of float.
     if not isinstance(value, float) and getattr(getattr(value, "dtype", None), "kind", "") != "f":
@@ -122,8 +124,8 @@ def rounded_integer(value: Any, type_name: str) -> float | None:
 
     :param value: any value.
     :param type_name: "double" or "float".
-    :returns: None for integers that are stored as they are, for those that binding refuses, and for
-        all other values.
+    :returns: None for integers that are stored exactly, for integers that are too large to bind,
+        and for values of other types.
     """
     if not hasattr(type(value), "__index__"):
         return None
@@ -138,7 +140,7 @@ def rounded_integer(value: Any, type_name: str) -> float | None:
 
 
 def _first_values(table: Any, index: int, type_name: str) -> Iterable[Any]:
-    """Return the first values of a column of a table, if they may be of the kind to look for."""
+    """Return a table column's first values; () if no value of its type can be stored changed."""
     if hasattr(table, "iloc"):
         return table.iloc[:ROWS, index].dropna()  # type: ignore[no-any-return]
     if is_array(table):

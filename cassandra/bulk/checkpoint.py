@@ -1,10 +1,9 @@
-"""The progress of a load or scan in a file, from which another run can resume.
+"""The progress of a load or scan in a file, from which a later run can resume.
 
 A checkpoint belongs to a *subject*: the kind of work, the cluster, the full table name and the
 table's id, every option that affects which rows are read or how they are counted, and each file
-with its size, modification time and a digest. If a run has another subject, it is refused with an
-error that names the difference: resuming at the row number of another source would silently lose
-rows.
+with its size, modification time and a digest. A run with another subject is refused with an error
+that names the difference: resuming at the row number of another source would silently lose rows.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
     from cassandra.metadata.schema.tables import TableMetadata
 
 _VERSION = 2
-# The keys of a subject under which a cluster is described. Checkpoints of earlier releases may lack
+# The keys of a subject whose values describe clusters. Checkpoints of earlier releases may lack
 # them.
 _CLUSTERS = ("cluster", "source_cluster")
-# The keys of a subject under which the ids of tables are. A table that was dropped and created
-# again has another id. They may be missing, or None if the metadata lacks the id.
+# The keys of a subject whose values are table ids. If a table is dropped and created again, its id
+# changes. An id may be missing, or None if the metadata does not have it.
 _TABLE_IDS = ("table_id", "target_id")
-_DIGESTED = 1 << 16  # the digest of a file covers so many bytes at its beginning and at its end
+_DIGESTED = 1 << 16  # the digest covers this many bytes at each end of a file
 
 
 def write_json(path: str | os.PathLike[str], content: object, indent: int | None = None) -> None:
@@ -37,7 +36,7 @@ def write_json(path: str | os.PathLike[str], content: object, indent: int | None
 
     :param path: the file.
     :param content: JSON-serializable values.
-    :param indent: the indentation of its lines; None for a single line.
+    :param indent: the indentation of the lines; None writes a single line.
     """
     temporary_path = f"{os.fspath(path)}.tmp"
     with open(temporary_path, "w", encoding="utf-8") as file:
@@ -51,9 +50,10 @@ def write_json(path: str | os.PathLike[str], content: object, indent: int | None
 
 
 def describe_cluster(metadata: Metadata) -> dict[str, Any]:
-    """Return a description of a cluster, as JSON values, that identifies it.
+    """Return a description of a cluster, as JSON values, that identifies the cluster.
 
-    Its name alone does not suffice: many clusters have the servers' default name, "Test Cluster".
+    The cluster's name does not suffice: many clusters have the servers' default name, "Test
+    Cluster".
 
     :param metadata: the metadata of the cluster.
     """
@@ -62,9 +62,9 @@ def describe_cluster(metadata: Metadata) -> dict[str, Any]:
 
 
 def describe_id(table: TableMetadata | None) -> str | None:
-    """Return the id of a table as a string; None if it is unknown.
+    """Return the id of a table as a string; None if the id is unknown.
 
-    :param table: the metadata of the table; None if there is none.
+    :param table: the metadata of the table; None if it is unknown.
     """
     return str(table.id) if table is not None and table.id is not None else None
 
@@ -84,8 +84,8 @@ def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:
         digest = hashlib.sha256()
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
-            # Only the beginning and the end of the file go into the digest, because reading a large
-            # file takes long.
+            # Hash only the beginning and the end of the file, because reading a large file takes
+            # long.
             digest.update(file.read(_DIGESTED))
             file.seek(max(status.st_size - _DIGESTED, 0))
             digest.update(file.read(_DIGESTED))
@@ -125,11 +125,11 @@ class Checkpoint:
     the last `save` of an earlier run. It is {} if no earlier run has saved anything.
 
     :param path: the file; None saves nothing.
-    :param subject: what the checkpoint belongs to, as JSON values.
+    :param subject: what the checkpoint belongs to, as JSON values (see the module's docstring).
     :param restart: True ignores the state in the file. A file that is not a checkpoint is still
         refused.
-    :param is_read_only: True never writes the file: a dry run does no work from which another run
-        could resume.
+    :param is_read_only: True never writes the file. Dry runs need this, because they do no work
+        from which another run could resume.
     :raises ValueError: if the file has another subject, or is not a checkpoint.
     """
 
@@ -143,15 +143,15 @@ class Checkpoint:
     ) -> None:
         check_path("checkpoint", path)
         self.path = Path(path) if path is not None else None
-        # Convert the subject to JSON and back, so that it compares equal to one that is read from a
-        # file: tuples become lists.
+        # Convert the subject to JSON and back, so that it compares equal to a subject from a file:
+        # JSON turns tuples into lists.
         self._subject: dict[str, Any] = json.loads(json.dumps(subject))
         self._is_read_only = is_read_only
         self.state: dict[str, Any] = {}
         if self.path is None or not self.path.exists():
             return
-        # An empty file is not a valid checkpoint, but `restart` may replace it, because nothing is
-        # lost.
+        # An empty file is not a valid checkpoint, but `restart` may replace it, because that loses
+        # nothing.
         if restart and not self.path.stat().st_size:
             return
         try:
@@ -174,16 +174,18 @@ class Checkpoint:
                 f"{self.path} is a checkpoint of another version, {version}, which does not say "
                 f"enough of what it belongs to{self._restart_hint}"
             )
+        # Compare the subjects, except for clusters and ids that are unknown on one side.
         expected = dict(self._subject)
         for name in _CLUSTERS:
-            # Do not compare clusters if the file has none, or if both descriptions mean the same.
+            # Do not compare clusters if the file has none, or if both descriptions probably mean
+            # the same cluster.
             if name in expected and name not in subject_in_file:
                 del expected[name]
             elif name in expected and _is_same_cluster(subject_in_file[name], expected[name]):
                 expected[name] = subject_in_file[name]
         recorded = dict(subject_in_file)
         for name in _TABLE_IDS:
-            # Do not compare ids that one of both does not know.
+            # Do not compare the ids if the file or the metadata lacks one.
             if recorded.get(name) is None or expected.get(name) is None:
                 recorded.pop(name, None)
                 expected.pop(name, None)
@@ -216,8 +218,8 @@ class Checkpoint:
 def _is_same_cluster(recorded: Any, ours: Any) -> bool:
     """Return True if two descriptions probably mean the same cluster.
 
-    They must have the same name. If both list hosts, they must have a host in common: while a load
-    is interrupted, some hosts may be replaced, but hardly all of them.
+    The names must be equal. If both descriptions list hosts, they must have a host in common: while
+    a load is interrupted, some hosts may be replaced, but hardly all of them.
     """
     recorded, ours = _cluster(recorded), _cluster(ours)
     recorded_ids, our_ids = set(recorded.get("host_ids") or ()), set(ours.get("host_ids") or ())
@@ -233,7 +235,7 @@ def _cluster(description: Any) -> dict[str, Any]:
 
 def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     """Describe the first difference between two subjects."""
-    # Compare the clusters. They may have the same name, but different hosts.
+    # Compare the clusters. Two clusters may have the same name, but different hosts.
     for name in _CLUSTERS:
         if recorded.get(name) != ours.get(name):
             their_cluster, our_cluster = _cluster(recorded.get(name)), _cluster(ours.get(name))
@@ -257,7 +259,7 @@ def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
         recorded_value = (recorded.get("options") or {}).get(name)
         if recorded_value != value:
             return f"its option {name} is {recorded_value!r}, and not {value!r}"
-    # Compare the files: one may have been replaced, changed, added or removed.
+    # Compare the files: a file may have been replaced, changed, added or removed.
     recorded_files: list[dict[str, Any]] = recorded.get("files") or []
     our_files: list[dict[str, Any]] = ours.get("files") or []
     for recorded_file, our_file in zip(recorded_files, our_files, strict=False):

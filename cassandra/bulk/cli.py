@@ -1,4 +1,4 @@
-"""The command ``python -m cassandra.bulk``: load, unload, copy, count."""
+"""The command ``python -m cassandra.bulk``, with the subcommands load, unload, copy and count."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ hosts = ["10.0.0.1"], max_errors = 10. Options of the command line override thos
 {EXAMPLES}"""
 
 
-# For each command: what to write if an argument is missing.
+# For each command, an example that an error message shows if an argument is missing.
 _EXAMPLES = {
     "load": "load shop.orders orders.csv --hosts 10.0.0.1",
     "unload": "unload shop.orders orders-folder --hosts 10.0.0.1",
@@ -75,21 +75,21 @@ _EXAMPLES = {
 
 
 class _Parser(CommandParser):
-    """A parser whose error for an unknown option says what to write instead."""
+    """The parser of each command; its errors say what to write instead."""
 
-    typed: Sequence[str] = ()  # the arguments of the command
+    typed: Sequence[str] = ()  # the arguments that the user typed
 
     def error(self, message: str) -> NoReturn:
-        """Print the error, and exit.
+        """Print the error with advice, and exit.
 
-        :param message: the error as argparse words it.
+        :param message: the error in the words of argparse.
         """
         if message.startswith("unrecognized arguments"):
             words = message.split()
             advice = [text for name, text in _COUNTERPARTS.items() if name in words]
             message = "; ".join([message, *dict.fromkeys(advice)])
         elif message.startswith("the following arguments are required"):
-            # The main parser only lacks the command.
+            # The main parser requires no arguments but the command.
             example = _EXAMPLES.get(self.prog.rpartition(" ")[2], _EXAMPLES["load"])
             message += f"; for example: python -m cassandra.bulk {example}"
             if any(word.startswith(("--host", "--to-hosts")) for word in self.typed):
@@ -107,7 +107,7 @@ class _Parser(CommandParser):
         super().error(message)
 
 
-# For commands of other tools: the command that does the same.
+# For names that commands have in other tools: our command that does the same.
 _COMMANDS_OF_OTHERS = {
     **dict.fromkeys(("import", "insert", "write", "upload", "restore"), "load"),
     **dict.fromkeys(("export", "dump", "read", "download", "backup"), "unload"),
@@ -115,7 +115,7 @@ _COMMANDS_OF_OTHERS = {
     **dict.fromkeys(("wc", "size"), "count"),
 }
 
-# For options with a value that argparse refuses, and the begin of its message: what to write.
+# Advice for options with an invalid value, by the beginning of argparse's message.
 _ADVICE_ON_VALUES = {
     "--ttl: invalid": "write seconds, such as 86400 for a day",
     "--timestamp: invalid": "write microseconds since 1970, such as $(date +%s)000000",
@@ -123,7 +123,7 @@ _ADVICE_ON_VALUES = {
     "--format: invalid choice: 'json'": "JSON is read and written as lines, jsonl",
 }
 
-# For options of dsbulk and other tools: what to write instead.
+# Advice for options of dsbulk and other tools: what to write instead.
 _COUNTERPARTS = {
     **dict.fromkeys(
         ("-k", "-t", "--keyspace", "--table", "--schema.keyspace", "--schema.table"),
@@ -153,12 +153,12 @@ _COUNTERPARTS = {
 
 
 def _character(text: str) -> str:
-    r"""Return the value of an option that is one character; \t stands for a tab."""
+    r"""Return the value of an option that takes one character; \t means a tab."""
     return "\t" if text == r"\t" else text
 
 
 def _parser() -> tuple[_Parser, dict[str, _Parser]]:
-    """Return the main parser, and a dict of the commands' parsers by the name of the command."""
+    """Return the main parser, and the parsers of the commands by command name."""
     parser = _Parser(
         prog="python -m cassandra.bulk",
         description=DESCRIPTION,
@@ -176,7 +176,7 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
 def _add_command(
     commands: Any, name: str, help_text: str, description: str
 ) -> argparse.ArgumentParser:
-    """Add a command, with the options that all commands have; return its parser."""
+    """Add a command, with the options that all commands have, and return its parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=help_text,
@@ -220,8 +220,8 @@ def _add_scan_options(parser: argparse.ArgumentParser) -> None:
         help="token ranges (default: of about 32 MiB each)",
     )
     add_option("--no-progress", dest="progress", action="store_false", help="do not show progress")
-    # If neither the command line nor the TOML file says it (None), show progress only on a
-    # terminal.
+    # None means that neither the command line nor the TOML file sets this option. Progress is then
+    # shown only on a terminal.
     parser.set_defaults(progress=None)
 
 
@@ -279,8 +279,8 @@ def _add_copy_options(parser: argparse.ArgumentParser) -> None:
 class _Repeated(argparse.Action):
     """Collects the values of an option that may be repeated.
 
-    A single value stays a string; several become a list. Values of the command line replace the
-    default, which comes from the TOML file.
+    A single value stays a string; several values become a list. Values of the command line replace
+    the default, which comes from the TOML file.
     """
 
     is_repeated = True
@@ -363,8 +363,8 @@ def _add_load_options(parser: argparse.ArgumentParser) -> None:
         "--restart", action="store_true", default=None, help="ignore what the checkpoint says"
     )
     add_option("--no-progress", dest="progress", action="store_false", help="do not show progress")
-    # If neither the command line nor the TOML file says it (None), show progress only on a
-    # terminal.
+    # None means that neither the command line nor the TOML file sets this option. Progress is then
+    # shown only on a terminal.
     parser.set_defaults(header=True, progress=None)
 
 
@@ -377,8 +377,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for each in (parser, *parsers.values()):
         each.typed = sys.argv[1:] if arguments is None else arguments
     options = parser.parse_args(arguments)
-    # Errors of the library name parameters of Python, such as `max_errors`: `words` translates
-    # these to options of the command, such as `--max-errors`.
+    # The library's errors name Python parameters, such as `max_errors`. `words` translates them to
+    # options of the command, such as `--max-errors`.
     words = CommandWords.of([parsers[options.command]])
     file_options: dict[str, Any] = {}
     try:
@@ -386,14 +386,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Set the file's options as defaults, so that the command line takes precedence.
             file_options = _options_in_file(options)
             parsers[options.command].set_defaults(**file_options)
+            # Parse again, because the new defaults apply from now on.
             options = parser.parse_args(arguments)
         options.words = words
-        # There is no list in a shell: `--hosts a,b` is meant as two hosts.
+        # A shell has no lists, so `--hosts a,b` means two hosts.
         options.hosts = [host for hosts in options.hosts or () for host in hosts.split(",") if host]
-        # A bundle has the contact points itself.
+        # A secure connect bundle contains the contact points.
         options.hosts = options.hosts or ([] if options.cloud_bundle else ["127.0.0.1"])
         settings = connection_settings(options)
-        # Each function checks its options, and returns a function that does the work.
+        # Each function checks its options, and returns a function that does the work. So wrong
+        # options are reported before we connect.
         commands = {"load": _load, "unload": _unload, "copy": _copy, "count": _count}
         run = commands[options.command](options)
     except (OSError, ssl.SSLError, KeyError, ValueError, TypeError) as error:
@@ -409,7 +411,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {words.translate(str(error))}", file=sys.stderr)
         return 1
     except (DriverException, OSError, *_MISTAKES) as error:
-        # The option that an error names may be one that only the TOML file has.
+        # If the TOML file sets an option that the error names, name the file, too.
         named = [name for name in file_options if f"{name}=" in str(error)]
         origin = f" ({options.config} sets {', '.join(named)})" if named else ""
         print(f"error: {words.translate(str(error))}{origin}", file=sys.stderr)
@@ -417,7 +419,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(words.translate(note), file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
-        # An interrupted load has put its report on the error.
+        # An interrupted load attaches its report to the error.
         report = getattr(error, "report", None)
         if report is not None:
             _show(report, options)
@@ -427,7 +429,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _translated_warnings(words: CommandWords) -> Iterator[None]:
-    """Print the warnings of the library in one line each, in the words of the command."""
+    """Print each warning of the library on one line, with the command's option names."""
 
     def show(message: Warning | str, *details: object, **more: object) -> None:
         print(f"warning: {words.translate(str(message))}", file=sys.stderr)
@@ -437,8 +439,8 @@ def _translated_warnings(words: CommandWords) -> Iterator[None]:
         yield
 
 
-# Errors about values and files, including those that pyarrow raises. They are reported in one line,
-# without a traceback.
+# Classes of errors about values and files, including errors of pyarrow. They are reported on one
+# line, without a traceback.
 _MISTAKES = (ValueError, TypeError, NotImplementedError, ArithmeticError, RuntimeError)
 
 
@@ -453,8 +455,9 @@ Run = Callable[["Session"], int]  # called with a session; returns the exit code
 def _load(options: argparse.Namespace) -> Run:
     """Return a function that loads the files."""
     load_options = _load_options(options)
+    # `LoadOptions` checks the options, so that errors are reported before we connect.
     first_file = options.files[0]
-    # The names of a keyspace and a table as two words.
+    # The user may have written a keyspace and a table as two words.
     if (
         "." not in options.table
         and re.fullmatch(r"\w+", first_file)
@@ -515,7 +518,7 @@ def _copy(options: argparse.Namespace) -> Run:
 
     def run(session: Session) -> int:
         """Copy the table with a session of the source cluster, and print the report."""
-        # Without another cluster, read and write by the same session.
+        # Without another cluster, the same session reads and writes.
         if settings is None:
             _show(copy(session, options.table, session, options.other, **scan_options), options)
             return 0
@@ -532,7 +535,7 @@ def _copy(options: argparse.Namespace) -> Run:
 def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
     """Return the options of `Session.scan` that the command line or the TOML file sets.
 
-    :param more: names of further options of the command.
+    :param more: the names of further options that this command has.
     """
     names = ("where", "page_size", "splits", "limit", "concurrency", "timeout", *more)
     scan_options = {
@@ -541,7 +544,7 @@ def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
     if options.consistency_level is not None:
         scan_options["consistency_level"] = level_of(options.consistency_level)
     shows_progress = options.progress
-    # If neither the command line nor the TOML file says it, show progress only on a terminal.
+    # If neither the command line nor the TOML file sets `progress`, show it only on a terminal.
     if shows_progress is None:
         shows_progress = sys.stderr.isatty()
     if shows_progress:
@@ -567,7 +570,7 @@ def _load_options(options: argparse.Namespace) -> dict[str, Any]:
         load_options["columns"] = _columns(options.columns)
     if isinstance(options.ignore, str):
         load_options["ignore"] = [name.strip() for name in options.ignore.split(",")]
-    # The command line has no None: "none" and -1 stand for it.
+    # A command line cannot express None, so users write "none" or -1 instead.
     if options.batch == "none":
         load_options["batch"] = None
     if options.max_errors == -1:
@@ -592,8 +595,10 @@ def _decimals(argument: str) -> Literal["text"] | tuple[int, int]:
 
 
 def _columns(argument: str) -> dict[str, str] | list[str]:
-    """Return the value of ``--columns``: a list of columns, or a dict of column by field if any
-    part of the argument is ``field=column``.
+    """Return the value of ``--columns``.
+
+    This is a list of columns, or a dict of column by field if any part of the argument is
+    ``field=column``.
     """
     parts = [part.strip() for part in argument.split(",")]
     if not any("=" in part for part in parts):
@@ -610,17 +615,18 @@ def _options_in_file(options: argparse.Namespace) -> dict[str, Any]:
         raise ValueError("--config needs Python 3.11 or later") from error
     with options.config.open("rb") as file:
         file_options: Mapping[str, Any] = tomllib.load(file)
-    # The command line has --no-progress and --no-header, whose attributes lack the "no".
+    # --no-progress and --no-header set the attributes `progress` and `header`, so rename the TOML
+    # options `no_progress` and `no_header` likewise.
     file_options = _without_negations(file_options, os.fspath(options.config))
-    # `options` has an attribute for each option of the command, also for those not given.
+    # `options` has an attribute for every option of the command, even for options that are not set.
     for name in file_options:
         if not hasattr(options, name) or name in _NOT_IN_FILES:
             known_names = [option for option in vars(options) if option not in _NOT_IN_FILES]
             similar_name = nearest(name.replace("-", "_"), known_names)
             hint = f"; did you mean {similar_name!r}?" if similar_name else ""
             raise ValueError(f"{os.fspath(options.config)} has an unknown option {name!r}{hint}")
-    # These options take several values, so their value in a TOML file must be a list, even for one
-    # host.
+    # These options take several values, so their value in a TOML file must be a list, even for a
+    # single host.
     for name in ("hosts", "to_hosts"):
         value = file_options.get(name)
         if value is not None and not isinstance(value, list):
@@ -632,8 +638,9 @@ def _options_in_file(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _without_negations(file_options: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Replace the options ``no_progress`` and ``no_header`` by the opposite ``progress`` and
-    ``header``.
+    """Replace the options ``no_progress`` and ``no_header`` by ``progress`` and ``header``.
+
+    The values are negated. An option without "no" takes precedence over its negation.
     """
     replaced = dict(file_options)
     for name in ("progress", "header"):

@@ -1,4 +1,4 @@
-"""The columns of a load: which field of the source goes to which bind marker of the statement.
+"""Decides which field of the source goes to which bind marker of a load's statement.
 
 A load first reads the field names of its source. They decide which columns it writes, and so which
 statement it prepares (`Selection`). The prepared statement then decides how rows are read and bound
@@ -32,15 +32,15 @@ FieldsOfEach = Sequence[tuple[str, list[str] | None]]
 
 
 class Selection(NamedTuple):
-    """The columns that a load writes, as far as they are known without its prepared statement.
+    """The columns that a load writes, as far as they are known before its statement is prepared.
 
-    :param mapping: field names by column name. A column that is not in it has the name of its
-        field.
-    :param source_order: column names, in the order in which rows without names have their values.
-    :param is_closed: True if a field that has no column is an error, because its values would be
+    :param mapping: field names by column name. A column that is missing here has the same name as
+        its field.
+    :param source_order: column names, in the order of the values in rows without names.
+    :param is_closed: True if a field without a column is an error, because its values would be
         lost silently.
-    :param file_order: column names, in the order in which a CSV file without a header has its
-        fields. It includes the columns whose fields are ignored. None means `source_order`.
+    :param file_order: column names, in the order of the fields in a CSV file without a header. It
+        includes the columns whose fields are ignored. None means `source_order`.
     """
 
     mapping: Mapping[str, str]
@@ -50,7 +50,7 @@ class Selection(NamedTuple):
 
 
 def selection_of_statement(prepared: PreparedStatement, options: LoadOptions) -> Selection:
-    """Return the columns that a load writes with a prepared statement of the application.
+    """Return the columns that a load writes with a statement that the application has prepared.
 
     :param prepared: the statement that the load executes for each row.
     :param options: the options of the load.
@@ -64,7 +64,7 @@ def selection_of_statement(prepared: PreparedStatement, options: LoadOptions) ->
 def selection_of_table(
     table: TableMetadata, options: LoadOptions, fields: FieldsOfEach
 ) -> tuple[Plan, Selection]:
-    """Plan the statement with which a load writes to a table, and select the columns.
+    """Plan the statement that a load to a table executes, and select the columns.
 
     :param table: the metadata of the table, which is the target of the load.
     :param options: the options of the load.
@@ -74,8 +74,8 @@ def selection_of_table(
         cannot be written: see `plan_of`.
     """
     mapping, columns = _mapping_of(options.columns)
-    # If all keys of `columns=` are columns of the table, but some of its values are not, the
-    # mapping is probably reversed: it should map fields to columns.
+    # If all values of `mapping` are columns of the table, but some of the columns do not exist, the
+    # mapping is probably reversed: `columns=` must map fields to columns.
     if mapping and {*mapping.values()} <= {*table.columns}:
         unknown = [name for name in columns if name not in table.columns]
         if unknown:
@@ -97,8 +97,8 @@ def selection_of_table(
         timestamp_column=options.timestamp_column,
         counters=options.counters,
     )
-    # Rows without names have their values in the order of the statement's columns. With `columns=`,
-    # fields without a column are left out on purpose.
+    # `plan.names` is the order of the values in rows without names. With `columns=`, fields without
+    # a column are left out on purpose, so they are no error.
     return plan, Selection(mapping, plan.names, options.columns is None, file_order)
 
 
@@ -107,7 +107,7 @@ def _columns_of_source(
 ) -> list[str]:
     """Return the columns of the table that at least one file of the source has.
 
-    If no file has any of them, return all columns of the table.
+    If the source has none of the table's columns, return all columns of the table.
 
     :param fields: for each file (its name, its field names). The field names are None if they are
         not known before the rows are read.
@@ -116,7 +116,7 @@ def _columns_of_source(
     names_in_source: set[str] = set()
     for source, names in fields:
         check_folders(source, names, not_columns, table)
-        if names is None:  # not known before the rows are read: any column may occur
+        if names is None:  # unknown before the rows are read, so any column may occur
             names_in_source.update(table.columns)
             continue
         check_names(names, source, not_columns, written=None, table=table)
@@ -132,7 +132,8 @@ def _mapping_of(
 ) -> tuple[dict[str, str], list[str]]:
     """Return (field names by column name, column names) for the option ``columns``.
 
-    Both are empty for None. The first is empty for a list: fields then have the columns' names.
+    If the option is None, both are empty. If it is a list, the first is empty: fields then have the
+    names of the columns.
     """
     if columns is None:
         return {}, []
@@ -170,12 +171,11 @@ def reading_of_names(options: LoadOptions, pipes: Pipes | None = None) -> Readin
 
 
 class Columns:
-    """Decides which field of the source goes to which bind marker of the load's statement, and
-    makes the `Binder`.
+    """Decides which field goes to which bind marker of a load's statement, and makes the `Binder`.
 
     The attribute `reading` has the options for reading the source from its beginning, with the
-    columns and the mapping. `fields` has the field names in the order in which rows without names
-    have their values. `keys` has the positions of the primary key among the bind markers.
+    columns and the mapping. `fields` has the field names in the order of the values in rows without
+    names. `keys` has the positions of the primary key among the bind markers.
 
     :param prepared: the statement.
     :param selection: the columns that are written.
@@ -202,8 +202,8 @@ class Columns:
         names = [column.name for column in columns]
         marker_fields = options.marker_fields()
         mapping = {**selection.mapping, **marker_fields}
-        # Rows without names have their values in the order of `columns=`. The bind markers of a
-        # counter's UPDATE and of a prepared statement may have another order.
+        # Rows without names have their values in the order of `columns=`. The bind markers may have
+        # another order: in the UPDATE of a counter, and in a statement of the application.
         source_order = list(selection.source_order)
         source_order += [name for name in names if name not in source_order]
         self.fields = [mapping.get(name, name) for name in source_order]
@@ -211,8 +211,8 @@ class Columns:
         file_order += [name for name in names if name not in file_order]
         self._positions = positions_in(source_order, names)
         self.keys, key_names = _keys_of(prepared, names, table)
-        # Without columns=, a file may lack a column that another file has. Columns of the key, and
-        # the fields with TTL and write time, are always needed.
+        # Without columns=, a file may lack a column that another file has. But each file must have
+        # the columns of the key, and the fields with the TTL and the write time.
         needed = {*key_names, *marker_fields}
         self.reading = reading._replace(
             columns=[
@@ -224,13 +224,13 @@ class Columns:
             ],
             mapping=mapping,
             # Without a header line, the fields of a file are in the order of `columns=`, or of the
-            # table's columns. Ignored fields have their positions too.
+            # table's columns. This order includes ignored fields.
             header=[mapping.get(name, name) for name in file_order]
             if options.header is False
             else options.header,
             is_closed=selection.is_closed,
-            # The plan skips the converters of the application (`Session.codecs`), because the
-            # fields of files are read as CQL values.
+            # Use the plan without the application's converters (`Session.codecs`), because fields
+            # of files are converted to CQL values when they are read.
             binding=(prepared.plain_plan, prepared.protocol_version),
         )
 
@@ -241,16 +241,18 @@ class Columns:
 
     @property
     def bound_types(self) -> list[Any] | None:
-        """The types by which the application's values are bound, which may apply its converters;
-        None for plain rows, which are bound by the types of the columns.
+        """The types with which the application's values are bound, including its converters.
+
+        None for plain rows, which are bound with the types of the columns.
         """
         if self._is_plain:
             return None
         return [column.type for column in self._prepared.bind_plan.columns]
 
     def types_without_converters(self) -> dict[str, tuple[str, Any]]:
-        """Return the column and the CQL type of each field, without columns whose values a
-        converter of the application takes.
+        """Return (column name, CQL type) by field name, for columns without a converter.
+
+        A converter of the application may take values of any class.
         """
         bound_types = self.bound_types or [column.type for column in self.columns]
         return {
@@ -293,7 +295,7 @@ class Columns:
             binder.lost_times = reading.lost_times
         if reading.changed_numbers is not None:
             binder.changed_numbers = reading.changed_numbers
-        # Older versions of the protocol have no unset values.
+        # Protocol versions before 4 have no unset values.
         if self._prepared.protocol_version >= 4:
             binder.counters = [
                 index
@@ -313,13 +315,14 @@ class Columns:
         return binder
 
     def _static_columns(self, table: TableMetadata) -> list[int]:
-        """Return the positions of static columns, if the order of the rows decides which of their
-        values is kept.
+        """Return the positions of the static columns for which the order of rows matters.
+
+        The order matters if it decides which value of a partition's static column is kept.
 
         :param table: the table that is written.
         """
-        # Without clustering columns in the statement, rows of one partition have one primary key,
-        # and the later one is sent later. With a write time for the rows, it decides.
+        # If the statement has no clustering columns, all rows of a partition have the same primary
+        # key, so they are sent in their order anyway. If rows have a write time, that decides.
         has_write_time = self._options.timestamp is not None or any(
             column.name == "[timestamp]" for column in self.columns
         )
@@ -335,15 +338,15 @@ class Columns:
         ]
 
     def static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:
-        """Return the second statement of the load, for rows that only have static columns, with the
-        positions of the values that it binds.
+        """Return the second statement of the load, for rows that only have static columns.
 
         :param table: the target of the load.
-        :param prepared: the statement: see `static_plan`.
+        :param prepared: the prepared second statement: see `static_plan`.
+        :returns: the statement, with the positions of the values that it binds.
         """
         names = [column.name for column in self.columns]
         key_names = {column.name for column in (*table.partition_key, *table.clustering_key)}
-        # Bind markers such as [ttl] are not columns of the table.
+        # Skip bind markers such as [ttl], which are not columns of the table.
         other_columns = [
             index
             for index, name in enumerate(names)
@@ -361,10 +364,11 @@ class Columns:
 def _keys_of(
     prepared: PreparedStatement, names: Sequence[str], table: TableMetadata | None
 ) -> tuple[Keys, set[str]]:
-    """Return the positions of the primary key among the bind markers, and the names of the key
-    columns that must have values.
+    """Return where the primary key is among the bind markers, and which key columns are required.
 
     :param names: the names of the bind markers.
+    :returns: the positions of the key's columns, and the names of the columns that must have
+        values.
     """
     partition_positions = tuple(prepared.routing_key_indexes or ())
     key_names = {names[index] for index in partition_positions}
@@ -372,13 +376,13 @@ def _keys_of(
         return Keys(partition_positions, []), key_names
 
     def known(columns: Sequence[ColumnMetadata]) -> list[int]:
-        # If a column has two bind markers (WHERE c > ? AND c < ?), neither is its value in a key.
+        # If a column has two bind markers (WHERE c > ? AND c < ?), neither is the column's value.
         return [names.index(column.name) for column in columns if names.count(column.name) == 1]
 
-    # Clustering columns must have values even if we do not know their positions.
+    # Clustering columns must have values even if their positions are unknown.
     key_names.update(column.name for column in table.clustering_key)
-    # If a part of the partition key has no marker, as in VALUES (?, 'x', ?), the other parts still
-    # tell rows apart.
+    # If a part of the partition key has no bind marker, as in VALUES (?, 'x', ?), rows can still be
+    # told apart by its other parts.
     known_partition = () if partition_positions else known(table.partition_key)
     keys = Keys(partition_positions, known(table.clustering_key), known_partition)
     return keys, key_names

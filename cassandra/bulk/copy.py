@@ -1,10 +1,11 @@
-"""Copies the rows of a table to another table, of the same or another cluster, for both APIs.
+"""Copies the rows of a table to another table, in the same cluster or in another cluster.
 
-`copy` and `acopy` scan the source table, and load the rows of each page into the target table.
+`copy` (blocking) and `acopy` (asyncio) scan the source table, and load the rows of each page into
+the target table.
 
-Values are copied as bytes wherever the types of both tables encode them alike. A value that is
-decoded may be encoded to other bytes, which as a key are another row: tuples and user-defined types
-may lack their last fields, and numbers may be empty.
+Values are copied as bytes wherever the types of both tables encode them alike. Decoding a value and
+encoding it again may change its bytes, and in a key that would make another row: tuples and
+user-defined types may lack their last fields, and numbers may be empty.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class CopyReport:
     :param requests: the number of write requests.
     :param seconds: the duration in seconds.
     :param expired: the number of rows that were read, but not written: with `keep_ttl`, rows whose
-        values have all expired since.
+        values have all expired since they were read.
     """
 
     read: int = 0
@@ -94,12 +95,12 @@ def copy(
     """Copy the rows of a table to another table that has the same columns with the same types.
 
     Nulls are not written. With `keep_ttl` or `keep_write_time`, columns of a row that differ in TTL
-    or write time are written by separate statements. Like `Session.load`, the copy writes small
-    batches of rows with the same replicas, and repeats failed requests.
+    or write time are written by separate statements. Like `Session.load`, the copy sends rows with
+    the same replicas in small batches, and repeats failed requests.
 
     :param session: a blocking session that reads.
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
-    :param other: a blocking session that writes; it may be the same one.
+    :param other: a blocking session that writes; it may be the same session.
     :param other_table: the table to write.
     :param columns: names of columns; None for all. The primary key must be among them.
     :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
@@ -110,11 +111,11 @@ def copy(
     :param options: options for reading, see `cassandra.bulk.ScanOptions`; the consistency
         level also applies to the writes.
     :raises ValueError: if the target lacks a column or has it with another type, or if a column has
-        no single TTL or write time to keep.
+        no single TTL or write time that could be kept.
     :raises LoadError: if a row cannot be written.
     """
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
-    # Prepare the statements of the target before anything is read.
+    # Prepare the statements of the target before anything is read, so that errors show at once.
     copying.set_statements([other.prepare(text) for text in copying.texts])
     writing = _load_options(write_concurrency, dry_run, options)
     scan = Scan(session, table, copying.selectors, where, options)  # type: ignore[arg-type]
@@ -145,7 +146,7 @@ async def acopy(
 
     :param session: a session of `cassandra.aio` that reads.
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
-    :param other: a session of `cassandra.aio` that writes; it may be the same one.
+    :param other: a session of `cassandra.aio` that writes; it may be the same session.
     :param other_table: the table to write.
     :param columns: names of columns; None for all. The primary key must be among them.
     :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
@@ -156,7 +157,7 @@ async def acopy(
     :param options: options for reading, see `cassandra.bulk.ScanOptions`; the consistency
         level also applies to the writes.
     :raises ValueError: if the target lacks a column or has it with another type, or if a column has
-        no single TTL or write time to keep.
+        no single TTL or write time that could be kept.
     :raises LoadError: if a row cannot be written.
     """
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
@@ -174,7 +175,10 @@ async def acopy(
 
 
 def _load_options(concurrency: int, dry_run: bool, reading: dict[str, Any]) -> LoadOptions:
-    """Return the options for the writes of a copy; `reading` are those of its scan."""
+    """Return the options for the writes of a copy.
+
+    :param reading: the options of the copy's scan.
+    """
     check_count("write_concurrency", concurrency, 1)
     return LoadOptions(
         concurrency=concurrency,
@@ -187,15 +191,17 @@ def _load_options(concurrency: int, dry_run: bool, reading: dict[str, Any]) -> L
 def _refuse_same_table(
     metadata: Metadata, source: TableMetadata, other_metadata: Metadata, target: TableMetadata
 ) -> None:
-    """Raise ValueError if both tables are one. Its values would lose their TTLs and write times,
-    and replace those that were written since they were read.
+    """Raise ValueError if source and target are the same table.
+
+    Copying a table to itself would drop the values' TTLs and write times. It would also overwrite
+    values that were written after they were read.
 
     :param metadata: the metadata of the cluster of `source`.
     :param other_metadata: the metadata of the cluster of `target`.
     """
     if full_name(source) != full_name(target):
         return
-    # Two clusters may have the same name, but no host in common.
+    # Compare the host ids, because different clusters may have the same name.
     our_ids = set(describe_cluster(metadata)["host_ids"])
     if metadata is other_metadata or not our_ids.isdisjoint(
         describe_cluster(other_metadata)["host_ids"]
@@ -207,7 +213,7 @@ def _refuse_same_table(
 
 
 class _Copy:
-    """The state of a copy, and the code that both APIs share.
+    """The state of a copy, and the code that `copy` and `acopy` share.
 
     :param session: the session that reads.
     :param table: the table to read.
@@ -241,18 +247,18 @@ class _Copy:
             _user_types(other.cluster.metadata, target.keyspace_name),
             types,
         )
-        # A row of the scan has the columns of the target's key, then the other columns, then the
-        # TTLs and then the write times of these other columns.
+        # A row of the scan has the columns of the target's key, then the other columns. They are
+        # followed by the TTLs of these other columns, and by their write times.
         key = [column.name for column in target.primary_key]
         self._names = [*key, *(name for name in copied_names if name not in key)]
         self._partition_width = len(target.partition_key)  # number of columns
         self._key_width = len(key)  # number of columns
-        self._kept_functions = [  # the CQL functions that read what is kept
+        self._kept_functions = [  # the CQL functions that read kept TTLs and write times
             function
             for function, is_wanted in (("TTL", keep_ttl), ("WRITETIME", keep_write_time))
             if is_wanted
         ]
-        self._keeps_ttl = keep_ttl  # if so, the TTL is the first of the kept functions
+        self._keeps_ttl = keep_ttl  # if True, TTL is the first kept function
         values = self._names[self._key_width :]
         if self._kept_functions:
             _check_can_be_kept(source, values, user_types)
@@ -265,20 +271,21 @@ class _Copy:
         self.selectors = ", ".join([*map(protect_name, self._names), *selectors])
         static_columns = [name for name in values if target.columns[name].is_static]
         self._static_positions = [self._names.index(name) for name in static_columns]
-        # For each statement, the positions in a row of the values that it writes.
+        # For each statement of `texts`, the positions in a row of the values that the statement
+        # writes.
         self._written_positions: list[Sequence[int]] = [
             range(len(self._names)),
             [*range(self._partition_width), *self._static_positions],
         ]
-        # The CQL of one or two INSERT statements. The first one writes rows. The second one, if
-        # there are static columns, writes those of a partition that has no rows.
+        # The CQL of one or two INSERT statements. The first one writes rows. The second one exists
+        # if there are static columns: it writes the static columns of a partition without rows.
         self.texts = [self._query(target, self._names)]
         if static_columns and self._key_width > self._partition_width:
             self.texts.append(self._query(target, [*key[: self._partition_width], *static_columns]))
-        # If TTLs or write times are kept, the second statement writes all static columns: with the
-        # first one, the row would expire when the static value of its partition does.
+        # If TTLs or write times are kept, the second statement writes the static columns of all
+        # partitions: if the first one wrote them, a row would expire when a static value does.
         self._splits_statics = bool(self._kept_functions) and len(self.texts) > 1
-        # These are added to the subject of the scan's checkpoint, so that no other scan or copy can
+        # This is added to the subject of the scan's checkpoint, so that no other scan or copy can
         # resume from it.
         self.purpose = {
             "work": "copy",
@@ -289,7 +296,8 @@ class _Copy:
         self._prepared: list[Any] = []
         self._target_types: list[type[_CassandraType]] = []  # of the columns of `_names`
         self._plain_rows = PlainRows(self._is_copied_as_bytes)
-        # The positions in a row of the values that the statements take as bytes.
+        # The positions in a row of the values that the statements take as bytes; None before the
+        # first page.
         self._bytes_positions: frozenset[int] | None = None
         self._report = CopyReport()
         self._start = monotonic()
@@ -297,8 +305,8 @@ class _Copy:
     def set_statements(self, prepared: list[Any]) -> None:
         """Store the prepared statements of `texts`.
 
-        :param prepared: the statements. This copy must be their only user, as they are marked as
-            idempotent.
+        :param prepared: the statements. No other code may use them, because this method marks them
+            as idempotent and removes their converters.
         """
         self._prepared = prepared
         columns = prepared[0].plain_plan.columns[: len(self._names)]
@@ -310,7 +318,8 @@ class _Copy:
     def _is_copied_as_bytes(self, position: int, source_type: type[_CassandraType]) -> bool:
         """Return True if the values of a column are copied without decoding them.
 
-        :param position: the position in a row of the scan.
+        :param position: the column's position in a row of the scan.
+        :param source_type: the column's type in the source table.
         """
         if position >= len(self._names):
             return False  # TTLs and write times
@@ -322,7 +331,7 @@ class _Copy:
         )
 
     def _take_bytes(self) -> None:
-        """Let the statements bind the values that the latest page has as bytes."""
+        """Let the statements take bytes for the columns that the latest page returns as bytes."""
         positions = self._plain_rows.bytes_positions
         if positions != self._bytes_positions:
             self._bytes_positions = positions
@@ -332,12 +341,12 @@ class _Copy:
                 )
 
     def _query(self, target: TableMetadata, names: Sequence[str]) -> str:
-        """Return the INSERT of these columns, with TTL and write time if they are kept."""
+        """Return the INSERT of these columns, with the TTL and write time if they are kept."""
         table = f"{protect_name(target.keyspace_name)}.{protect_name(target.name)}"
         columns = ", ".join(map(protect_name, names))
         markers = ", ".join("?" * len(names))
         query = f"INSERT INTO {table} ({columns}) VALUES ({markers})"
-        # A SELECT reads the write time by the function WRITETIME, and USING sets it as TIMESTAMP.
+        # CQL reads the write time with the function WRITETIME, but sets it with USING TIMESTAMP.
         using = [
             "TIMESTAMP ?" if function == "WRITETIME" else f"{function} ?"
             for function in self._kept_functions
@@ -348,8 +357,8 @@ class _Copy:
         """Return [(prepared statement, rows)] that write the rows of a page.
 
         :param page: a result set; the rows of its current page are consumed.
-        :param age: how many seconds ago the page was requested. The TTLs in it were right then, and
-            are shorter by that time now.
+        :param age: how many seconds ago the page was requested. The remaining TTLs are shorter by
+            this time than the TTLs in the page.
         """
         rows = self._plain_rows.tuples(page)
         self._take_bytes()
@@ -365,13 +374,12 @@ class _Copy:
                 and row[self._partition_width] is None
                 and self._is_static(row)
             )
-            # As an index, False (0) is the statement that writes rows, and True (1) the one that
-            # writes static columns. A row whose values have different TTLs or write times becomes
-            # several rows.
+            # `is_static` is also the index of the statement: 0 writes rows, 1 writes static
+            # columns. A row whose values have different TTLs or write times becomes several rows.
             statement_rows = self._values(row, is_static, int(age))
             self._report.expired += not statement_rows
             row_lists[is_static] += statement_rows
-            # Each row of a partition has its static values: write them once.
+            # Each row of a partition has the partition's static values, so write them only once.
             partition = row[: self._partition_width]
             if self._splits_statics and not is_static and partition != last_partition:
                 row_lists[True] += self._values(row, True, int(age))
@@ -383,9 +391,10 @@ class _Copy:
         ]
 
     def _is_static(self, row: Row) -> bool:
-        """Return True for a row without clustering columns that the statement of static columns can
-        write, because it only has the partition key and static columns.
+        """Return True if a row without clustering columns can still be written.
 
+        It can if it only has the partition key and static columns, and the copy has a statement for
+        static columns.
         :param row: a row whose first clustering column is null.
         :raises LoadError: if no statement can write the row. That happens if a column of the
             target's key is not in the primary key of the source table.
@@ -393,8 +402,7 @@ class _Copy:
         value_positions = [
             index for index in range(self._key_width, len(self._names)) if row[index] is not None
         ]
-        # Only with a second statement (for static columns) can a row be written without clustering
-        # columns.
+        # Only the second statement (for static columns) can write a row without clustering columns.
         is_static = len(self._prepared) > 1 and all(
             value is None for value in row[self._partition_width : self._key_width]
         )
@@ -417,8 +425,9 @@ class _Copy:
         return True
 
     def _values(self, row: Row, is_static: bool, age: int) -> list[Row]:
-        """Return the values of each statement that writes a row: one per distinct TTL and write
-        time. There is none if all values of the row have expired since it was read.
+        """Return the rows to write for a row of the scan: one per distinct TTL and write time.
+
+        The list is empty if all values of the row have expired since it was read.
 
         :param is_static: True for the statement of static columns.
         :param age: how many seconds ago the row was requested.
@@ -432,7 +441,7 @@ class _Copy:
             value_positions = sorted({*value_positions} - {*self._static_positions})
         has_expired = False  # True if a value of the row has expired
         # Maps each distinct (TTL, write time) of the row to the indexes of the columns that have
-        # it. If neither is kept, the only key is ().
+        # this TTL and write time. If neither is kept, the only key is ().
         columns_by_using: dict[Row, list[int]] = {}
         for index in value_positions:
             if row[index] is not None:
@@ -447,22 +456,22 @@ class _Copy:
                 if self._keeps_ttl and kept_values[0]:
                     kept_values[0] -= age
                     if kept_values[0] <= 0:
-                        # To write it with a TTL of 0 would keep it for ever.
+                        # Skip the value: writing it with a TTL of 0 would keep it for ever.
                         has_expired = True
                         continue
                 columns_by_using.setdefault(tuple(kept_values), []).append(index)
         if not columns_by_using and (has_expired or is_static):
             return []
         if not columns_by_using:
-            # The row has no values outside its key. CQL cannot select the TTL and write time of a
-            # key, so write the row without a TTL and with the present time.
+            # The row only has its key. CQL cannot select the TTL and write time of a key, so write
+            # the row without a TTL and with the present time.
             now = wall_time_ns() // 1000
             columns_by_using[
                 tuple(0 if function == "TTL" else now for function in self._kept_functions)
             ] = []
         written_positions = self._written_positions[is_static]
-        # Make one row per distinct (TTL, write time). Each row only has the columns with its TTL
-        # and write time: the other columns are unset, so that the row does not write them.
+        # Make one row per distinct (TTL, write time). It only has the columns with this TTL and
+        # write time: the other columns are unset, so that the row does not write them.
         statement_rows = []
         for using, indexes in columns_by_using.items():
             bound_indexes = {*range(self._key_width), *indexes}
@@ -475,8 +484,8 @@ class _Copy:
     def add_report(self, report: LoadReport) -> None:
         """Add the outcome of one load to the report of the copy."""
         self._report.requests += report.requests
-        # A load that returns has written all of its rows: an error would have ended the copy. Count
-        # the rows that were read, because one of them may have become several rows of the load.
+        # A load that returns has written all of its rows, because an error ends the copy. Count the
+        # rows that were read, because the load may have split a row into several rows.
         if not report.is_dry:
             self._report.written = self._report.read - self._report.expired
 
@@ -520,16 +529,16 @@ def _types_by_field(user_type: UserType) -> dict[str, str]:
 def _check_fields(
     source: Mapping[str, UserType], target: Mapping[str, UserType], types: Iterable[str]
 ) -> None:
-    """Raise ValueError unless each user-defined type of the target has all fields that the type has
-    in the source, with the same types.
+    """Raise ValueError if the target's user-defined types lack fields that the source's have.
 
-    The order of fields may differ, because they are written by name.
+    The fields must also have the same types. Their order may differ, because fields are written by
+    name.
     """
     seen: set[str] = set()
     remaining = deque(types)
     while remaining:
         # The fields of a user-defined type may have further user-defined types. `_NAME` finds all
-        # names in a CQL type: "quoted" or bare.
+        # quoted and unquoted names in a CQL type.
         for quoted, bare in _NAME.findall(remaining.popleft()):
             name = quoted.replace('""', '"') if quoted else bare
             if name not in source or name in seen:
@@ -554,18 +563,19 @@ _NAME = re.compile(r'"((?:[^"]|"")+)"|(\w+)')
 def _check_can_be_kept(
     source: TableMetadata, values: Sequence[str], user_types: Mapping[str, UserType]
 ) -> None:
-    """Raise ValueError if a column has no TTL and write time that a SELECT could return.
+    """Raise ValueError if a column does not have a single TTL and write time that SELECT returns.
 
+    :param values: the names of the columns outside the target's key.
     :param user_types: the user-defined types of the keyspace of `source`.
     """
     key = {column.name for column in source.primary_key}
-    type_names = set(map(protect_name, user_types))  # frozen<...> is not among them
+    type_names = set(map(protect_name, user_types))  # a frozen<...> type is not in this set
     for name in values:
         cql_type = source.columns[name].cql_type
         if name in key:
             raise ValueError(f"the column {name!r} is of the key here: it has no TTL or write time")
-        # A collection that is not frozen has a TTL and a write time per element, and a user-defined
-        # type per field.
+        # In a collection that is not frozen, each element has a TTL and a write time; in a
+        # user-defined type that is not frozen, each field has them.
         if cql_type.startswith(_COLLECTIONS) or cql_type in type_names:
             raise ValueError(
                 f"the column {name!r} is {cql_type}, whose parts each have a TTL and write "

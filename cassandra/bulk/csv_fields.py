@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 class Field(NamedTuple):
     """A CSV field that is written to a column.
 
-    :param position: its index in the line.
-    :param kind: "int", "float", "boolean", "text", "uuid", "timestamp" or "date" if the reader can
-        convert the field itself, because it has the default format of this type; otherwise "".
-    :param read: converts the field's string to a value, whatever the kind.
+    :param position: the index of the field in the line.
+    :param kind: "int", "float", "boolean", "text", "uuid", "timestamp" or "date" if the compiled
+        reader can convert the field, because it has the default format of this type; otherwise "".
+    :param read: converts the field's string to a value, whatever `kind` is.
     :param nulls: the strings that mean null.
     """
 
@@ -29,7 +29,7 @@ class ReadRows(NamedTuple):
     """Rows that were read from a file.
 
     :param block: the bound rows; None if the reader cannot bind one of the rows. Then the csv
-        module has to read all of them.
+        module has to read all of these rows.
     :param size: the number of rows up to `end`.
     :param end: the offset of the next row in the data.
     :param lines: the line on which each row begins, counted from 0; None if each row is one line.
@@ -44,13 +44,13 @@ class ReadRows(NamedTuple):
 
 
 class CsvReader(Protocol):
-    """Reads the rows of a file, one piece of the file after the other."""
+    """Reads the rows of a file, one piece of the file after another."""
 
     def read(self, data: bytes, start: int, is_last: bool, limit: int) -> ReadRows | None:
-        """Read rows; return None if the next rows need the csv module.
+        """Read rows; return None if the next rows must be read by the csv module.
 
-        :param data: a part of the file.
-        :param start: the offset of a row.
+        :param data: a piece of the file.
+        :param start: the offset in `data` at which a row begins.
         :param is_last: True if `data` ends with the file.
-        :param limit: how many rows at most.
+        :param limit: the maximum number of rows.
         """

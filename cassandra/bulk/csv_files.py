@@ -1,8 +1,8 @@
 """Reads CSV files as parts (see `Part`), each with some rows.
 
 The compiled reader converts simple rows directly into bound rows. Rows that it cannot read with
-certainty are read as strings by Python's csv module (`_Rows`). Without compiled code, all rows are
-read that way.
+certainty are read as strings by Python's csv module (`_Rows`). Without compiled code, `_Rows` reads
+all rows.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import csv_rows
 
-FIRST_BYTES = 1 << 16  # bytes to read at a time until the header is complete
-MORE_BYTES = 1 << 20  # bytes to read at a time
-# Key columns of these types may have an empty value, which differs from null.
+FIRST_BYTES = 1 << 16  # the number of bytes to read at a time until the header is complete
+MORE_BYTES = 1 << 20  # the number of bytes to read at a time after the header
+# An empty string is a valid value of these types, and differs from null. So a key column of one of
+# these types may have an empty field.
 _MAY_BE_EMPTY = frozenset({"ascii", "text", "varchar", "blob"})
 # What `_readers` returns for each column: (column name, index of its field in the file, converter).
 # The index is None if the file lacks the column.
@@ -50,7 +51,7 @@ class _UnreadableRow(ValueError):
     """A row that cannot be split into fields, or has invalid bytes.
 
     :param message: the cause.
-    :param raw: the fields of the row; its lines as one string if it cannot be split.
+    :param raw: the fields of the row; its lines as one string if it cannot be split into fields.
     """
 
     def __init__(self, message: str, raw: list[str] | str) -> None:
@@ -64,8 +65,8 @@ class _UnclosedQuote(ValueError):
     This ends the load, whatever `max_errors` is, because we cannot know how many rows are inside
     the quotes.
 
-    :param line: the line on which the quote opens.
-    :param error: the error of the csv module.
+    :param line: the line with the opening quote.
+    :param error: the error that the csv module raised.
     """
 
     def __init__(self, line: int, error: csv.Error) -> None:
@@ -76,34 +77,37 @@ class _UnclosedQuote(ValueError):
         self.line = line
 
 
-# The beginnings of the csv module's messages for a quote that is not closed. The first one is among
-# them because only a quoted field, which may span lines, can be that large: the length of a line is
-# limited.
+# The beginnings of the csv module's messages about a quote that is not closed. "Field larger than
+# field limit" also means that, because lines are limited in length: only a quoted field, which may
+# span lines, can be so large.
 _FIELD_TOO_LARGE = "field larger than field limit"
 _UNCLOSED = (_FIELD_TOO_LARGE, "unexpected end of data")
 
 
 def _line_of_quote(text: str, line: int, delimiter: str, quote: str) -> int:
-    """Return the number of the line that has the quote that is never closed.
+    """Return the number of the line with the quote that is never closed.
 
     :param text: a row without its end.
     :param line: the line on which the row begins.
+    :param delimiter: the delimiter of fields.
+    :param quote: the quote character.
     """
     q, d = re.escape(quote), re.escape(delimiter)
-    quoted = rf"{q}[^{q}]*(?:{q}{q}[^{q}]*)*{q}(?!{q})"  # two quotes in a row are one in the field
+    quoted = rf"{q}[^{q}]*(?:{q}{q}[^{q}]*)*{q}(?!{q})"  # "" means a quote
     unquoted = rf"(?!{q})[^{d}\r\n]*"
     field = re.compile(rf"(?:{quoted}|{unquoted})[{d}\r\n]")
-    # Skip complete fields, each with its delimiter or line end. The next one has no closing quote.
+    # Skip complete fields, each with its delimiter or line end. The next field has no closing
+    # quote.
     offset = 0
     while (match := field.match(text, offset)) is not None:
         offset = match.end()
-    # `_first_lines` counts line ends, so pass the text before the quote to it as if it were one
+    # `_first_lines` counts line ends, so pass the string before the quote to it as if it were a
     # row.
     return _first_lines([[text[:offset]]], line - 1)[1] - 1
 
 
 def _advice_on_quotes(text: str) -> str:
-    """Return advice for a row that the csv module rejects; "" without advice."""
+    """Return advice for a row that the csv module rejects; "" if there is no advice."""
     if '\\"' in text:
         return ': a quote inside a field is written twice, "", and not as \\"'
     return ""
@@ -113,19 +117,19 @@ class _Rows:
     """Rows of strings, read by the csv module.
 
     If the csv module rejects a row, `take` returns an `_UnreadableRow` for it, and the next call
-    goes on at the next line. A quote that is never closed is an error of the whole file instead:
-    `take` raises it.
+    goes on at the next line. A quote that is never closed makes the rest of the file unreadable, so
+    `take` raises an error.
 
     :param lines: the lines of a file, with their line ends.
     :param reading: the options for reading.
     :param delimiter: the delimiter of fields.
-    :param previous_line: how many lines of the file precede these.
+    :param previous_line: the number of lines of the file before `lines`.
     """
 
     def __init__(
         self, lines: Iterable[str], reading: Reading, delimiter: str, previous_line: int = 0
     ) -> None:
-        self._lines: list[str] = []  # the lines that the present call of `take` has read
+        self._lines: list[str] = []  # the lines that the current call of `take` has read
         self._rows = csv.reader(
             self._record_lines(lines), delimiter=delimiter, quotechar=reading.quote, strict=True
         )
@@ -137,8 +141,9 @@ class _Rows:
         self._error: Exception | None = None
 
     def _record_lines(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines, and keep them in `_lines`. An error message needs the lines of a row
-        that the csv module could not split.
+        """Yield the lines, and keep them in `_lines`.
+
+        An error message needs the lines of a row that the csv module could not split.
         """
         record = self._lines.append
         for line in lines:
@@ -166,7 +171,7 @@ class _Rows:
         """
         if self._error is not None:
             raise self._error
-        # Remember the lines of this call only.
+        # Keep only the lines that this call reads.
         previous_line = self.line_num
         self._lines.clear()
         self._has_bad_bytes = False
@@ -190,15 +195,15 @@ class _Rows:
         if self._has_bad_bytes:
             self._refuse_bad_bytes(rows, first_lines, previous_line)
         if csv_error is None:
-            # Drop the line after the last row, on which no row begins.
+            # Drop the line after the last row: no returned row begins there.
             first_lines.pop()
         else:
-            # The lines after the last good row are those of the row that the csv module rejected.
+            # The lines after the last good row belong to the row that the csv module rejected.
             text = "".join(self._lines[first_lines[-1] - previous_line - 1 :])
             if not str(csv_error).startswith(_UNCLOSED):
                 rows.append(_UnreadableRow(f"{csv_error}{_advice_on_quotes(text)}", text))
                 return rows, first_lines
-            # The rows before the unclosed quote are good. Return them; the next call raises the
+            # The rows before the unclosed quote are good, so return them. The next call raises the
             # error.
             line = _line_of_quote(text, first_lines.pop(), self._delimiter, self._quote)
             self._error = _UnclosedQuote(line, csv_error)
@@ -212,14 +217,14 @@ class _Rows:
         """Replace each row with a byte that is not valid UTF-8 by an `_UnreadableRow`.
 
         :param first_lines: the line on which each row begins, and the line after the last row.
-        :param previous_line: the line before the first row.
+        :param previous_line: the number of the line before the first row.
         """
         for number, begin in enumerate(first_lines[:-1]):
             for line in range(begin, first_lines[number + 1]):
                 problem = bad_byte(self._lines[line - previous_line - 1])
                 if problem is not None:
-                    # The report of a failed row already names its first line. So the message names
-                    # the line only if the byte is on a later one.
+                    # The report of a failed row already names the row's first line. So the message
+                    # names the line only if the invalid byte is on a later line.
                     message = problem if line == begin else f"{problem} (line {line})"
                     rows[number] = _UnreadableRow(message, rows[number])
                     break
@@ -244,6 +249,7 @@ def csv_parts(path: str, reading: Reading) -> Iterator[Part]:
     with opened_bytes(path, reading.pipes, reading.encoding) as file:
         # The csv module reads the header; the compiled reader continues after it.
         header, data, end, line = _read_header(path, file, reading)
+        # A file without lines has no rows.
         if header is None:
             return
         csv_file = _File(path, header, reading)
@@ -260,9 +266,9 @@ def _read_header(
 ) -> tuple[list[str] | None, bytes, int, int]:
     """Read a file up to the end of its header line.
 
-    :returns: (field names, data, end, lines): the names, None if the file has no lines; the bytes
-        that were read; the offset of the first row in these bytes; and the number of lines before
-        that row. If the names do not come from the file, the last two are 0.
+    :returns: (field names, data, end, lines): the names, or None if the file has no lines; the
+        bytes that were read; the offset of the first row in these bytes; and the number of lines
+        before that row. If the names do not come from the file, the offset and the number are 0.
     """
     data = b""
     while True:
@@ -286,13 +292,14 @@ def _read_header(
 def _parse_header(
     path: str, data: bytes, reading: Reading, is_whole_file: bool
 ) -> tuple[list[str] | None, int, int] | None:
-    """Parse the header of a file; return None if it may go on after `data`, so that more bytes are
-    needed.
+    """Parse the header of a file; return None if more bytes are needed, because it may go on.
 
+    :param path: the path of the file, for errors.
     :param data: the first bytes of the file.
+    :param reading: the options for reading.
     :param is_whole_file: True if the file has no further bytes.
-    :returns: (field names, end, lines): the names, None if the file has no lines; the offset of the
-        first row; and the number of lines before that row.
+    :returns: (field names, end, lines): the names, or None if the file has no lines; the offset of
+        the first row; and the number of lines before that row.
     :raises ValueError: if the header is damaged.
     """
     if not is_whole_file and b"\n" not in data and b"\r" not in data:
@@ -308,7 +315,7 @@ def _parse_header(
         header = next((row for row in rows if row), None)
     except csv.Error as error:
         if not is_whole_file:
-            return None  # the cause may be a quote whose end is in the next bytes
+            return None  # the closing quote may be in the next bytes
         raise _header_error(path, text, rows.line_num, reading, error) from error
     end = _after_lines(data, rows.line_num)
     if not is_whole_file and (header is None or end is None):
@@ -325,21 +332,21 @@ def _header_error(
     """Return the error for a header that the csv module rejects.
 
     :param text: the whole file.
-    :param line: the line that the csv module has read last.
+    :param line: the last line that the csv module has read.
     """
     problem: Exception = error
     if str(error).startswith(_UNCLOSED):
-        # The csv module goes on to a line far behind the quote: find the line with the quote.
+        # The csv module reads far beyond an unclosed quote, so find the line with the quote.
         line = _line_of_quote(text, 1, _delimiter(path, reading), reading.quote)
         problem = _UnclosedQuote(line, error)
     return ValueError(f"{path}, line {line}: {problem}")
 
 
 def _after_lines(data: bytes, count: int) -> int | None:
-    """Return the offset after `count` lines.
+    """Return the offset after `count` lines; None if more data is needed.
 
-    Return None if more data is needed, also if the line ends with the last byte of `data`: this
-    byte may be a carriage return, and the next piece may begin with the newline that belongs to it.
+    More data is also needed if the line ends with the last byte of `data`: this byte may be a
+    carriage return, and the next piece may begin with the newline that belongs to it.
     """
     end = next(islice(_LINE_END.finditer(data), max(count - 1, 0), None), None)
     return end.end() if end is not None and end.end() < len(data) else None
@@ -352,8 +359,8 @@ class _File:
     """The rows of a CSV file after its header.
 
     The attribute `reader` is the compiled reader, or None if it cannot be used for this file. It
-    encodes rows for the statement's bind markers straight from the bytes of the file, if their
-    fields have no unusual form. All other rows are read as strings first, and then converted to
+    encodes rows for the statement's bind markers straight from the bytes of the file, if all fields
+    of a row have a usual form. All other rows are read as strings first, and then converted to
     values.
 
     :param path: the path of the file.
@@ -371,20 +378,20 @@ class _File:
         self.reader = self._compiled_reader()
 
     def _compiled_reader(self) -> CsvReader | None:
-        """Return the compiled reader; None if there is none, or if it cannot read this file."""
+        """Return the compiled reader; None if it is not available or cannot read this file."""
         reading = self._reading
         if reading.binding is None:
             return None
         formats = reading.formats
         fields: list[Field] = []
         for column, (_, index, _) in zip(reading.columns, self._readers, strict=True):
-            # The compiled reader needs a field for each column. It writes usual values itself, and
-            # would not encrypt them.
+            # The compiled reader needs a field for each column. It cannot encrypt: it would write
+            # the values of an encrypted column as they are.
             if index is None or column.is_hidden:
                 return None
             field_kind = usual_kind(column.type, formats)
-            # The compiled reader knows exact texts for null. All others that are not usual, such as
-            # a null between blanks, reach `read`.
+            # The compiled reader knows the exact strings for null. It passes any other unusual
+            # string, such as a null between blanks, to `read`.
             read = _reader_of(column, formats)
             fields.append(Field(index, field_kind, read, _nulls(column, formats)))
         return csv_rows.csv_reader(
@@ -394,7 +401,7 @@ class _File:
     def parts_by_texts(self, rows: _Rows) -> Iterator[Part]:
         """Yield parts with the rows that the csv module reads.
 
-        :param rows: the rows of the file that were not read yet.
+        :param rows: the reader of the file, at the first row that is not read yet.
         """
         while True:
             rows_of_chunk, lines = _next_rows(self._path, rows)
@@ -423,15 +430,15 @@ class _File:
         )
 
     def parts(self, file: Limited, data: bytes, line: int) -> Iterator[Part]:
-        """Yield the rows of a file in parts. The compiled reader reads them as far as it can.
+        """Yield the rows of a file in parts, read by the compiled reader as far as possible.
 
         :param file: the open file, after `data`.
-        :param data: bytes of the file that were read already: they come first.
-        :param line: how many lines of the file precede `data`.
+        :param data: the bytes of the file that have already been read, before the rest of `file`.
+        :param line: the number of lines of the file before `data`.
         """
         assert self.reader is not None
         minimum = chunks.CHUNK_BYTES  # bytes to collect before the reader is called
-        error: Exception | None = None  # the error of the file after the bytes that were read
+        error: Exception | None = None  # the error that reading has raised after `data`
         is_last = False  # True at the end of the file
         while True:
             # Collect the bytes of one chunk.
@@ -451,7 +458,7 @@ class _File:
             if read_rows is not None:
                 if read_rows.block is None:
                     # The compiled reader found a row that it cannot bind. The csv module reads all
-                    # rows up to `end` again.
+                    # rows up to `end` again, and reports the row.
                     text = io.StringIO(data[: read_rows.end].decode(), newline="")
                     yield from self.parts_by_texts(self._rows(text, line))
                 elif read_rows.size:
@@ -464,12 +471,12 @@ class _File:
                     continue
                 if is_last and not data:
                     return
-                # There was no complete row, because the next row is longer than the bytes that were
-                # read. Read more.
+                # The next row is longer than the bytes that were read. Read more, up to the limit
+                # for a line.
                 if not is_last and error is None and len(data) <= chunks.LONGEST_LINE:
                     minimum = len(data) + chunks.CHUNK_BYTES
                     continue
-            # Report damage of the file only now, after the complete rows before it.
+            # If reading has failed, raise that error only now, after all complete rows.
             if error is not None:
                 raise ValueError(f"{self._path}, line {line + 1}: {error}") from error
             # The compiled reader gave up: the csv module reads the rest of the file.
@@ -486,8 +493,8 @@ class _File:
     ) -> Chunk:
         """Make a chunk of rows that the compiled reader has bound, without the first `cut` rows.
 
-        `first` is the number of the first row in the file, and `line` the number of lines before
-        the rows.
+        `first` is the number of the first row in the file. `line` is the number of lines before the
+        rows.
         """
         block: Any = read_rows.block
         lines: Sequence[int] = range(line + 1, line + 1 + read_rows.size)
@@ -510,16 +517,16 @@ class _File:
 
 
 class _RawRows(Sequence[list[str]]):
-    """The original fields of bound rows, as strings, for the file of failed rows and the check of
-    timestamps.
+    """The original fields of bound rows, as strings.
 
-    They are only parsed when they are used for the first time.
+    The file of failed rows and the check of timestamps use them. They are parsed when they are
+    used for the first time.
 
     :param text: the bytes of the file from which the rows were read.
     :param end: the offset in `text` at which the rows end.
     :param reading: the options for reading.
     :param delimiter: the delimiter of fields.
-    :param cut: how many rows at the beginning are left out.
+    :param cut: the number of rows at the beginning to leave out.
     """
 
     def __init__(self, text: bytes, end: int, reading: Reading, delimiter: str, cut: int) -> None:
@@ -544,9 +551,9 @@ class _RawRows(Sequence[list[str]]):
         return islice((row for row in rows if row), self._cut, None)
 
     def head(self, count: int) -> list[list[str]]:
-        """Return the first rows; the others are not read.
+        """Return the first rows, without parsing the other rows.
 
-        :param count: how many rows at most.
+        :param count: the maximum number of rows.
         """
         return list(islice(self._parsed(), count))
 
@@ -558,7 +565,7 @@ class _RawRows(Sequence[list[str]]):
 
 
 def _readers(path: str, header: Sequence[str], reading: Reading) -> list[_Reader]:
-    """Return (name, index of its field in the file, reader) for each column.
+    """Return (column name, index of its field in the file, reader) for each column.
 
     The index is None if the file lacks the column.
     """
@@ -587,10 +594,10 @@ def _reader_of(column: Column, formats: Formats) -> _FieldReader:
 class _FieldReader:
     """Converts the strings of a column to values; a string that means null becomes None.
 
-    :param read: converts any other string.
+    :param read: converts a string that does not mean null.
     :param nulls: the strings that mean null.
-    :param ignores_blanks: True if blanks around a string are not part of the value: then they are
-        not part of a null either.
+    :param ignores_blanks: True if blanks around a string are not part of the value. Then blanks
+        around a string that means null are ignored, too.
     """
 
     __slots__ = ("_ignores_blanks", "_read", "nulls")
@@ -615,7 +622,8 @@ class _FieldReader:
         if any(null in texts for null in self.nulls):
             return map(self, texts)
         if self._ignores_blanks:
-            # A null may have blanks around it, but few columns have any blanks at all.
+            # Blanks may surround a null, which `in` does not find. Check for blanks first, because
+            # few columns have any.
             joined = "".join(texts)
             if " " in joined or "\t" in joined:
                 return map(self, texts)
@@ -626,21 +634,21 @@ def _next_rows(path: str, rows: _Rows) -> tuple[list[Any], list[int]]:
     """Read the rows of the next chunk.
 
     :param path: the path of the file, for errors.
-    :param rows: the rows that were not read yet.
+    :param rows: the reader of the file, at the first row that is not read yet.
     :returns: the rows, and the line number on which each row begins; two empty lists at the end.
     :raises ValueError: if the file is damaged. The message names the file and the line.
     """
     chunk_rows: list[Any] = []
     lines: list[int] = []
     size = 0
-    # Begin with few rows, because we do not know yet how large they are.
+    # Begin with few rows, because the size of the rows is unknown.
     count = 10
     row_limit = min(chunks.TEXT_ROWS, chunks.CHUNK_ROWS)
     while len(chunk_rows) < row_limit and size < chunks.CHUNK_BYTES:
         try:
             rows_read, begins = rows.take(count)
         except (EOFError, OSError, ValueError) as error:
-            if chunk_rows:  # return these first; the next call raises the error again
+            if chunk_rows:  # return these rows; the next call raises the error again
                 break
             line = error.line if isinstance(error, _UnclosedQuote) else rows.line_num + 1
             raise ValueError(f"{path}, line {line}: {error}") from error
@@ -654,7 +662,7 @@ def _next_rows(path: str, rows: _Rows) -> tuple[list[Any], list[int]]:
         # Measure a sample of the rows: measuring each row would take as long as reading it.
         step = max(1, len(rows_read) // 10)
         size += sum(map(_size_of, rows_read[::step])) * step
-        # Rows may be large. So read only as many more as fit if they have the same average size.
+        # Rows may be large, so read only as many more as fit if they have the same average size.
         free_bytes = chunks.CHUNK_BYTES - size
         rows_that_fit = free_bytes * max(len(chunk_rows), 1) // max(size, 1)
         count = max(1, min(1000, rows_that_fit, row_limit - len(chunk_rows)))
@@ -670,7 +678,8 @@ def _first_lines(rows: Sequence[Sequence[str]], previous_line: int) -> list[int]
     lines = [previous_line + 1]
     for row in rows:
         text = "".join(row)
-        # Fields in quotes may have line breaks, of which "\r\n" is one.
+        # Quoted fields may have line breaks. "\r\n" is counted twice, as "\n" and "\r": subtract
+        # it.
         previous_line += 1 + text.count("\n") + text.count("\r") - text.count("\r\n")
         lines.append(previous_line + 1)
     return lines
@@ -679,11 +688,10 @@ def _first_lines(rows: Sequence[Sequence[str]], previous_line: int) -> list[int]
 def _converted_rows(
     rows: Sequence[Any], width: int, readers: Sequence[_Reader], has_header: bool
 ) -> list[Any]:
-    """Return a tuple of values for each row of strings, or an exception for a row that cannot be
-    converted.
+    """Return a tuple of values for each row of strings; an exception if a row cannot be converted.
 
-    The fast path converts a column at a time, which is one loop in C around its reader. If it
-    fails, we convert row by row, to find the rows that fail.
+    Usually all rows can be converted a column at a time, which takes one loop in C per column. If
+    that fails, we convert row by row, to find the rows that fail.
     """
     try:
         columns = list(zip(*rows, strict=True))
@@ -713,7 +721,7 @@ def _converted_row(
     if len(row) != width:
         hint = ""
         for delimiter in ";\t|,":
-            # The row is probably a whole line that was not split.
+            # If splitting by another delimiter gives the right number of fields, suggest it.
             if len(row) == 1 and row[0].count(delimiter) == width - 1:
                 hint = f" (is the file written with delimiter={delimiter!r}?)"
         expected = "the header has" if has_header else "the number of names is"
@@ -728,7 +736,7 @@ def _converted_row(
     return tuple(values)
 
 
-# Strings that other tools write for null.
+# Strings that other tools write for null, in lower case.
 _USUAL_NULLS = frozenset(
     {"", "null", "none", "nan", "na", "n/a", "#n/a", "<na>", "nat", "\\n", "\\\\n", "-", "nil"}
 )
@@ -736,9 +744,9 @@ _WHOLE_FLOAT = re.compile(r"[+-]?[0-9]+\.0+")
 
 
 def _advice_on(field: str, error: Exception, nulls: tuple[str, ...]) -> str:
-    """Return what to write for a field of CSV that cannot be read; "" without advice.
+    """Return what to write for a CSV field that cannot be read; "" if there is no advice.
 
-    :param nulls: the strings that mean null at present. The advice has them, too.
+    :param nulls: the strings that mean null now. The advice repeats them.
     """
     text = field.strip()
     if text.lower() in _USUAL_NULLS:
@@ -758,7 +766,8 @@ def csv_fields(path: str, reading: Reading) -> list[str] | None:
     :param reading: the options for reading.
     """
     if reading.header is not True:
-        # The list is empty before a load knows the columns: it says nothing about the file.
+        # [] means that the header is skipped before the load knows the columns, so that the names
+        # are unknown.
         return None if reading.header is False else list(reading.header) or None
     with opened_bytes(path, reading.pipes, reading.encoding) as file:
         header, data, _, _ = _read_header(path, file, reading)

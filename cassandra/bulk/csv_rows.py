@@ -1,4 +1,7 @@
-"""Reads CSV fields directly into bound rows. The compiled twin is ``cassandra._accel.csv_rows``."""
+"""Reads CSV fields directly into bound rows; the compiled version is ``cassandra._accel.csv_rows``.
+
+This pure Python version has no such reader.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ def csv_reader(
     delimiter: str,
     quote: str,
 ) -> CsvReader | None:
-    """Return None: only the compiled implementation of this function returns a fast reader.
+    """Return None, because only the compiled version of this function returns a reader.
 
-    Without such a reader, the csv module reads strings, which are converted to values.
+    Without such a reader, the csv module reads strings, which are then converted to values.
 
     :param plan: how values are bound.
     :param version: the protocol version.
     :param fields: the field of each bind marker.
-    :param width: how many fields a line has.
+    :param width: the number of fields of a line.
     :param delimiter: the delimiter of fields.
     :param quote: the quote character of fields.
     """

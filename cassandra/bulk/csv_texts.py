@@ -1,4 +1,4 @@
-"""Writes pages of rows as CSV. The compiled twin is ``cassandra._accel.csv_texts``."""
+"""Writes pages of rows as CSV; the compiled version is ``cassandra._accel.csv_texts``."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def csv_lines(
     :param offset: the offset at which the rows begin.
     :param count: the number of rows.
     :raises DecodeError: if a value cannot be decoded.
-    :raises TypeError: if a value cannot be written as text; names the column.
+    :raises TypeError: if a value cannot be written as a string; the message names the column.
     """
     rows = RowPlan(names, codecs).tuples(body, offset, count)
     return "".join([csv_line(_texts_of(names, row)) for row in rows]).encode()
 
 
 def _texts_of(names: Sequence[str], row: Sequence[object]) -> list[str]:
-    """Return the strings of a row's values; the error for a value names its column."""
+    """Return the strings of a row's values; if a value fails, the error names its column."""
     texts: list[str] = []
     try:
-        # If text_of fails, the length of the list says which column has the value.
+        # If text_of fails, the length of the list is the index of the column that failed.
         texts.extend(map(text_of, row))
     except TypeError as error:
         raise TypeError(f'column "{names[len(texts)]}": {error}') from error
@@ -46,8 +46,8 @@ def _texts_of(names: Sequence[str], row: Sequence[object]) -> list[str]:
 def csv_line(texts: Sequence[str]) -> str:
     """Return a line of CSV, with its line end.
 
-    We do not use the csv module: it would not quote a single carriage return in a field, which
-    readers take for a line end.
+    We do not use the csv module: it would not quote a field with a single carriage return, and
+    readers would take the carriage return for a line end.
 
     :param texts: the fields.
     """

@@ -1,4 +1,4 @@
-"""The file of failed rows: JSON lines that can be corrected and loaded again."""
+"""Writes the failed rows of a load to a file of JSON lines, to be corrected and loaded again."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from cassandra.protocol.records import is_record
 from cassandra.query.tables.rows import TableRows, is_array, rows_of
 from cassandra.sentinels import UNSET_VALUE
 
-# The last fields of each line; their names begin with underscores.
+# The names of the last fields of each line. In the file, they begin with an underscore.
 _NOTES = ("source", "row", "line", "error")
 
-# How many rows of a table to convert at a time. Converting one row takes as long as this many.
+# How many rows of a table to convert at a time: converting a single row takes as long.
 _ROWS_AT_A_TIME = 64
 RowKey = tuple[str | None, int]  # the absolute path of the source's file, and the row's number
 
@@ -44,11 +44,10 @@ class FailedRows:
     :param path: the file, which is created when the first row fails. If it exists, rows are
         appended.
     :param columns: the columns that are written.
-    :param fields: the field name of each column, in the order in which rows without names have
-        their values.
+    :param fields: the field name of each column, in the order of the values in rows without names.
     :param mapping: field names by column name.
     :param nulls: the strings that mean null in CSV.
-    :param types: for each column the type that binds the application's values, which may have a
+    :param types: for each column, the type that binds the application's values, which may have a
         converter; None if no column has a converter.
     """
 
@@ -62,10 +61,10 @@ class FailedRows:
         types: Sequence[Any] | None = None,
     ) -> None:
         self._path = path
-        # Rows that the file has from an interrupted run of this load.
+        # The rows that an interrupted run of this load has already written to the file.
         self._existing: Collection[RowKey] = ()
         self._json_lines = _JsonLines(columns, fields, mapping, nulls, types)
-        # Values of encrypted columns are in the file in plain text, so only its owner may read it.
+        # The file has the values of encrypted columns in plain text, so only its owner may read it.
         self._mode = 0o600 if any(column.is_hidden for column in columns) else 0o666
         self._file: IO[str] | None = None
 
@@ -80,9 +79,9 @@ class FailedRows:
         return size_of(self._path)
 
     def skip_rows_after(self, size: int) -> None:
-        """Do not write the rows again that an interrupted run has added since its checkpoint.
+        """Do not write the rows again that an interrupted run has added after its checkpoint.
 
-        :param size: the size of the file at the checkpoint.
+        :param size: the size of the file in bytes at the checkpoint.
         """
         self._existing = rows_after(self._path, size)
 
@@ -92,7 +91,7 @@ class FailedRows:
         :param chunk: the chunk that has the row.
         :param index: the row's index in the chunk.
         :param location: the row's location in the source.
-        :param reason: the error.
+        :param reason: the message of the error.
         """
         if _key_of(location.source, location.row) in self._existing:
             return
@@ -100,8 +99,8 @@ class FailedRows:
             # Append to the file: it may be the only place where the failed rows of an earlier load
             # still exist.
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            # A load that was killed may have left a last line without a line end. Then begin a new
-            # line first.
+            # A load that was killed may have left an incomplete last line, without a line end. Then
+            # we begin a new line.
             is_cut_off = _is_cut_off(self._path)
             self._file = os.fdopen(os.open(self._path, flags, self._mode), "a", encoding="utf-8")
             if is_cut_off:
@@ -119,14 +118,14 @@ class FailedRows:
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            # `keep` has flushed all rows. If that failed, it has raised the error: closing the file
-            # would raise it again.
+            # `keep` has flushed all rows, or raised the error of the flush. Closing the file would
+            # raise the same error again.
             with suppress(OSError):
                 self._file.close()
 
 
 class _JsonLines:
-    """Converts failed rows to JSON objects; see `FailedRows` for the parameters."""
+    """Converts failed rows to JSON objects; see `FailedRows` for the constructor's parameters."""
 
     def __init__(
         self,
@@ -143,12 +142,12 @@ class _JsonLines:
                 columns, types or [column.type for column in columns], strict=True
             )
         }
-        # The rows that were read last: those of `_read_table` from `_read_first` on; None if they
-        # can only be read one by one.
+        # The latest rows that were converted from a table: the rows of `_read_table` from the index
+        # `_read_first` on. None if these rows can only be converted one by one.
         self._read_table: Any = None
         self._read_first = 0
         self._read_rows: list[dict[str, Any]] | None = None
-        self._unwritten: dict[str, Any] = {}  # values of the present row that JSON cannot represent
+        self._unwritten: dict[str, Any] = {}  # values of the current row that JSON cannot represent
         self._fields = fields
         self._mapping = mapping
         self._nulls = nulls
@@ -158,7 +157,7 @@ class _JsonLines:
         """Return the JSON object for a failed row.
 
         :param index: the row's index in the chunk.
-        :param notes: its location and error, by their names in _NOTES.
+        :param notes: the row's location and error, by their names in _NOTES.
         """
         raw = chunk.raw[index] if chunk.raw is not None else None
         if isinstance(raw, str) and chunk.names is None and bad_byte(raw) is None:
@@ -166,8 +165,8 @@ class _JsonLines:
             with suppress(ValueError):
                 parsed = parsed_json(raw)
                 if isinstance(parsed, dict):
-                    # Add the notes to the original text of the row, in place of its closing brace,
-                    # so that its numbers lose no digits.
+                    # Add the notes to the original string of the row, in place of its closing
+                    # brace, so that its numbers lose no digits.
                     original = raw.strip()[:-1].rstrip()
                     note_fields = _dumped(self._named(notes, parsed))
                     return original + (", " if parsed else "") + note_fields[1:]
@@ -180,7 +179,7 @@ class _JsonLines:
         return f"the value of {', '.join(map(repr, self._unwritten))}, which is in '_fields'"
 
     def _named(self, notes: Mapping[str, Any], field_names: Collection[str]) -> dict[str, Any]:
-        """Put underscores before the names of the notes, until no field has such a name."""
+        """Put underscores before the names of the notes, so that they differ from all fields."""
         prefix = "_"
         while any(prefix + name in field_names or prefix + name in self._fields for name in notes):
             prefix += "_"
@@ -189,7 +188,7 @@ class _JsonLines:
     def _fields_of(self, chunk: Chunk, index: int, raw: Any) -> dict[str, Any]:
         """Return the fields of a row as JSON values by field name.
 
-        :param raw: the original text of the row: see `Chunk`.
+        :param raw: the original content of the row: see `Chunk`.
         """
         self._unwritten = {}
         if isinstance(raw, str):
@@ -208,29 +207,30 @@ class _JsonLines:
                 fields = self._fields_of_table(row, index)
             else:
                 row = chunk.rows[index]
-                # A row of a file has its values in the order of the columns, and no converters.
+                # The values of a row of a file are in the order of the columns. No converter
+                # applies to them.
                 is_file = chunk.source is not None
                 fields = self._fields_of_tuple(row) if is_file else self._fields_of_row(row)
-        except Exception:  # a value of the application cannot be converted
+        except Exception:  # a value of the application may raise anything
             return {"_text": object.__repr__(row)}
-        # Values that JSON cannot represent go under `_fields`. A load refuses a row with this name
-        # until somebody has corrected it.
+        # Values that JSON cannot represent are stored under `_fields`. A load refuses a row with
+        # this field until somebody has corrected it.
         return {**fields, "_fields": self._unwritten} if self._unwritten else fields
 
     def _value(self, name: str, text: str) -> str | None:
-        """Return the JSON value of a CSV field: None if the field means null, else its text."""
+        """Return the JSON value of a CSV field: None if the field means null, else its string."""
         column = self._columns.get(name)
         may_have_blanks = column is not None and ignores_blanks(column.type)
         if not means_null(text, self._nulls, may_have_blanks):
             return text
-        # Key columns are never null: there, an empty field means the empty value.
+        # A key column is never null, so there an empty field means an empty value.
         is_empty_key = not text and name in self._keys
         return text if is_empty_key else None
 
     def _fields_of_row(self, row: Any) -> dict[str, Any]:
         """Return the fields of one of the application's rows."""
         values = values_by_name(row)
-        # `values_by_name` has found no names, so the values are attributes of the object.
+        # Without names, the values may be attributes of the row.
         if values is None and is_record(row):
             aliases = attributes_by_alias(row.__class__)
             values = {
@@ -240,7 +240,7 @@ class _JsonLines:
             }
             if not values:
                 return {"_text": repr(row)}
-        # The row has no names. If it has a wrong number of values, we cannot tell which value
+        # A row without names: if it has a wrong number of values, we cannot tell which value
         # belongs to which column.
         if values is None:
             row = values_by_position(row)
@@ -257,12 +257,14 @@ class _JsonLines:
 
     def _fields_of_table(self, table: Any, index: int) -> dict[str, Any]:
         """Return the fields of a row of a table."""
+        # Convert a block of rows at once, and keep them: the next failed rows are probably among
+        # them.
         first = index - index % _ROWS_AT_A_TIME
         if self._read_table is not table or self._read_first != first:
             self._read_table, self._read_first = table, first
             try:
                 self._read_rows = self._rows_of_table(slice_of(table, first, _ROWS_AT_A_TIME))
-            except Exception:  # a value of another row cannot be converted
+            except Exception:  # a value of this or another row cannot be converted
                 self._read_rows = None
         if self._read_rows is None:
             return self._as_json_fields(self._rows_of_table(slice_of(table, index, 1))[0])
@@ -285,10 +287,10 @@ class _JsonLines:
     ) -> dict[str, Any]:
         """Convert values by field name to JSON values. Unset values are left out.
 
-        Values that JSON cannot represent go into `_unwritten`.
+        Values that JSON cannot represent are added to `_unwritten`.
 
-        :param types: by column name, the types that bind the values; None for the columns' own
-            types.
+        :param types: by column name, the types that bind the values; None for the types of the
+            columns.
         """
         fields: dict[str, Any] = {}
         for name, value in values.items():
@@ -306,7 +308,7 @@ class _JsonLines:
 
 
 def _is_cut_off(path: str | os.PathLike[str]) -> bool:
-    """Return True if the last line of a file has no line end, as after a crash."""
+    """Return True if the last line of a file has no line end, for example after a crash."""
     if not os.path.isfile(path) or not os.path.getsize(path):
         return False
     with open(path, "rb") as file:
@@ -315,7 +317,7 @@ def _is_cut_off(path: str | os.PathLike[str]) -> bool:
 
 
 def size_of(path: str | os.PathLike[str]) -> int:
-    """Return the size of a file of failed rows; 0 if there is no file.
+    """Return the size of a file of failed rows in bytes; 0 if there is no file.
 
     :param path: the file.
     """
@@ -323,12 +325,12 @@ def size_of(path: str | os.PathLike[str]) -> int:
 
 
 def rows_after(path: str | os.PathLike[str], size: int) -> set[RowKey]:
-    """Return the rows that a load has added to a file of failed rows since its last checkpoint.
+    """Return the rows that a load has added to a file of failed rows after its last checkpoint.
 
-    If the load was killed, another run reads these rows again, and most of them fail again.
+    If the load was killed, the next run reads these rows again, and most of them fail again.
 
     :param path: the file, which need not exist.
-    :param size: the size of the file at the checkpoint.
+    :param size: the size of the file in bytes at the checkpoint.
     :returns: the source and the number of each row; nothing if the file has been replaced.
     """
     if size < 0 or size_of(path) <= size:
@@ -343,8 +345,7 @@ def rows_after(path: str | os.PathLike[str], size: int) -> set[RowKey]:
         lines = file.read().splitlines()
     keys: set[RowKey] = set()
     for line in lines:
-        # Ignore a last line that was cut off, and lines without notes, which somebody has
-        # corrected.
+        # Ignore an incomplete last line, and lines without notes: somebody has edited them.
         with suppress(ValueError, RecursionError):
             fields = parsed_json(line.decode())
             if isinstance(fields, dict) and (notes := _notes_in(fields)) is not None:
@@ -353,9 +354,9 @@ def rows_after(path: str | os.PathLike[str], size: int) -> set[RowKey]:
 
 
 def _notes_in(fields: Mapping[str, Any]) -> tuple[str | None, int] | None:
-    """Return the source and number of a failed row; None if its last fields are not its notes."""
+    """Return the source and number of a failed row; None if the last fields are not notes."""
     last_names = list(fields)[-len(_NOTES) :]
-    # The notes have underscores before their names, as many as were needed to be unique.
+    # The names of notes begin with underscores, as many as were needed to be unique.
     prefix = last_names[0].removesuffix(_NOTES[0]) if last_names else ""
     if prefix.strip("_") or last_names != [prefix + note for note in _NOTES]:
         return None
@@ -369,12 +370,12 @@ def _key_of(source: str | None, row: int) -> RowKey:
 
 
 def check_failed_rows(path: str | os.PathLike[str]) -> None:
-    """Raise ValueError for a file that has something else than failed rows.
+    """Raise ValueError for an existing file that is not a file of failed rows.
 
-    The failed rows of the load would be appended to it.
+    A load appends its failed rows to the file, so it must not be any other file.
 
     :param path: the file, which need not exist.
-    :raises ValueError: if its first line is not a failed row.
+    :raises ValueError: if the first line of the file is not a failed row.
     """
     if not os.path.isfile(path):
         return
@@ -394,10 +395,12 @@ def check_failed_rows(path: str | os.PathLike[str]) -> None:
 def _as_faithful_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, Any]:
     """Return (is_written, JSON value) for a value of a failed row.
 
-    `is_written` is False if a load of the JSON value would write something else than `value`. If
-    the column does not accept `value` at all, somebody has to correct it, so its JSON is written as
-    it is. But if that JSON differs from `value` and a load would accept it (such as the repr of an
-    object in a text column), `is_written` is False, so that no wrong value is loaded.
+    `is_written` is False if a load of the JSON value would write another value than `value`.
+
+    If the column does not accept `value`, somebody has to correct the row, so the JSON shows the
+    value as it is. If this JSON value is only similar to `value`, and a load would accept it (for
+    example the repr of an object, in a text column), `is_written` is False. So no wrong value is
+    loaded.
     """
     if value is None or is_missing(value, column.type.codec().cql_name):
         return True, None
@@ -425,11 +428,9 @@ def _as_faithful_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, 
 
 
 def _bytes_after_load(column: Column, json_value: Any) -> bytes | None:
-    """Return the bytes that a load of a JSON value would write; None if the load would refuse the
-    value.
-    """
+    """Return the bytes that a load of a JSON value would write; None if it would fail."""
     try:
-        # As in a load, the value is read from a JSON string.
+        # Read the value from a JSON string, because a load does so.
         value = json_reader(column.type, Formats())(parsed_json(_dumped(json_value)))
         data: bytes = column.type.codec().encode(value)
     except Exception:
@@ -438,7 +439,7 @@ def _bytes_after_load(column: Column, json_value: Any) -> bytes | None:
 
 
 def _dumped(fields: Any) -> str:
-    """Return the JSON of `fields`, with characters beyond ASCII as they are if UTF-8 has them."""
+    """Return the JSON of `fields`; escape non-ASCII characters only if UTF-8 lacks them."""
     text = json.dumps(fields, ensure_ascii=False, default=str)
     try:
         text.encode()

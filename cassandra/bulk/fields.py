@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
     from cassandra.metadata.schema.tables import TableMetadata
 
-# The names of notes in a file of failed rows. A note has further leading underscores if a field of
-# the row has its name.
+# The names of notes in a file of failed rows. A note has more than one leading underscore if a
+# field of the row has the same name.
 _NOTE = re.compile(r"_+(?:source|row|line|error)")
 _STRING = frozenset({str})
-# In a file of failed rows, a row that could not be split into fields is under one of these names.
-# If the file is loaded, such a row fails again until somebody corrects it.
+# In a file of failed rows, a row that could not be split into fields is stored under one of these
+# names. A load of the file refuses such a row until somebody corrects it.
 UNSPLIT_FIELDS = ("_text", "_fields")
 
 
 def is_note(name: str) -> bool:
-    """Return True for a field that `failed_rows` has added to a row: its location or error.
+    """Return True for a field that `failed_rows` has added to a row: the row's location or error.
 
     :param name: the name of the field.
     """
@@ -58,13 +58,13 @@ def check_names(
     written: Collection[str] | None,
     table: TableMetadata | None = None,
 ) -> None:
-    """Raise ValueError for a name that appears twice, or that no column has.
+    """Raise ValueError for a field name that appears twice, or that no column has.
 
     :param names: the names of the fields.
     :param source: the name of the source, for errors.
     :param ignored: names to ignore.
     :param written: the fields that are written; only these are checked. None checks all names, and
-        each must be a column of `table`.
+        each name must be a column of `table`.
     :param table: the table; None if any name is allowed.
     :raises ValueError: for the first such name.
     """
@@ -96,8 +96,9 @@ def check_names(
 def check_index(
     source: object, written: Collection[str], ignored: Collection[str], table: TableMetadata
 ) -> None:
-    """Raise ValueError if the index of a pandas frame has the name of a column of the table that is
-    not written: the index is no column of the frame, so its values would be lost.
+    """Raise ValueError if an index of a pandas frame is named like a column that is not written.
+
+    An index is not a column of the frame, so its values would be lost.
 
     :param source: the source of a load; anything but a frame is accepted.
     :param written: the columns that are written.
@@ -114,19 +115,21 @@ def check_index(
             )
 
 
-# The name of a folder of Hive and Spark: the files in it lack the column, which has this value.
+# The name of a folder that Hive and Spark write, such as "day=2026-11-23": it has a column's value,
+# and the files in the folder lack this column.
 _VALUE_OF_FOLDER = re.compile(r"([^=]+)=.*")
 
 
 def check_folders(
     source: str, names: Collection[str] | None, ignored: Collection[str], table: TableMetadata
 ) -> None:
-    """Raise ValueError if the folder of a file has the value of a column, as Hive and Spark write
-    files: ``day=2026-11-23/part-0.parquet``. The value would be lost.
+    """Raise ValueError if the folder's name has the value of a column that the file lacks.
 
-    :param source: the name of the source: a path if it is a file.
-    :param names: the names of the fields; None if they are not known before the rows are read: then
-        warn only.
+    Hive and Spark write such files: ``day=2026-11-23/part-0.parquet``. The value would be lost.
+
+    :param source: the name of the source: a path if the source is a file.
+    :param names: the names of the fields; None if they are unknown before the rows are read. Then
+        this function only warns.
     :param ignored: names to ignore.
     :param table: the table.
     :raises ValueError: for the first such column that the file lacks.
@@ -148,13 +151,16 @@ def check_folders(
 def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
     """Return what the user probably meant by a name that no column has; "" if we have no idea.
 
+    :param name: the name of a field.
     :param names: the names of all fields. The mapping that the hint proposes has all of them,
         because a field that ``columns=`` does not name is not written.
+    :param columns: the names of the table's columns.
     """
     if not name.strip():
         return f" (if each line ends with a delimiter, write ignore=[{name!r}])"
     if name.startswith("('"):
-        # The str() of a tuple: a column of pandas with names of several levels.
+        # The str() of a tuple: this is a column of a pandas frame whose column names have several
+        # levels.
         return (
             " (if the columns of the frame have several levels, write frame.columns = "
             "['_'.join(names) for names in frame.columns])"
@@ -165,13 +171,14 @@ def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
         return " (a load does not skip comments: delete the lines before the names)"
     if re.fullmatch(r"Unnamed: \d+(_level_\d+)?|level_\d+|__index_level_\d+__", name):
         return f" (pandas has written the index of a frame: write ignore=[{name!r}])"
-    # A quoted name may have a comma, unless it is the only one.
+    # A comma suggests a wrong delimiter only if there is a single name: a quoted name may have
+    # commas.
     for delimiter in (";", "\t", "|", *([","] if len(names) == 1 else [])):
-        # A name with such a character is probably a whole line that was not split.
+        # A name with this character is probably a whole line that was not split.
         if name.count(delimiter):
             return f" (is the file written with delimiter={delimiter!r}?)"
     columns_by_name = {column.strip().lower(): column for column in columns}
-    # The exact name takes precedence.
+    # A column with exactly the name of the field takes precedence.
     columns_by_name.update({column: column for column in columns})
     mapping = {
         field: columns_by_name.get(field) or columns_by_name.get(field.strip().lower())
@@ -222,7 +229,7 @@ def positions_of(names: Sequence[str], source: str, reading: Reading) -> list[in
 def unknown_field(
     row: Iterable[Any], fields: Set[str], ignored: Collection[str] = ()
 ) -> ValueError | None:
-    """Return an exception that names the first field without a column; None if all have one.
+    """Return an error that names the first field without a column; None if each field has one.
 
     :param row: the names of the row's fields.
     :param fields: the fields that have columns.
@@ -257,7 +264,7 @@ def unmapped_fields(
 ) -> list[str]:
     """Return the fields that probably should be written, but are not in the mapping ``columns=``.
 
-    These have the name of a column that no other field is mapped to.
+    Such a field has the name of a column to which no other field is mapped.
 
     :param names: the names of the fields.
     :param mapping: column names by field name.
@@ -271,15 +278,15 @@ def unmapped_fields(
 def values_by_name(row: Any) -> Mapping[str, Any] | None:
     """Return the values of one of the application's rows by field name; None for other rows.
 
-    A row has field names if it is a mapping, a named tuple, a row of the driver, a record of NumPy,
-    or has a method ``keys()`` and values that are accessed by name, like ``sqlite3.Row``. None is
-    returned for plain sequences, and for objects whose values are attributes.
+    A row has field names if it is a mapping, a named tuple, a row of the driver or a record of
+    NumPy. Objects with a method ``keys()`` and access by name, like ``sqlite3.Row``, have them,
+    too. None is returned for plain sequences, and for objects whose values are attributes.
 
     :param row: an object that the application has passed as a row.
     :raises ValueError: if two fields have the same name.
     """
     if isinstance(row, Mapping):
-        # The usual case: all names are strings, and the mapping can be used as it is.
+        # Usually all names are strings, so the mapping can be used as it is.
         return row if {*map(type, row)} <= _STRING else _named_values(list(row), row.values())
     names = getattr(row, "_fields", None)
     if isinstance(names, (tuple, list)) and isinstance(row, (tuple, Sequence)):
@@ -294,19 +301,19 @@ def values_by_name(row: Any) -> Mapping[str, Any] | None:
     if callable(getattr(row, "keys", None)) and hasattr(row, "__getitem__"):
         # Objects of declared classes (data classes, for example) have their values as attributes.
         names = list(row.keys()) if declared_fields(row.__class__) is None else []
-        # The keys of a pandas Series, for example, may be numbers: then it has no names.
+        # The keys of a pandas Series, for example, may be numbers: then they are not names.
         if any(isinstance(name, str) for name in names):
             return _named_values(names, [row[name] for name in names])
     return None
 
 
 def _named_values(names: Sequence[Any], values: Iterable[Any]) -> dict[str, Any]:
-    """Return the values by name. Names become strings: a column may be named 1."""
+    """Return the values by name. Convert names to strings: a table may have a column named 1."""
     value_by_name = dict(zip(names, values, strict=True))
     if not {*map(type, names)} <= _STRING:
         value_by_name = dict(zip(map(str, names), value_by_name.values(), strict=False))
-    # If the dict has fewer items than there are names, two names were equal, or became equal as
-    # strings.
+    # If the dict has fewer items than there are names, two names were equal, or became equal when
+    # they were converted to strings.
     if len(value_by_name) < len(names):
         duplicate = next(
             name for name in value_by_name if sum(name == str(other) for other in names) > 1
@@ -337,7 +344,7 @@ def values_by_position(row: Any) -> object:
 
 
 def select_columns(table: Any, reading: Reading, source: str = "the source") -> Any:
-    """Return a table that only has the columns that are written, named like the bind markers.
+    """Return a table with only the columns to write, named like the bind markers.
 
     :param table: a data frame, an array, or Arrow data.
     :param reading: the options for reading.
@@ -346,17 +353,17 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
     """
     names = _names_of_table(table)
     if names is None:
-        # The columns of an array have no names: the load takes them by their positions.
+        # The columns of an array have no names: a load matches them by position.
         if reading.mapping:
             raise ValueError("columns= is for tables with named columns: an array goes by position")
         return table
-    # (column, its index in the table), without columns that the table lacks
+    # (column, index in the table) of each column that the table has.
     columns = [
         (column, index)
         for column, index in zip(reading.columns, positions_of(names, source, reading), strict=True)
         if index is not None
     ]
-    # `LostTimes` warns of each date column once, so the tables of a load share one object.
+    # `LostTimes` warns once per date column, so all tables of a load share one object.
     lost_times = reading.lost_times or LostTimes()
     changed_numbers = reading.changed_numbers or ChangedNumbers()
     for column, index in columns:
@@ -367,7 +374,7 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
     names_written = [column.name for column, _ in columns]
     is_pandas = hasattr(table, "iloc")
     if names_written == (list(table.columns) if is_pandas else names):
-        # The usual case: the table has just these columns, in this order.
+        # Usually the table already has exactly these columns, in this order.
         return table
     indexes = [index for _, index in columns]
     if is_pandas:
@@ -391,12 +398,12 @@ def _names_of_table(table: Any) -> list[str] | None:
 
 
 def _select_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> NDArray[Any]:
-    """Return a structured array with only these fields, under new names."""
+    """Return a structured array with only these fields, renamed."""
     import numpy
 
     field_types = [(name, array.dtype[field]) for name, field in zip(names, fields, strict=True)]
-    # For a masked array, make a masked result. Masked items mean null and hold arbitrary values,
-    # which would be written without the mask.
+    # If the array is masked, make a masked result. Masked items mean null, but hold arbitrary
+    # values: without the mask, these would be written.
     empty = numpy.ma.empty if isinstance(array, numpy.ma.MaskedArray) else numpy.empty
     result = empty(array.shape, dtype=field_types)
     for name, field in zip(names, fields, strict=True):
@@ -405,10 +412,11 @@ def _select_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> N
 
 
 def _check_date_column(table: Any, column: Column, index: int, lost_times: LostTimes) -> None:
-    """Raise ValueError if a table has integers or booleans for a date column, or for the dates
-    inside a collection. Warn if it has timestamps whose time of day would be lost.
+    """Raise ValueError if a table has integers or booleans for dates.
 
-    Integers would be sent as they are, and a server would read them as its own day numbers.
+    The column is a date column, or a collection that contains dates. Integers would be sent as they
+    are, and a server would read them as its own day numbers. Warn if the table has timestamps whose
+    time of day would be lost.
     """
     arrow_type: Any = None
     if hasattr(table, "iloc"):
@@ -440,9 +448,9 @@ def _check_date_column(table: Any, column: Column, index: int, lost_times: LostT
 
 
 def _has_integers_for_dates(cql_type: Any, arrow_type: Any) -> bool:
-    """Return True if a type of Arrow has integers or booleans where a CQL type has dates.
+    """Return True if an Arrow type has integers or booleans where a CQL type has dates.
 
-    :param cql_type: a type that is or contains a date, or any other.
+    :param cql_type: any CQL type; only a type that is or contains a date can return True.
     """
     from pyarrow import types
 
@@ -458,14 +466,14 @@ def _has_integers_for_dates(cql_type: Any, arrow_type: Any) -> bool:
     element_type = getattr(arrow_type, "value_type", None)  # of a list
     if element_type is not None and len(inner_types) == 1:
         return _has_integers_for_dates(inner_types[0], element_type)
-    # The pairs of a map may also be a list of structs.
+    # The entries of a CQL map may also come from an Arrow list of structs.
     fields = arrow_type if element_type is None else element_type
     if types.is_map(fields):
         arrow_types = [fields.key_type, fields.item_type]
     elif not types.is_struct(fields):
         return False
     elif names:
-        # The fields of a user-defined type go by name, and those of a tuple by position.
+        # The fields of a user-defined type are matched by name, the fields of a tuple by position.
         positions = [fields.get_field_index(name) for name in names]
         inner_types = [
             inner for inner, position in zip(inner_types, positions, strict=True) if position >= 0

@@ -1,6 +1,6 @@
 """Reads files as parts (see `Part`): JSON lines and Parquet here, CSV in `csv_files`.
 
-Only about one chunk of a file is in memory. Error messages say where a file is damaged.
+Only about one chunk of a file is in memory at a time. Error messages say where a file is damaged.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 # All exceptions of pyarrow are instances of these classes.
 _ARROW_ERRORS = (OSError, ValueError, NotImplementedError, LookupError, TypeError, ArithmeticError)
-# Rows of Parquet to decode at a time. Their decoded size is only known afterwards, so this is
-# small.
+# How many Parquet rows to decode at a time. The number is small because their decoded size is only
+# known afterwards.
 PARQUET_ROWS = 2048
 
 
 class _JsonLines:
-    """The rows of a file of JSON lines.
+    """Reads the rows of a file of JSON lines.
 
     :param path: the file.
     :param reading: the options for reading.
@@ -49,8 +49,8 @@ class _JsonLines:
                 read = hiding(read, column.type.typename)
             self._readers.append((column.name, reading.field(column), read))
         self._fields = {field for _, field, _ in self._readers}
-        # An earlier load has written a row that it could not split into fields under one of these
-        # names: see `FailedRows`.
+        # If an earlier load could not split a row into fields, it has written the row under one of
+        # these names: see `FailedRows`.
         self._failed_names = {name for name in UNSPLIT_FIELDS if name not in self._fields}
         # The fields that a row may have; None if it may have any fields.
         self._allowed_fields: Set[str] | None = self._fields if reading.is_closed else None
@@ -72,8 +72,9 @@ class _JsonLines:
                     return
 
     def _chunk(self, numbered_lines: list[tuple[int, str]], cut: int, first: int) -> Chunk:
-        """Parse the lines of a part, without its first `cut` rows; `first` is the number of the
-        part's first row in the file.
+        """Parse the lines of a part, without its first `cut` rows.
+
+        `first` is the number of the part's first row in the file.
         """
         raw = [line for _, line in numbered_lines[cut:]]
         lines = [number for number, _ in numbered_lines[cut:]]
@@ -97,7 +98,7 @@ class _JsonLines:
             row = parsed_json(line)
         except ValueError as error:
             advice = "each line is one object"
-            # A document that is an array, or one object over several lines.
+            # The document is an array, or a single object over several lines.
             if line.lstrip()[:1] == "[" or line.strip() == "{":
                 advice = (
                     "the file is one JSON document: write one object a line, without brackets and "
@@ -124,7 +125,7 @@ class _JsonLines:
                 value = row.get(field, UNSET_VALUE)
                 values.append(value if value is UNSET_VALUE else read(value))
         except READING_ERRORS as error:
-            # The number of values that were read says which column has failed.
+            # The number of values that were converted is the index of the column that failed.
             return ValueError(f"column {self._readers[len(values)][0]!r}: {error}")
         return tuple(values)
 
@@ -136,8 +137,9 @@ def _json_parts(path: str, reading: Reading) -> Iterator[Part]:
 def _next_lines(
     numbered: Iterator[tuple[int, str]],
 ) -> tuple[list[tuple[int, str]], Exception | None]:
-    """Return (numbered lines of the next part, error). The error is None, or the exception with
-    which reading ended after these lines.
+    """Return (numbered lines of the next part, error).
+
+    The error is the exception that ended reading after these lines; None if reading can go on.
     """
     numbered_lines: list[tuple[int, str]] = []
     size = 0
@@ -154,7 +156,7 @@ def _next_lines(
 
 
 def _parquet() -> ModuleType:
-    """Import pyarrow's module for Parquet; DependencyException if pyarrow is not installed."""
+    """Import pyarrow's module for Parquet; raise DependencyException if pyarrow is missing."""
     try:
         from pyarrow import parquet
     except ImportError as error:
@@ -171,8 +173,9 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
     _refuse_pipe(path)
 
     def make_chunk(table: Any, cut: int, first: int) -> Chunk:
-        """Make the chunk of a part, without its first `cut` rows; `first` is the number of the
-        part's first row in the file.
+        """Make the chunk of a part, without its first `cut` rows.
+
+        `first` is the number of the part's first row in the file.
         """
         rows = _with_unset(select_columns(table.slice(cut), reading, path), reading)
         return Chunk(
@@ -185,7 +188,8 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
             raw=None,
         )
 
-    # We open the file ourselves: if pyarrow opens a file that it cannot read, it never closes it.
+    # We open the file ourselves: if pyarrow opened it and could not read it, pyarrow would
+    # never close it.
     with open(path, "rb") as binary:
         try:
             # Verify page checksums, if the file has any: otherwise a flipped bit would silently
@@ -217,14 +221,14 @@ def _refuse_pipe(path: str) -> None:
 def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
     """Yield the rows of a Parquet file in tables of limited decoded size.
 
-    We measure each batch after decoding it. The sizes that the file states are those of its encoded
-    pages, in which a repeated string is stored once.
+    We measure each batch after decoding it. The sizes in the file's metadata are sizes of encoded
+    pages, where a repeated string is stored once.
     """
     import pyarrow
 
     row_count = file.metadata.num_rows
     groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
-    # Rows that are large even when encoded are decoded in smaller batches.
+    # If rows are large even when they are encoded, decode them in smaller batches.
     size = sum(group.total_byte_size for group in groups)
     batch_rows = min(PARQUET_ROWS, chunks.rows_of_a_chunk(size, row_count))
     batches = file.iter_batches(batch_size=batch_rows, columns=columns)
@@ -234,7 +238,7 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
         try:
             batch = next(batches, None)
         except _ARROW_ERRORS as error:
-            # Yield the rows before the damage first, so that they are still loaded.
+            # Yield the complete rows first, so that they are still loaded.
             if batches_of_chunk:
                 yield pyarrow.Table.from_batches(batches_of_chunk)
             raise ValueError(f"{path}, after row {rows_read}: {error}") from error
@@ -261,9 +265,9 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
 
 
 def _with_unset(table: Any, reading: Reading) -> pa.Table | list[tuple[Any, ...]]:
-    """Return the rows of a table, with UNSET_VALUE for columns that the file lacks.
+    """Return the rows of a table, with UNSET_VALUE for each column that the file lacks.
 
-    A table that has all columns is returned as it is.
+    A table that has all columns is returned unchanged.
     """
     names = table.schema.names
     if len(names) == len(reading.columns):
@@ -272,8 +276,8 @@ def _with_unset(table: Any, reading: Reading) -> pa.Table | list[tuple[Any, ...]
     positions = [
         names.index(column.name) if column.name in names else None for column in reading.columns
     ]
-    # The rows of `rows_of` have their values in the order of `present_columns`, which is also that
-    # of `names`, so `positions` are valid indexes of them.
+    # The values in the rows of `rows_of` are in the order of `present_columns`, which is the order
+    # of `names`. So `positions` are indexes into these rows.
     return [
         tuple([UNSET_VALUE if index is None else row[index] for index in positions])
         for row in rows_of(table, present_columns)
@@ -288,9 +292,9 @@ READERS: dict[str, Callable[[str, Reading], Iterator[Part]]] = {
 
 
 def fields_of_file(path: str, kind: str, reading: Reading) -> list[str] | None:
-    """Return the field names of a file; None if it has no names, or each row has its own.
+    """Return the field names of a file; None if it has no names, or if each row has its own.
 
-    An empty CSV file has an empty list.
+    For an empty CSV file, the list is empty.
 
     :param path: the file.
     :param kind: "csv", "jsonl" or "parquet".

@@ -1,12 +1,12 @@
 """Groups rows of a load into requests.
 
 A request is a single row, or a batch of rows with the same partition or the same replicas. The
-requests are divided into waves, which are sent one after the other. Two rows with the same primary
-key are never in the same wave, so that the row that is later in the source wins. In one wave it
+requests are divided into waves, which are sent one after another. Two rows with the same primary
+key are never in the same wave, so that the row that is later in the source wins. Within one wave it
 might not win: all statements of a batch have the same timestamp, and a repeated request gets a new
 timestamp.
 
-The compiled twin of this module is ``cassandra._accel.grouping``.
+The compiled version of this module is ``cassandra._accel.grouping``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ __all__ = ["Group", "request_waves"]
 class Group:
     """Rows that are sent in one request.
 
-    The attribute `block` has the values of these rows, `rows` their indexes in the chunk's block,
-    and `tries` counts the failed attempts to send them.
+    The attribute `block` has the values of these rows. `rows` has their indexes in the chunk's
+    block. `tries` counts the failed attempts to send them.
 
     :param block: all bound rows of a chunk.
     :param rows: the indexes of the group's rows.
@@ -66,11 +66,12 @@ def request_waves(
     """Return a list of waves. Each wave is a list of groups, and each group becomes a request.
 
     :param block: the bound rows of a chunk.
-    :param keys: the positions of the primary key's columns. Without those of the partition key,
-        each row is a group of its own. Without any, all groups are in one wave.
-    :param by: "replica" or "partition": which rows may share a group; None for none.
-    :param owners: the replicas of partitions; None if they are unknown: then rows are grouped by
-        partition.
+    :param keys: the positions of the primary key's columns. If the positions of the partition key
+        are unknown, each row is a separate group. If no positions are known, all groups are in one
+        wave.
+    :param by: "replica" or "partition": which rows may share a group; None makes groups of one row.
+    :param owners: finds the replicas of partitions; None if they are unknown. Then rows are grouped
+        by partition.
     :raises ValueError: if a key's position is invalid, or the block is damaged.
     """
     rows = [(row.data, row._spans()) for row in block.rows()]
@@ -80,8 +81,8 @@ def request_waves(
         return [[Group(block, [row]) for row in range(block.count)]] if block.count else []
     if any(not 0 <= position < block.width for position in key_positions):
         raise ValueError(f"positions {key_positions} of {block.width} values")
-    # The bytes of a row's primary key. They include the length of each value, so that null differs
-    # from an empty value.
+    # The bytes of each row's primary key. They include the length of each value, so that null
+    # differs from an empty value.
     primary_keys = [
         b"".join(
             [

@@ -1,4 +1,4 @@
-"""The limits of a batch, and what `grouping` needs to know about keys and replicas."""
+"""The limits of a batch, and the classes that describe keys and replicas to `grouping`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
 
-# Limits of a batch. Servers log a warning for batches that are larger than 5 KB, or have more than
-# ten partitions.
+# Limits of a batch: bytes, and partitions. Servers log a warning for batches that are larger than
+# 5 KB, or have more than ten partitions.
 MOST_BYTES = 4000
 MOST_PARTITIONS = 10
 
@@ -18,9 +18,9 @@ class Keys(NamedTuple):
     """The positions of the primary key among the values of a row.
 
     :param partition: the positions of the partition key; empty if they are unknown.
-    :param clustering: the positions of those clustering columns whose positions are known.
-    :param known_partition: if `partition` is empty, the positions of the known columns of the
-        partition key.
+    :param clustering: the positions of the clustering columns, as far as they are known.
+    :param known_partition: if `partition` is empty, the positions of those partition key columns
+        that are known.
     """
 
     partition: Sequence[int]
@@ -29,9 +29,11 @@ class Keys(NamedTuple):
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """All known positions. Rows with the same primary key have the same values there, and must
-        be written one after the other. The opposite need not be true: a part of the key may be
-        unknown.
+        """All known positions of the key's columns.
+
+        Rows with the same primary key have the same values there, and must be written one after
+        another. Rows with the same values there may still have different keys, because a part of
+        the key may be unknown.
         """
         return (*self.partition, *self.known_partition, *self.clustering)
 

@@ -1,13 +1,13 @@
 """Finds vectors that the vector index of their column cannot hold, before a load sends them.
 
-An index of Cassandra (SAI) cannot hold NaN or infinities, nor vectors of zeros if its similarity is
-cosine. It computes the square of a vector's length in 32 bits: if that is 0, the vector counts as
-zeros, and if it is infinite, the vector is refused, unless the similarity is Euclidean. The
-server's error for such a write does not name the row, and Cassandra 5.0 may be unable to start
-again after it has received a NaN.
+An index of Cassandra (SAI) cannot hold NaN or infinities, nor vectors of zeros if its similarity
+function is cosine. It computes the square of a vector's length in 32 bits. If the result is 0, the
+vector counts as zeros. If the result is infinite, the vector is refused, unless the similarity is
+Euclidean. The server's error for such a write does not name the row, and Cassandra 5.0 may be
+unable to start again after it has received a NaN.
 
-The check looks at the bytes of bound values, so it is the same for all sources. It seldom has to
-decode the numbers of a good vector: see `first_non_finite`.
+The check looks at the bytes of bound values, so it is the same for all sources. Usually it need not
+decode the numbers of a valid vector: see `first_non_finite`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def indexed_vectors(table: TableMetadata, names: Sequence[str]) -> list[IndexedV
         column = table.columns.get(target)
         if column is None or not column.cql_type.startswith("vector<float,"):
             continue
-        # Cosine is the default of Cassandra.
+        # Cassandra's default is cosine.
         similarity = options.get("similarity_function", "cosine").lower()
         columns += [
             IndexedVector(position, target, similarity == "cosine", similarity != "euclidean")
@@ -65,7 +65,7 @@ def indexed_vectors(table: TableMetadata, names: Sequence[str]) -> list[IndexedV
 
 
 def fault_of(column: IndexedVector, value: bytes) -> ValueError | None:
-    """Return why the index of `column` cannot hold a vector; None if it can.
+    """Return an error that says why the index of `column` cannot hold a vector; None if it can.
 
     :param value: the vector's numbers as big-endian floats.
     """

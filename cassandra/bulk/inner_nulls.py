@@ -1,8 +1,9 @@
-"""Finds nulls inside collections that servers refuse, for dry runs, which send nothing.
+"""Finds nulls that servers refuse inside collections. Dry runs need this, as they send nothing.
 
-A null may be a field of a tuple or a user-defined type, and an element of a frozen list. Cassandra
-5.0 refuses a null in any other list, set or map, also if that collection is inside another value.
-Loads that are not dry runs leave this to the server, whose error gets a note with the position.
+A field of a tuple or a user-defined type may be null, and so may an element of a frozen list.
+Cassandra 5.0 refuses a null in any other list, set or map, even if that collection is inside
+another value. Other loads leave this check to the server, and add a note with the null's position
+to its error.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class CollectionColumn(NamedTuple):
 
     :param position: the position of the column's bind marker.
     :param name: the column's name.
-    :param type: its CQL type, as the server has it.
+    :param type: the column's CQL type, as the server returned it.
     :param takes_null_elements: True if the elements of the value may be null.
     """
 
@@ -36,11 +37,11 @@ class CollectionColumn(NamedTuple):
 def collection_columns(
     prepared: PreparedStatement, cql_types: Mapping[str, str] | None
 ) -> list[CollectionColumn]:
-    """Return the columns of a statement that have a type with other types inside.
+    """Return the columns of a statement whose types contain other types.
 
     :param prepared: the statement.
     :param cql_types: the CQL types of the table's columns, which say which lists are frozen; None
-        if they are unknown: then all lists count as frozen.
+        if they are unknown. Then all lists count as frozen.
     """
     columns: list[CollectionColumn] = []
     for position, column in enumerate(prepared.column_metadata):
@@ -69,7 +70,7 @@ def inner_null(
         offset, size = spans[column.position]
         if size <= 0:
             continue
-        start = offset + 4  # behind the length of the value
+        start = offset + 4  # skip the length of the value
         position = first_null(column.type, data[start : start + size])
         if position is None or (
             column.takes_null_elements and re.fullmatch(r"element \d+", position)

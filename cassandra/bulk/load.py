@@ -1,4 +1,4 @@
-"""Writes rows from files, data frames and iterables into a table: `Session.load`.
+"""Writes rows from files, data frames and iterables into a table; implements `Session.load`.
 
 How the parts cooperate:
 
@@ -6,29 +6,29 @@ How the parts cooperate:
   wait for, a pause, or CQL to prepare (`load_steps`). `load` (blocking) and `aload` (asyncio) drive
   the same generator: they carry out each step and send its outcome back into the generator.
 * `Columns` decides which field of the source goes to which bind marker. Before the statement is
-  prepared, a `Selection` says which columns it has.
+  prepared, a `Selection` has the columns of the statement.
 * `Reader` reads the source in a thread, chunk by chunk, and the `Binder` turns each chunk into
-  waves of requests. The thread works on the next chunk while the requests of the present one are
+  waves of requests. The thread works on the next chunk while the requests of the current chunk are
   sent, so at most two chunks are in memory.
-* `Sender` sends the waves of a chunk, and repeats requests that fail. It reports each row that is
-  written, not applied or failed to the `Recorder`.
+* `Sender` sends the waves of a chunk, and repeats requests that fail. It reports to the `Recorder`
+  each row that is written, not applied or failed.
 * `Recorder` counts the rows in the report, writes failed rows to their file (`FailedRows`), and
-  notes both for the checkpoint. It ends the load if too many rows have failed.
+  records both for the checkpoint. It ends the load if too many rows have failed.
 * `LoadCheckpoint` saves the position in the source: at the end of each chunk, and if the load ends
   in the middle of a chunk.
 
-`Load` makes these parts, and calls them for one chunk after the other.
+`Load` makes these parts, and calls them for one chunk after another.
 
 Mistakes in the call (a missing file, an unknown column, the checkpoint of another load) are raised
 before anything is sent. Later errors are a `LoadError`, or have the report in their attribute
 `report`. When a load ends early, it does not wait for its reader thread: if the thread is still
-reading, it closes the files itself.
+reading, the thread closes the files when it is done.
 
 What None means:
 
 * instead of a bound chunk: the source has no more rows;
 * instead of a plan: the target is a prepared statement, so no table was looked up;
-* instead of a list of field names: each row has its own names, or rows have no names;
+* instead of a list of field names: each row has names of its own, or rows have no names;
 * as `max_errors`: any number of rows may fail.
 """
 
@@ -107,7 +107,7 @@ __all__ = ["Load", "aload", "load", "load_options"]
 
 
 class _Parts(NamedTuple):
-    """The parts of a load that are made when its statement is prepared."""
+    """The parts of a load that can only be made after its statement is prepared."""
 
     failed_rows: FailedRows | None
     checkpoint: LoadCheckpoint
@@ -117,7 +117,7 @@ class _Parts(NamedTuple):
 
 
 class Load:
-    """One load: makes its parts, and carries out its steps in their order.
+    """One load: makes the parts of the load, and carries out its steps in order.
 
     The attribute `report` is the report of the load.
 
@@ -125,7 +125,7 @@ class Load:
     :param target: the name of a table, or a prepared statement.
     :param source: the source of the rows.
     :param options: see `LoadOptions`.
-    :param is_plain: True if the rows already have CQL values: they are bound without converters
+    :param is_plain: True if the rows already have CQL values, which are bound without converters
         (`Session.codecs`).
     """
 
@@ -141,7 +141,7 @@ class Load:
         self._options = options
         self._is_plain = is_plain
         self._metadata = session.cluster.metadata
-        # The list of the source's files, or the source itself if it has none.
+        # The list of the source's files, or the source itself if it has no files.
         self._source = _checked_source(source, options)
         self._target: TableMetadata | PreparedStatement
         if isinstance(target, PreparedStatement):
@@ -173,7 +173,7 @@ class Load:
             return self.report
         finally:
             reader.close()
-            # Do this after an error, too: a warning may give the reason of the error.
+            # Show warnings after an error, too: a warning may explain the error.
             reader.show_warnings()
 
     def _prepare(self, reader: Reader) -> Generator[Step, Any, _Parts]:
@@ -182,7 +182,7 @@ class Load:
         :raises ValueError: if the source does not fit the target.
         """
         options, target = self._options, self._target
-        # Read the names in the thread: a pipe may be slow, and must not block an event loop.
+        # Read the names in the reader thread: a pipe may be slow, and must not block an event loop.
         reading = reading_of_names(options, reader.pipes)
         fields: FieldsOfEach = yield reader.submit(fields_of_each, self._source, reading)
         plan: Plan | None = None
@@ -197,14 +197,15 @@ class Load:
         table = written_table(self._metadata, prepared)
         traits = traits_of(prepared, plan, options.counters, table)
         if options.checkpoint is not None:
-            # Only a prepared statement tells whether its rows may be written twice.
+            # Whether rows may be written twice depends on the prepared statement, so check it here.
             check_repeatable(traits)
         columns = Columns(prepared, selection, table, options, reading, self._is_plain)
         binder = columns.binder(
             options.batch if traits.may_be_batched else None,
             partial(owners_in, self._metadata, prepared.table_keyspace),
         )
-        # Check the columns of every file now, not when its turn comes in the middle of the load.
+        # Check the columns of every file before anything is sent, so that an error in a later file
+        # does not end the load in the middle.
         columns.check_fields(fields)
         if plan is not None and not isinstance(target, PreparedStatement):
             # Partitions that only have static columns need a statement without clustering columns.
@@ -213,26 +214,27 @@ class Load:
                 binder.static_rows = columns.static_rows(target, (yield Prepare(static_text)))
         failed_rows = _failed_rows_of(columns, options)
         checkpoint = LoadCheckpoint(self._checkpoint_file, self.report, failed_rows)
-        # Begin where the checkpoint of an earlier run ended.
+        # Begin at the position where the checkpoint of an earlier run ended.
         reading = columns.reading._replace(skip=checkpoint.begin)
         if isinstance(self._source, RowsOfColumns):
             self._source.convert_scalars(columns.types_without_converters(), reading.lost_times)
         reader.open(self._chunks(reading, fields), binder)
         progress = Progress(options.progress, self.report.target)
         recorder = Recorder(self.report, checkpoint, failed_rows, progress, options.max_errors)
-        # `LoadOptions` has replaced a name by its level.
+        # The level is a number, because `LoadOptions` replaces names by levels.
         level = cast("int | None", options.consistency_level)
         sender = Sender(recorder, traits, Pace(options.concurrency), level)
         return _Parts(failed_rows, checkpoint, progress, recorder, sender)
 
     def _chunks(self, reading: Reading, fields: FieldsOfEach) -> Generator[Chunk, None, None]:
-        """Return the chunks of the source. Probable mistakes in them are logged as warnings.
+        """Return the chunks of the source; log a warning for probable mistakes in them.
 
         :param fields: the field names of each file of the source.
         """
         options = self._options
         chunks = chunks_of(self._source, reading)
-        # Only a mapping may leave out a column of the table by mistake.
+        # A mapping may leave out a column of the table by mistake, so look for such columns. Other
+        # forms of `columns=` name columns directly.
         if isinstance(options.columns, Mapping) and not isinstance(self._target, PreparedStatement):
             ignored = [*options.ignore, *options.marker_fields().values()]
             unmapped = UnmappedWatch(options.columns, ignored, self._target)
@@ -249,8 +251,8 @@ class Load:
                 yield from self._write(reader, parts, start_time)
             parts.checkpoint.remove()
         except BaseException as error:  # also Control-C, and the cancellation of this task
-            # If the load ends because too many rows have failed, save nothing: the checkpoint stays
-            # where it was saved last, so another run tries the rows since then again.
+            # If the load ends because too many rows have failed, do not save the position: the
+            # checkpoint stays as it was saved last, so another run tries the later rows again.
             if not isinstance(error, LoadError) or is_outage(error.__cause__):
                 parts.checkpoint.save_unfinished_chunk()
             if isinstance(error, Exception) and not isinstance(error, _LOAD_ENDS):
@@ -266,7 +268,7 @@ class Load:
     def _write(
         self, reader: Reader, parts: _Parts, start_time: float
     ) -> Generator[Step, Any, None]:
-        """Read, bind and write one chunk after the other."""
+        """Read, bind and write one chunk after another."""
         next_chunk = reader.read_next()
         while True:
             bound: Bound | None = yield next_chunk
@@ -282,12 +284,12 @@ class Load:
             self.report.seconds = monotonic() - start_time
 
 
-# Errors that end a load as they are. All others become the cause of a `LoadError`.
+# Errors that a load raises unchanged. Any other error becomes the cause of a `LoadError`.
 _LOAD_ENDS = (LoadError, SessionShutdown, DependencyException)
 
 
 def _check_checkpoint_options(options: LoadOptions) -> None:
-    """Raise ValueError if the checkpoint excludes another option."""
+    """Raise ValueError if the checkpoint cannot be combined with another option."""
     if options.counters and options.checkpoint is not None:
         raise ValueError(COUNTED_TWICE)
     if None not in (options.checkpoint, options.failed_rows) and os.path.realpath(
@@ -297,16 +299,16 @@ def _check_checkpoint_options(options: LoadOptions) -> None:
 
 
 def _checked_source(source: object, options: LoadOptions) -> object:
-    """Return the list of a source's files; if it has none, the rows.
+    """Return the list of a source's files; if the source has no files, return its rows.
 
-    :raises ValueError: if the load would write a file of the source, or append its failed rows to a
-        file of something else.
+    :raises ValueError: if the load would write to a file of the source, or append its failed rows
+        to a file that is not a file of failed rows.
     """
     checkpoint_files = [] if options.checkpoint is None else [os.fspath(options.checkpoint)]
     checkpoint_files += [f"{path}.tmp" for path in checkpoint_files]
     _refuse_ended_generator(source)
     source = rows_of_columns(source)
-    # Expand folders and globs once, so that everything else sees the same list of files.
+    # Expand folders and globs once, so that all parts of the load use the same list of files.
     files = files_of(source, checkpoint_files)
     for name in ("failed_rows", "checkpoint"):
         path = getattr(options, name)
@@ -321,7 +323,7 @@ def _checked_source(source: object, options: LoadOptions) -> object:
 
 
 def _refuse_ended_generator(source: object) -> None:
-    """Raise ValueError for a generator that has no more rows, because it was read before."""
+    """Raise ValueError for a generator that was already read to its end."""
     if isinstance(source, GeneratorType) and source.gi_frame is None:
         raise ValueError(
             f"the generator {source.__name__} has ended: it yields its rows once, so call its "
@@ -333,7 +335,7 @@ def _failed_rows_of(columns: Columns, options: LoadOptions) -> FailedRows | None
     """Return the file of failed rows; None if the load writes none."""
     if options.failed_rows is None:
         return None
-    # The file is created at the first failure, so that a load without failures leaves none.
+    # `FailedRows` creates the file at the first failure, so a load without failures leaves no file.
     return FailedRows(
         options.failed_rows,
         columns=columns.columns,
@@ -345,8 +347,9 @@ def _failed_rows_of(columns: Columns, options: LoadOptions) -> FailedRows | None
 
 
 def _message_of(error: Exception) -> str:
-    """Return the message of an error. The name of the class comes first for errors of user code,
-    and for errors without a message.
+    """Return the message of an error, preceded by the name of the error's class where useful.
+
+    The name is useful for errors of user code, and for errors without a message.
     """
     is_ours = isinstance(error, (ValueError, OSError, DriverException)) and str(error)
     if "SQLite objects created in a thread" in str(error):
@@ -363,12 +366,12 @@ def _message_of(error: Exception) -> str:
 def _profile_of(session: BulkSession, options: LoadOptions) -> Any:
     """Return the execution profile of the requests, with the option `timeout`.
 
-    None stands for the session's default profile.
+    None means the session's default profile.
     """
     profile = options.execution_profile
     if options.timeout is None:
         if profile is not None:
-            # Look the profile up now: a wrong name would be an error of every row.
+            # Look the profile up now: otherwise a wrong name would make every row fail.
             session.execution_profile_clone_update(profile)
         return profile
     # Set the timeout on a copy, because the application's profile must not change.
@@ -384,13 +387,13 @@ def load(
     options: LoadOptions,
     is_plain: bool = False,
 ) -> LoadReport:
-    """Load rows with a blocking session; see `LoadOptions`.
+    """Load rows with a blocking session.
 
     :param session: the session.
     :param target: the name of a table, or a prepared statement.
     :param source: the source of the rows.
     :param options: see `LoadOptions`.
-    :param is_plain: True if the rows already have CQL values: they are bound without converters
+    :param is_plain: True if the rows already have CQL values, which are bound without converters
         (`Session.codecs`).
     """
     profile = _profile_of(session, options)
@@ -418,18 +421,18 @@ async def aload(
     options: LoadOptions,
     is_plain: bool = False,
 ) -> LoadReport:
-    """Load rows with a session of `cassandra.aio`; see `LoadOptions`.
+    """Load rows with a session of `cassandra.aio`.
 
     :param session: the session.
     :param target: the name of a table, or a prepared statement.
     :param source: the source of the rows.
     :param options: see `LoadOptions`.
-    :param is_plain: True if the rows already have CQL values: they are bound without converters
+    :param is_plain: True if the rows already have CQL values, which are bound without converters
         (`Session.codecs`).
     """
     profile = _profile_of(session, options)
     session = plain_session(session)
-    # Ask the class: an asynchronous scan has `__aiter__`, and also an `__iter__` that raises.
+    # Look for `__aiter__` first: an asynchronous scan also has an `__iter__`, which raises.
     rows = (
         AsyncRows(cast("Any", source), asyncio.get_running_loop())
         if hasattr(type(source), "__aiter__")

@@ -1,11 +1,10 @@
 """The checkpoint of a load: the position in the source at which another run resumes.
 
-`LoadCheckpoint` saves it at the end of each chunk. In the middle of a chunk it saves a position
-before the first row that has no outcome: every `SAVE_SECONDS`, and if the load is interrupted
+`LoadCheckpoint` saves this position at the end of each chunk. In the middle of a chunk it saves the
+position of the first row that has no outcome: every `SAVE_SECONDS`, and if the load is interrupted
 (Control-C, or a cancelled task). Another run with the same checkpoint skips all rows before the
-saved position. It writes all rows after it, and some of these may have been written by the
-interrupted run already. So counters and statements that are not idempotent cannot have a
-checkpoint.
+saved position, and writes all rows after it. The interrupted run may already have written some of
+these rows. So counters and statements that are not idempotent cannot have a checkpoint.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ def subject_of_load(
     source: object,
     options: LoadOptions,
 ) -> dict[str, Any]:
-    """Return the subject of a load's checkpoint: a description that identifies the load.
+    """Return the subject of a load's checkpoint, which describes and identifies the load.
 
     :param metadata: the metadata of the cluster.
     :param target: the table, or the prepared statement.
     :param source: the list of files, or another source of rows.
     :param options: the options of the load.
-    :raises ValueError: if nothing identifies the rows.
+    :raises ValueError: if the source has no files and the options do not name the rows.
     """
     subject: dict[str, Any] = {
         "work": "load",
@@ -64,8 +63,8 @@ def subject_of_load(
     else:
         subject["table"] = full_name(target)
         subject["table_id"] = describe_id(target)
-    # The paths of files identify their rows. For any other source, the application must name the
-    # rows (`checkpoint_name`).
+    # The paths of files identify the rows in them. For any other source, the application must name
+    # the rows (`checkpoint_name`).
     files = files_of(source)
     if files is not None:
         subject["files"] = describe_files(files)
@@ -77,19 +76,19 @@ def subject_of_load(
             "know them"
         )
     count = len(source) if hasattr(source, "__len__") else None
-    # A source without files has a single pair: its description and its field names.
+    # For a source without files, `fields_of_each` returns one pair: its description and its field
+    # names.
     columns = fields_of_each(source, reading_of_names(options))[0][1]
     subject["rows"] = {"name": options.checkpoint_name, "count": count, "columns": columns}
     return subject
 
 
 def check_repeatable(traits: Traits) -> None:
-    """Raise ValueError if a load cannot have a checkpoint, because writing a row twice would change
-    the result.
+    """Raise ValueError if a load must not have a checkpoint, because it must not write rows twice.
 
-    A load that resumes writes the rows since the last checkpoint again.
+    A load that resumes from a checkpoint writes the rows after it again.
 
-    :param traits: the traits of its statement.
+    :param traits: the traits of the load's statement.
     """
     if traits.is_counter:
         raise ValueError(COUNTED_TWICE)
@@ -107,16 +106,17 @@ def check_repeatable(traits: Traits) -> None:
 
 
 class LoadCheckpoint:
-    """Saves how far a load has got, and how its rows ended. When it is created, it takes over the
-    counts of earlier runs from the file.
+    """Saves how far a load has got, and counts the rows by outcome.
+
+    The constructor takes over the counts of earlier runs from the file.
 
     The attribute `begin` is the position at which this run begins. `outcomes` has the outcomes of
-    the rows of the present chunk; it is None between two chunks.
+    the rows of the current chunk; it is None between two chunks.
 
     :param file: the file of the checkpoint.
     :param report: the report of the load. The counts of earlier runs are written to it.
     :param failed_rows: the file of failed rows; None if the load writes none.
-    :param clock: returns the time in seconds, from any point in time.
+    :param clock: returns a monotonic time in seconds.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class LoadCheckpoint:
     ) -> None:
         self._file = file
         self._clock = clock
-        self._saved_at = clock()  # when the last save was tried
+        self._saved_at = clock()  # the time of the last attempt to save
         self.report = report
         self._failed_rows = failed_rows
         state = file.state
@@ -136,11 +136,11 @@ class LoadCheckpoint:
         report.skipped = int(state.get("rows", 0))
         report.skipped_failed = int(state.get("failed", 0))
         report.skipped_not_applied = int(state.get("not_applied", 0))
-        # Counts of all complete chunks, including those of earlier runs.
+        # The counts of all complete chunks, including the chunks of earlier runs.
         self._done = DoneRows(report.skipped, report.skipped_failed, report.skipped_not_applied)
         # The size in bytes of the file of failed rows at the end of the last complete chunk. The
-        # checkpoint stores it: rows behind this offset failed after the checkpoint, and another run
-        # reads them again.
+        # checkpoint stores it: rows beyond this size have failed after the checkpoint was saved, so
+        # another run reads them again.
         self._failed_size = 0
         if failed_rows is not None:
             self._failed_size = failed_rows.size
@@ -151,20 +151,19 @@ class LoadCheckpoint:
         self.outcomes: Outcomes | None = None
 
     def begin_chunk(self, chunk: Chunk) -> None:
-        """Collect the outcomes of the rows of a chunk in `outcomes`.
+        """Start to collect the outcomes of a chunk's rows in `outcomes`.
 
         :param chunk: the next chunk of the source.
         """
         self.outcomes = Outcomes(chunk)
 
     def end_chunk(self, chunk: Chunk) -> None:
-        """Save the position after a chunk of which each row has its outcome.
+        """Save the position after a chunk in which each row has an outcome.
 
-        :param chunk: the present chunk.
-        :raises OSError: if the checkpoint cannot be saved.
+        :param chunk: the current chunk.
         """
         report = self.report
-        # The counts of all chunks up to this one, including those of earlier runs.
+        # The counts of all chunks up to this one, including the chunks of earlier runs.
         done = DoneRows(
             report.skipped + report.read,
             report.skipped_failed + report.failed,
@@ -173,8 +172,8 @@ class LoadCheckpoint:
         if self._failed_rows is not None:
             self._failed_size = self._failed_rows.size
         self._save(chunk.position, done)
-        # Set these after the checkpoint is saved. Control-C may interrupt any line: if it does so
-        # before, `save_unfinished_chunk` still has the outcomes of this chunk.
+        # Set these after the checkpoint is saved. Control-C may interrupt at any line: if it
+        # interrupts the save, `save_unfinished_chunk` still has the outcomes of this chunk.
         self._done, self.outcomes = done, None
 
     def save_if_due(self) -> None:
@@ -183,25 +182,26 @@ class LoadCheckpoint:
         A chunk may take minutes, for example if the table has a vector index.
         """
         if self._file.path is not None and self._clock() - self._saved_at >= SAVE_SECONDS:
-            # Wait again even if no position can be saved yet, because looking for one takes time.
+            # Wait for the whole interval again even if no position can be saved yet, because
+            # looking for a position takes time.
             self._saved_at = self._clock()
             self.save_unfinished_chunk()
 
     def save_unfinished_chunk(self) -> None:
-        """Save a position in the middle of the present chunk, before its first row without an
-        outcome (that is neither written nor failed).
+        """Save a position in the middle of the current chunk.
 
-        Requests in flight may still be executed: their rows do not count as written.
+        The position is before the first row that is neither written nor failed. Requests in flight
+        may still be executed, but their rows do not count as written.
         """
         if self.outcomes is None or self._file.path is None:
             return
         chunk = self.outcomes.chunk
         first_rows = self.outcomes.count_first_rows()
         if first_rows.total:
-            # The position of a chunk is the one after its last row.
+            # A chunk's position is the position after its last row.
             row = chunk.position.row - chunk.size + first_rows.total
             done = DoneRows(*map(sum, zip(self._done, first_rows, strict=True)))
-            # The error that ends the load matters more than an error of the disk.
+            # Ignore an error of the disk: the error that ends the load is more important.
             with suppress(OSError):
                 self._save(Position(chunk.position.file, row), done)
 
@@ -212,7 +212,7 @@ class LoadCheckpoint:
         :param done: the numbers of rows before this position, by outcome.
         """
         failed_rows = self._failed_rows
-        # A run that resumes skips the failed rows too, so their file must be on disk first.
+        # A run that resumes also skips the failed rows, so their file must be on disk first.
         if failed_rows is not None:
             failed_rows.sync()
         self._saved_at = self._clock()
@@ -233,8 +233,9 @@ class LoadCheckpoint:
 
     @property
     def resume_hint(self) -> str:
-        """The end of the error message of a load that has ended early. It says how to continue the
-        load; "" if the load has no checkpoint.
+        """The end of the error message of a load that has ended early: how to continue the load.
+
+        "" if the load has no checkpoint.
         """
         if self._file.path is None:
             return ""

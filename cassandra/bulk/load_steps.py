@@ -1,4 +1,7 @@
-"""The steps of a load: requests, waits and pauses, which either API carries out."""
+"""The steps of a load: requests, waits and pauses, which the code that drives a load carries out.
+
+`load` (blocking) and `aload` (asyncio) in `cassandra.bulk.load` drive a load.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ from typing import Any, NamedTuple
 
 
 class Requests(NamedTuple):
-    """A step of `Load.steps`: execute these requests, several at a time. `steps` gets back None.
+    """A step of `Load.steps`: execute these requests, several at a time.
 
-    :param statements: an iterator that makes each statement when it is sent: thousands of
+    The generator `steps` gets None back.
+
+    :param statements: an iterator that makes each statement just before it is sent: thousands of
         statements at once would burden the garbage collector.
     :param concurrency: the maximum number of requests in flight.
     :param on_outcome: called once per statement, in the order of `statements`: with True and the
@@ -29,15 +34,16 @@ class Pause(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A step of `Load.steps`: wait until the reader thread has made a call. `steps` gets back the
-    result of the call.
+    """A step of `Load.steps`: wait until the reader thread has finished a call.
+
+    The generator `steps` gets the result of the call back.
     """
 
     future: Future[Any]
 
 
 class Prepare(NamedTuple):
-    """A step of `Load.steps`: prepare this CQL. `steps` gets back the prepared statement."""
+    """A step of `Load.steps`: prepare this CQL. The generator gets the prepared statement back."""
 
     text: str
 

@@ -1,7 +1,7 @@
-"""Warns of a time of day that is lost, because its column is a date.
+"""Warns if a time of day is lost, because the column of the value is a date.
 
-A date column takes a datetime and drops its time, as in cassandra-driver. In a load that is
-probably a mistake: the column was meant to be a timestamp. Tables are checked when their columns
+A date column accepts a datetime and drops its time of day, as in cassandra-driver. In a load that
+is probably a mistake: the column was meant to be a timestamp. Tables are checked when their columns
 are selected (`select_columns`), and all other rows when they are bound (`Binder`).
 """
 
@@ -73,13 +73,13 @@ class LostTimes:
 
 
 def value_in_row(row: Any, name: str, index: int) -> object:
-    """Return the value that a row of the application has for a column; None if it has none.
+    """Return the value that a row of the application has for a column; None if the row lacks it.
 
     :param row: a tuple, list, mapping by column name, or object with attributes.
     :param name: the name of the column.
     :param index: the position of the column's value in a tuple or list.
     """
-    # This runs for each row of a load, so it enters no context manager.
+    # This runs for each row of a load, so it avoids the cost of a context manager.
     try:
         if isinstance(row, (tuple, list)):
             return row[index]
@@ -97,7 +97,7 @@ def is_with_time(value: Any) -> bool:
 
     :param value: any value. A Timestamp of pandas is a datetime too.
     """
-    # NaT of pandas is a datetime that does not equal itself.
+    # pandas' NaT is a datetime that does not equal itself.
     if not isinstance(value, datetime.datetime) or value != value:
         return False
     return value.time() != datetime.time() or getattr(value, "nanosecond", 0) != 0
@@ -124,8 +124,8 @@ def _has_time_of_day(table: Any, index: int) -> bool:
         values = values.cast(values.type.value_type)
     if not types.is_timestamp(values.type):
         return False
-    # pyarrow needs a database of time zones, which some machines lack. Without one, we
-    # cannot tell whether a time of day would be lost.
+    # pyarrow needs a database of time zones, and raises ArrowInvalid on machines without one. We
+    # cannot tell then whether a time of day would be lost.
     with suppress(ArrowInvalid):
         days = compute.floor_temporal(values, unit="day")
         return bool(compute.any(compute.not_equal(values, days)).as_py())

@@ -1,8 +1,8 @@
-"""Opens files, which may be compressed, as bytes or text.
+"""Opens the files of a load, which may be compressed, as bytes or text.
 
-A line that is too long is an error, as it would fill the memory. A truncated compressed file is an
-error too, because each compressed stream is read to its end mark. A source that can be read only
-once (a pipe, standard input) is opened once, and stays open for the next reader.
+A line that is too long is an error, because it would fill the memory. A truncated compressed file
+is an error too, because each compressed stream is read to its end mark. A source that can be read
+only once (a pipe, standard input) is opened once, and stays open for the next reader.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from cassandra.errors import DependencyException
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4")
 STANDARD_INPUT = "-"
 MANIFEST = "_manifest.json"  # lists the files of an unload, in their folder
-_STEP = 1 << 16  # bytes of a file to read at a time
-_LEAST_STEP = 512  # used instead for files whose bytes expand to very many
-# The characters that the error handler `surrogateescape` makes of bytes that are not UTF-8.
+_STEP = 1 << 16  # the number of bytes to read at a time
+_LEAST_STEP = 512  # the same, for files whose bytes expand to very many
+# The characters to which the error handler `surrogateescape` decodes bytes that are not UTF-8.
 _BAD_BYTE = re.compile("[\udc80-\udcff]")
 
 
 def bare_name(path: str) -> str:
-    """Return a file's name in lower case, without the suffix of the compression.
+    """Return a file's name in lower case, without the suffix of its compression.
 
     :param path: the file.
     """
@@ -67,14 +67,14 @@ def check_encoding(name: str) -> str:
         codec = codecs.lookup(name)
     except (LookupError, TypeError):
         raise ValueError(f"encoding must be one that Python knows, but is {name!r}") from None
-    # "base64" and "zip" are codecs too, but of bytes.
+    # Codecs such as "base64" and "zip" convert bytes to bytes, so they are no encodings.
     if not codec._is_text_encoding:
         raise ValueError(f"encoding must be one of texts, but is {name!r}")
     return "utf-8" if codec.name in ("utf-8", "utf-8-sig", "ascii") else codec.name
 
 
 def bad_byte(text: str) -> str | None:
-    """Return an error message for the first invalid byte of a line; None if all are valid UTF-8.
+    """Return an error message for the first invalid byte of a line; None if it is valid UTF-8.
 
     :param text: the line, decoded with ``surrogateescape``.
     """
@@ -89,7 +89,7 @@ def bad_byte(text: str) -> str | None:
 
 
 def _not_text(data: bytes) -> str | None:
-    """Return an error message if a file begins like one of another format; None if it may be UTF-8.
+    """Return an error message if a file begins like another format; None if it may be UTF-8.
 
     :param data: the first bytes of the file.
     """
@@ -98,7 +98,7 @@ def _not_text(data: bytes) -> str | None:
             return f"it is compressed: decompress it, or give it a name that ends with {ending}"
     if data.startswith(b"PK\3\4"):
         return "it is a ZIP archive, or of a spreadsheet program: unpack it, or save it as CSV"
-    # The mark of UTF-32 begins with that of UTF-16, so look for it first.
+    # The mark of UTF-32 begins with the mark of UTF-16, so look for UTF-32 first.
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return "it begins with the byte order mark of UTF-32: write encoding='utf-32'"
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -107,7 +107,8 @@ def _not_text(data: bytes) -> str | None:
 
 
 # Patterns of the first bytes of compressed files. No text begins like this. A .bz2 file begins with
-# letters, so its pattern includes the mark of its first block, or of the end of an empty file.
+# ASCII letters, so its pattern also includes the mark of its first block (or of the end, if it is
+# empty).
 _COMPRESSED_SIGNATURES = {
     rb"\x1f\x8b": ".gz",
     rb"\x28\xb5\x2f\xfd": ".zst",
@@ -118,16 +119,16 @@ _COMPRESSED_SIGNATURES = {
 
 
 class Pipes:
-    """The pipes of a load. Each is opened at its first use, and stays open until `close`."""
+    """The pipes of a load. Each pipe is opened at its first use, and stays open until `close`."""
 
     def __init__(self) -> None:
         self._open: dict[str, Limited] = {}
 
     def opened(self, path: str, encoding: str) -> Limited:
-        """Return the file, which the first call opens.
+        """Return the file of a pipe, and open it if this is the first call for the pipe.
 
-        Reading continues where the previous reader has stopped, with the bytes that this reader has
-        put back by `Limited.give_back`.
+        Reading continues where the previous reader has stopped. Bytes that the previous reader has
+        put back by `Limited.give_back` are read first.
 
         :param path: the file.
         :param encoding: the encoding of its text.
@@ -147,8 +148,8 @@ def opened(path: str, pipes: Pipes | None = None, encoding: str = "utf-8") -> It
     """Open a text file, which may be compressed.
 
     :param path: the file.
-    :param pipes: the open pipes of the load: a pipe is opened there and left open. None closes it
-        like any other file.
+    :param pipes: the open pipes of the load: a pipe is opened there and left open. None opens and
+        closes a pipe like any other file.
     :param encoding: the encoding of the file.
     """
     with opened_bytes(path, pipes, encoding) as file, text_of(file) as text:
@@ -162,8 +163,8 @@ def opened_bytes(
     """Open a file, which may be compressed, as UTF-8 bytes.
 
     :param path: the file.
-    :param pipes: the open pipes of the load: a pipe is opened there and left open. None closes it
-        like any other file.
+    :param pipes: the open pipes of the load: a pipe is opened there and left open. None opens and
+        closes a pipe like any other file.
     :param encoding: the encoding of the file.
     """
     if pipes is not None and is_pipe(path):
@@ -195,8 +196,8 @@ def _opened_bytes(path: str) -> _ByteFile:
     if not name.endswith(COMPRESSED):
         return open(path, "rb")
     if not is_pipe(path) and not os.path.getsize(path):
-        # Even the compressed form of no data has some bytes, so this file was truncated. gzip would
-        # not raise an error for it.
+        # Compressed data has some bytes even if it is empty, so this file was truncated. gzip would
+        # not raise an error for such a file.
         raise ValueError(f"{path} has no bytes, and so is not a compressed file")
     if name.endswith(".gz"):
         return gzip.open(path, "rb")
@@ -223,8 +224,8 @@ def text_of(file: Limited) -> Iterator[io.TextIOBase]:
     try:
         yield text
     finally:
-        # When the wrapper is garbage-collected, it closes its file. Detach the file, because a pipe
-        # stays open for the next reader.
+        # The wrapper closes its file when it is garbage-collected. Detach the file, because a pipe
+        # must stay open for the next reader.
         text.detach()
 
 
@@ -252,15 +253,15 @@ def _opened_zstd(path: str) -> _ByteFile:
 
 
 class _Streams:
-    """Decompresses a .bz2 or .xz file. It may have several streams, which must all be valid.
+    """Decompresses a .bz2 or .xz file. The file may have several streams, which must all be valid.
 
-    We do not use the file objects of `bz2` and `lzma`: if a stream after the first is damaged, they
-    end there without an error.
+    We do not use the file objects of `bz2` and `lzma`: if a stream after the first is damaged,
+    they stop before that stream without an error.
 
     :param file: the open file.
     :param new_stream: creates the decompressor of a stream.
-    :param padding: zero bytes may follow a stream, if their number is a multiple of this one; 0 if
-        the format allows no such padding.
+    :param padding: zero bytes may follow a stream, if their number is a multiple of this number; 0
+        if the format allows no such padding.
     """
 
     def __init__(self, file: Any, new_stream: Callable[[], Any], padding: int = 0) -> None:
@@ -269,7 +270,7 @@ class _Streams:
         self._padding = padding
         self._stream: Any = new_stream()  # None after the end of a stream
         self._offset = 0  # bytes of the file that were passed to decompressors, or were padding
-        self._begin = 0  # the offset of the present stream
+        self._begin = 0  # the offset of the current stream
         self._unread = b""  # bytes of the file that were read, but not decompressed yet
 
     def read(self, size: int) -> bytes:
@@ -277,7 +278,8 @@ class _Streams:
 
         :param size: the maximum number of bytes.
         :raises EOFError: if the file ends within a stream.
-        :raises OSError: if a stream is damaged. The message has the offset at which it begins.
+        :raises OSError: if a stream is damaged. The message has the offset of the stream's
+            beginning.
         """
         while True:
             if self._stream is None and not self._begin_stream():
@@ -297,11 +299,11 @@ class _Streams:
                     f"it is damaged: the stream at byte {self._begin} is not valid: {error}"
                 ) from error
             if self._stream.eof:
-                # What follows the end of the stream belongs to the next one, or is padding.
+                # The bytes after the end of the stream are padding, or belong to the next stream.
                 self._unread = self._stream.unused_data
                 self._offset -= len(self._unread)
                 self._stream = None
-            # The decompressor may return no bytes, because it needs more input or its stream has
+            # The decompressor may return no bytes, because it needs more input or the stream has
             # ended. That is not the end of the file, so go on.
             if unpacked:
                 return unpacked
@@ -333,7 +335,7 @@ class _Streams:
 
 
 class _Zstd:
-    """Decompresses a .zst file. It may have several frames, which must all be complete.
+    """Decompresses a .zst file. The file may have several frames, which must all be complete.
 
     We do not use the file objects of `zstandard`: they stop without an error after the first frame,
     or where the file was truncated.
@@ -347,13 +349,14 @@ class _Zstd:
         self._frames = frames
         self._frame: Any = None  # None between frames
         self._unread = b""  # bytes of the file that were read, but not decompressed yet
-        # Compressed bytes to decompress at a time. `read` adapts it, as they may expand a lot.
+        # How many compressed bytes to decompress at a time. `read` adapts the number, because
+        # compressed bytes may expand a lot.
         self._step = 4096
 
     def read(self, size: int) -> bytes:
         """Return some decompressed bytes; b"" at the end of the file.
 
-        :param size: about how many bytes; there may be more.
+        :param size: the approximate number of bytes; there may be more.
         :raises EOFError: if the file ends within a frame.
         """
         while True:
@@ -366,14 +369,14 @@ class _Zstd:
                     )
                 return b""
             if self._frame is None:
-                # Each frame needs a decompressor of its own.
+                # Each frame needs a new decompressor.
                 self._frame = self._frames.decompressobj()
             unpacked: bytes = self._frame.decompress(data)
             if self._frame.eof:
                 self._unread = self._frame.unused_data
                 self._frame = None
             # If the result was smaller than `size`, read four times as much next time. After a
-            # result of more than 4 MiB, read little.
+            # result of more than 4 MiB, go back to the smallest step.
             growth = 4 if len(unpacked) < size else 1
             self._step = min(max(self._step * growth, _LEAST_STEP), _STEP)
             if len(unpacked) > 4 << 20:
@@ -387,19 +390,19 @@ class _Zstd:
 
 
 class Limited(io.BufferedIOBase):
-    """Reads a file as bytes in UTF-8, whatever its encoding is; refuses lines that are too long.
+    """Reads a file of any encoding as UTF-8 bytes; refuses lines that are too long.
 
     :param file: the open file.
-    :param path: its name, for errors.
+    :param path: the name of the file, for errors.
     :param encoding: the encoding of the file's content.
     """
 
     def __init__(self, file: Any, path: str, encoding: str = "utf-8") -> None:
         self._file = file
         self._path = path
-        self._line_bytes = 0  # bytes since the last line end
+        self._line_bytes = 0  # the number of bytes since the last line end
         self._given_back = b""  # bytes that the next `read1` returns
-        self._is_begun = False  # True after the first bytes, where a byte order mark may be
+        self._is_begun = False  # False until the first bytes, which may be a byte order mark
         self._decoder: Any = None
         if encoding != "utf-8":
             self._decoder = codecs.getincrementaldecoder(encoding)()
@@ -408,7 +411,7 @@ class Limited(io.BufferedIOBase):
         return True
 
     def close_file(self) -> None:
-        """Close the file itself."""
+        """Close the underlying file. (`close` only closes this object.)"""
         self._file.close()
 
     def give_back(self, data: bytes) -> None:
@@ -421,8 +424,8 @@ class Limited(io.BufferedIOBase):
     def read1(self, size: int = -1) -> bytes:
         """Return the next bytes in UTF-8; b"" at the end of the file."""
         if self._given_back:
-            # Bytes that a reader has given back come first. They were counted when they were first
-            # read.
+            # Bytes that a reader has given back come first. Do not count them for the line limit:
+            # they were counted when they were read first.
             size = size if size > 0 else len(self._given_back)
             data, self._given_back = self._given_back[:size], self._given_back[size:]
             return data
@@ -431,17 +434,17 @@ class Limited(io.BufferedIOBase):
             self._is_begun = True
             if self._decoder is None and (problem := _not_text(data)) is not None:
                 raise OSError(problem)
-            # The three bytes of a byte order mark may come in several pieces.
+            # Read on if the data so far may be an incomplete byte order mark (three bytes).
             while len(data) < 3 and codecs.BOM_UTF8.startswith(data):
                 piece = self._unpacked(_STEP)
                 data += piece
                 if not piece:
                     break
-            # Windows programs begin text files with a byte order mark. Remove it, or it would
-            # become a part of the first field name.
+            # Windows programs begin text files with a byte order mark. Remove the mark: otherwise
+            # it would become a part of the first field name.
             if data.startswith(codecs.BOM_UTF8):
                 data = data[len(codecs.BOM_UTF8) :] or self._unpacked(_STEP)
-        # Count the bytes of the present line, to refuse a file that has no line ends.
+        # Count the bytes of the current line, to refuse a file that has no line ends.
         line_end = data.rfind(b"\n")
         if line_end < 0:
             line_end = data.rfind(b"\r")  # also a line end
@@ -468,12 +471,12 @@ class Limited(io.BufferedIOBase):
             if self._decoder is None:
                 return data
             try:
-                # Empty data means the end of the file (`final` of the decoder). If a character is
-                # incomplete then, the decoder raises an error.
+                # Empty data means the end of the file, which is the argument `final` of the
+                # decoder: at the end, the decoder raises an error if a character is incomplete.
                 converted: bytes = self._decoder.decode(data, not data).encode()
             except UnicodeError as error:
                 raise OSError(f"it is not in the encoding that was said: {error}") from error
-            # The data may be only a part of a character, from which the decoder makes no text yet:
+            # The data may be only a part of a character. Then the decoder returns no text yet, so
             # read on.
             if converted or not data:
                 return converted

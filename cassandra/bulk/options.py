@@ -27,25 +27,26 @@ class LoadOptions:
 
     :param columns: the columns to write, as a list of names, or a dict of column names by field
         name. None writes all columns that the source and the table have in common. Fields that a
-        dict does not name are not written; there is a warning if one has the name of a column.
+        dict does not name are not written; if such a field has the name of a column, there is a
+        warning.
     :param format: "csv", "jsonl" or "parquet"; None derives it from the file's name.
-    :param header: True if the first line of CSV has the field names; False if the file has no
-        names, and its fields are in the order of `columns`, or of the table's columns, with those
-        of `ignore`; or a list of the field names.
+    :param header: True if the first line of CSV has the field names. False if the file has no
+        names: then its fields are in the order of `columns`, or else of the table's columns, and
+        include the fields of `ignore`. Or a list of the field names.
     :param delimiter: the delimiter of CSV fields; None for a comma, or a tab in .tsv.
     :param quote: the quote character of CSV fields.
-    :param null: the string that means null in CSV, or a list of several. Blanks around a field are
-        part of it in text columns, and ignored in others: with ``null="NULL"``, the field " NULL "
-        is a text in a text column, and null in an int column. In text and blob columns of the
-        primary key, which cannot be null, an empty field is an empty value.
+    :param null: the string that means null in CSV, or a list of such strings. Blanks around a field
+        belong to the value in text columns, and are ignored in other columns: with ``null="NULL"``,
+        the field " NULL " is a string in a text column, and null in an int column. In text and blob
+        columns of the primary key, which cannot be null, an empty field is an empty value.
     :param encoding: the encoding of CSV and JSON lines.
-    :param ignore: names of fields to ignore, also if `columns` has them; None for none. Any other
+    :param ignore: names of fields to ignore, even if `columns` has them; None for none. Any other
         field without a column is an error, unless `columns` selects what is written.
-    :param date_format: the format of dates, for `datetime.datetime.strptime`, or a list of formats,
-        of which the first that fits a text is used. "iso" in a list stands for ISO 8601. None reads
-        ISO 8601.
-    :param timestamp_format: the format of timestamps, or a list of formats, in which "iso" stands
-        for ISO 8601 and "ms" for milliseconds since 1970. None reads these two.
+    :param date_format: the format of dates, for `datetime.datetime.strptime`, or a list of formats:
+        for each string, the first format that fits is used. "iso" in a list means ISO 8601. None
+        reads ISO 8601.
+    :param timestamp_format: the format of timestamps, or a list of formats, in which "iso" means
+        ISO 8601 and "ms" means milliseconds since 1970. None reads these two formats.
     :param concurrency: the maximum number of requests in flight. The load begins with fewer, sends
         more at a time while servers respond quickly, and fewer if they cannot keep up.
     :param batch: "replica" groups rows with the same replicas into small unlogged batches,
@@ -55,24 +56,26 @@ class LoadOptions:
     :param timestamp: the write time of all rows, in microseconds since 1970.
     :param timestamp_column: the field with the write time of each row.
     :param counters: True adds the values to counters, and does not repeat failed requests.
-    :param max_errors: if more rows than this fail, the load ends with `LoadError`; None for no
-        limit.
+    :param max_errors: the maximum number of rows that may fail. If more rows fail, the load ends
+        with `LoadError`. None means no limit.
     :param failed_rows: a file to which rows that failed are written as JSON lines, with their
-        errors. It can be corrected and loaded again. If the file exists, rows are appended; if it
-        has anything else than failed rows, it is refused. A load that resumes does not write the
-        failed rows since its last checkpoint twice. But if a load is killed before its first
+        errors. You can correct it and load it again. If the file exists, rows are appended; if it
+        is not a file of failed rows, it is refused. A load that resumes does not write the rows
+        twice that failed after its last checkpoint. But if a load is killed before its first
         checkpoint, the next run begins again, and its failed rows are in the file twice.
     :param checkpoint: a file that stores the progress. If a load is interrupted, another run with
-        the same files, table and options resumes there. The load removes the file when all is done.
-        Loads that must not write rows twice, such as counters, cannot have a checkpoint.
+        the same files, table and options resumes at the stored position. The load removes the file
+        when all rows are done. Loads that must not write rows twice, such as counters, cannot have
+        a checkpoint.
     :param checkpoint_name: a name for the rows. A checkpoint of a source without files needs it, to
         recognize the same rows in the next run.
     :param restart: True ignores the progress in the checkpoint, and starts from the beginning.
     :param dry_run: True reads and checks all rows, but sends none.
     :param progress: True shows the progress on standard error; None shows it only if standard error
         is a terminal.
-    :param consistency_level: the consistency level of writes, or its name; None for the profile's.
-    :param timeout: the request timeout in seconds; None for the profile's.
+    :param consistency_level: the consistency level of writes, or its name; None uses the profile's
+        level.
+    :param timeout: the request timeout in seconds; None uses the profile's timeout.
     :param execution_profile: the profile, or its name; None for the default profile.
     :raises ValueError: if an option has an invalid value.
     """
@@ -117,7 +120,8 @@ class LoadOptions:
             if not is_default and (not isinstance(value, str) or len(value) != 1):
                 instead = ": write '\\t' for a tab" if value in ("\\t", "tab") else ""
                 raise ValueError(f"{name} must be one character, but is {value!r}{instead}")
-            # Python's csv module takes these, and divides the rows in other ways.
+            # Python's csv module accepts line ends as delimiter or quote, but splits rows
+            # differently.
             if value in ("\n", "\r"):
                 raise ValueError(f"{name} must not end a line, but is {value!r}")
         if self.quote == self.delimiter:
@@ -132,7 +136,7 @@ class LoadOptions:
                 raise TypeError(f"{name} is {listed}, but is {getattr(self, name)!r}")
         if self.timeout is not None:
             _check_timeout(self.timeout)
-        # A wrong level would be an error of every row.
+        # Check the level here: otherwise a wrong level would make every row fail.
         level = level_of(self.consistency_level)
         if ConsistencyLevel.is_serial(level):
             raise ValueError(
@@ -145,7 +149,7 @@ class LoadOptions:
                 "columns is a list of names, or a dict of fields and columns, not the text "
                 f"{self.columns!r}"
             )
-        # One string means the same as a list with this string.
+        # A single string means the same as a list with this string.
         nulls = (self.null,) if isinstance(self.null, str) else self.null
         if not isinstance(nulls, (list, tuple)) or not all(isinstance(null, str) for null in nulls):
             raise TypeError(f"null is a text or a list of texts, but is {self.null!r}")
@@ -164,10 +168,10 @@ class LoadOptions:
                 raise ValueError(f"{name} is for loads with a checkpoint")
 
     def using(self) -> dict[str, tuple[int | None, str | None]]:
-        """Return what USING needs: {clause: (value for all rows, name of the field with each row's
-        value)}.
+        """Return the values of the clauses after USING.
 
-        Each of the two is None if its option is not set.
+        :returns: {clause: (value for all rows, name of the field with each row's value)}. Each of
+            the two is None if its option is not set.
         """
         return {
             "TTL": (self.ttl, self.ttl_column),
@@ -175,10 +179,10 @@ class LoadOptions:
         }
 
     def marker_fields(self) -> dict[str, str]:
-        """Return the fields with the TTL and the write time of each row, by the names that servers
-        give to their bind markers: ``[ttl]`` and ``[timestamp]``.
+        """Return the fields with the TTL and the write time of each row, by bind marker name.
 
-        A field whose option is not set is left out.
+        Servers name these bind markers ``[ttl]`` and ``[timestamp]``. A field whose option is not
+        set is left out.
         """
         return {
             f"[{clause.lower()}]": field
@@ -189,8 +193,8 @@ class LoadOptions:
     def subject_options(self) -> dict[str, Any]:
         """Return the options that belong to the subject of a checkpoint, as JSON values.
 
-        These options affect which rows are read and what is written. A run with other ones must not
-        resume from the checkpoint.
+        These options affect which rows are read and what is written. A run with different values
+        must not resume from the checkpoint.
         """
         row_options: dict[str, Any] = {name: getattr(self, name) for name in _SUBJECT_OPTIONS}
         if isinstance(self.columns, Mapping):
@@ -198,7 +202,7 @@ class LoadOptions:
         return row_options
 
 
-# The values that these options may have.
+# The allowed values of these options.
 _SWITCHES: dict[str, tuple[bool | None, ...]] = {
     "counters": (True, False),
     "restart": (True, False),
@@ -258,8 +262,8 @@ def load_options(keywords: Mapping[str, Any]) -> LoadOptions:
     return LoadOptions(**keywords)
 
 
-# For option names of other APIs (pandas above all): what to write instead. The error for an unknown
-# option shows it.
+# Advice that the error for an unknown option shows: for the names of options in other APIs (mostly
+# pandas), what to write instead.
 _INSTEAD = {
     **IN_ALL_CALLS,
     **FOR_TEXT_FILES,
@@ -357,7 +361,7 @@ def _check_formats(name: str, value: object) -> None:
 
 
 def _check_format(name: str, format: str) -> None:
-    """Raise ValueError for a format by which Python would read wrong moments, or none at all."""
+    """Raise ValueError for a format that would make Python read wrong times, or none at all."""
     try:
         with warnings.catch_warnings():
             # Python 3.13 warns of a format without a year, which is refused below.
@@ -368,17 +372,17 @@ def _check_format(name: str, format: str) -> None:
             f"{name}={format!r} is not a format of datetime.strptime: {error}"
         ) from None
     if parsed.year != _MOMENT.year:
-        # Python would take the year 1900.
+        # Without a year in the format, Python would take the year 1900.
         raise ValueError(f"{name}={format!r} has no year, as %Y or %y")
     if parsed.hour == _MOMENT.hour - 12:
-        # Python would take 12:30 for half past midnight.
+        # With hours from 1 to 12 and no %p, Python would read 12:30 as half past midnight.
         raise ValueError(
             f"{name}={format!r} has hours from 1 to 12 without %p, for AM or PM: write %H for hours"
             " from 0 to 23"
         )
 
 
-# A moment by which formats are tested. Its hour is one of the afternoon.
+# The time with which formats are tested. Its hour is in the afternoon, to detect 12-hour formats.
 _MOMENT = datetime.datetime(2004, 11, 23, 13, 45, 59, 123456, datetime.timezone.utc)
 _NAMED_FORMATS = {
     "date_format": {"iso": "ISO 8601"},

@@ -1,4 +1,4 @@
-"""Remembers which rows of a chunk are done, for the checkpoint of a load that is interrupted."""
+"""Remembers which rows of a chunk are done, for the checkpoint of an interrupted load."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from cassandra.bulk.chunks import Chunk
 
 
 class DoneRows(NamedTuple):
-    """The number of rows that are done: written, failed, or not written because of their condition
-    (IF).
+    """The number of rows that are done, by outcome.
+
+    A row is done if it is written, if it has failed, or if its condition (IF) did not hold.
 
     :param total: the number of rows.
-    :param failed: how many of them have failed.
-    :param not_applied: for how many of them the condition did not hold. All others are written.
+    :param failed: how many of these rows have failed.
+    :param not_applied: for how many of these rows the condition did not hold. All other rows are
+        written.
     """
 
     total: int
@@ -34,13 +36,13 @@ class Outcomes:
 
     def __init__(self, chunk: Chunk) -> None:
         self.chunk = chunk
-        # Store the arguments of `note_group` as they are. They are only evaluated if the load is
-        # interrupted: doing it at once would slow down every load.
+        # Store the arguments of `note_group` unchanged. They are only evaluated if the load is
+        # interrupted, because evaluating them for every request would slow down every load.
         self._groups: list[tuple[Sequence[int], Sequence[int], bool]] = []
         self._failed: list[int] = []  # the indexes of failed rows in the chunk
 
     def note_group(self, row_numbers: Sequence[int], rows: Sequence[int], is_applied: bool) -> None:
-        """Note that a server has answered a request without an error, so its rows are done.
+        """Record that a server has executed a request without an error, so its rows are done.
 
         :param row_numbers: the indexes in the chunk of all rows of the wave.
         :param rows: the indexes in `row_numbers` of the rows of the request.
@@ -49,16 +51,14 @@ class Outcomes:
         self._groups.append((row_numbers, rows, is_applied))
 
     def note_failed(self, index: int) -> None:
-        """Note that a row has failed for good and is in the file of failed rows, so it is done.
+        """Record that a row has failed for good and is in the file of failed rows, so it is done.
 
         :param index: the index of the row in the chunk.
         """
         self._failed.append(index)
 
     def count_first_rows(self) -> DoneRows:
-        """Count the rows before the first row of the chunk that is not done; return their
-        outcomes.
-        """
+        """Count the rows before the first row of the chunk that is not done, by outcome."""
         failed = set(self._failed)
         not_applied: set[int] = set()
         done_indexes = set(failed)

@@ -1,4 +1,4 @@
-"""The queue of a scan's pages, without I/O: which to request next, and which were used."""
+"""The queue of a scan's pages, without I/O: which pages to request next, and which were used."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from cassandra.bulk.ranges import TokenRange
 
 
 class Fetch:
-    """One page of one range, from its place in the queue until the scan has taken its result.
+    """One page of one token range, from its entry into the queue until the scan takes its result.
 
-    :param number: the index of its range in the queue's `ranges`.
+    :param number: the index of the page's range in the queue's `ranges`.
     :param state: the paging state at which the page begins; None for the beginning of the range.
     """
 
@@ -22,23 +22,23 @@ class Fetch:
     def __init__(self, number: int, state: bytes | None) -> None:
         self.number = number
         self.state = state
-        self.attempts = 0  # how many requests for this page have failed
+        self.attempts = 0  # the number of requests for this page that have failed
         self.handle: Any = None  # the result or future of the request in flight
-        self.sent_at = 0.0  # when that request was sent, by `cassandra._clocks.monotonic`
+        self.sent_at = 0.0  # when the request was sent, by `cassandra._clocks.monotonic`
 
 
 class PageQueue:
     """Keeps track of which pages are in flight, which page the scan waits for, and which were used.
 
     A page is in flight from its request until the scan has taken its result. It is requested with
-    the paging state at the end of the previous page. If a node goes down, its page can be requested
-    again with the same paging state, and no row comes twice.
+    the paging state at the end of the previous page. If a node goes down, its pages can be
+    requested again with the same paging states, so no row is returned twice.
 
     :param ranges: the ranges of the scan.
     :param concurrency: the maximum number of pages in flight.
     :param max_bytes: the maximum number of bytes of these pages, estimated from the latest pages.
-        If no page is in flight, one is requested regardless of this limit.
-    :param in_order: True reads the ranges one after the other.
+        If no page is in flight, a page is requested regardless of this limit.
+    :param in_order: True reads the ranges one after another.
     """
 
     def __init__(
@@ -53,13 +53,14 @@ class PageQueue:
         # The expected size of a page in bytes. It rises at once when a larger page arrives, and
         # falls slowly when smaller pages arrive.
         self._page_bytes = 0.0
-        # For unfinished ranges: the paging state after the last used page.
+        # For each unfinished range, the paging state after the last used page.
         self.paging_states: dict[int, bytes] = {}
         self.finished: set[int] = set()
 
     def to_send(self) -> Iterator[Fetch]:
-        """Yield the pages that the caller must request now, as far as the limits allow. Each counts
-        as in flight from then on.
+        """Yield the pages that the caller must request now, as far as the limits allow.
+
+        A page counts as in flight as soon as it is yielded.
         """
         while self._waiting:
             in_flight = len(self._in_flight)
@@ -77,16 +78,16 @@ class PageQueue:
     def _is_next_in_order(self, fetch: Fetch) -> bool:
         """Return True if the scan reads in order and needs this page before all pages in flight.
 
-        Such a page is requested regardless of the limits. Otherwise the scan would wait forever:
-        the pages in flight can only be taken after it.
+        Such a page is requested regardless of the limits. Otherwise the scan would wait forever,
+        because it can only take the pages in flight after this page.
         """
         return self._in_order and all(fetch.number < other.number for other in self._in_flight)
 
     def oldest(self) -> Fetch | None:
-        """Return the page to wait for; None at the end.
+        """Return the page to wait for; None if no page is in flight.
 
         With `in_order` this is the next page of the first unfinished range, which `to_send` has
-        requested.
+        already requested.
         """
         if not self._in_flight:
             return None
@@ -123,8 +124,9 @@ class PageQueue:
             self.paging_states[fetch.number] = state
 
     def rest(self) -> list[Fetch]:
-        """Return the pages that are still in flight. A scan that ends early gives up their
-        requests.
+        """Return the pages that are still in flight.
+
+        An asyncio scan that ends early cancels the requests for these pages.
         """
         return list(self._in_flight)
 
@@ -133,7 +135,7 @@ class PageQueue:
     def save(self, checkpoint: Checkpoint) -> None:
         """Save in a checkpoint which pages the application has used.
 
-        :param checkpoint: the file of this scan, which is written.
+        :param checkpoint: the file of this scan, to which the state is written.
         """
         checkpoint.save(
             ranges=[
@@ -145,10 +147,10 @@ class PageQueue:
         )
 
     def resume(self, checkpoint: Checkpoint) -> None:
-        """Continue with the ranges and paging states of a checkpoint. Do nothing if it has none.
+        """Continue with the ranges and paging states of a checkpoint; do nothing if it is empty.
 
         :param checkpoint: the file of this scan, as an earlier run has left it.
-        :raises ValueError: if it is damaged.
+        :raises ValueError: if the checkpoint is damaged.
         """
         content = checkpoint.state
         if not content:
@@ -164,8 +166,8 @@ class PageQueue:
             }
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the checkpoint of the scan is damaged: {error!r}") from error
-        # Use the ranges of the checkpoint: its range numbers and paging states are only valid for
-        # these.
+        # Use the ranges of the checkpoint, because its range numbers and paging states are only
+        # valid for these ranges.
         self.ranges, self.finished, self.paging_states = ranges, finished, paging_states
         self._waiting = deque(
             Fetch(number, paging_states.get(number))

@@ -1,4 +1,4 @@
-"""Decodes pages independently of the application's settings of a session.
+"""Decodes pages of rows regardless of the settings with which a session decodes values.
 
 A session may have a row factory, a protocol handler, converters (`Session.codecs`), and classes for
 user-defined types and vectors. They are meant for the application's own rows. A file or another
@@ -37,27 +37,27 @@ _Session = TypeVar("_Session")
 
 
 def plain_session(session: _Session) -> _Session:
-    """Return a session whose results are decoded by the driver's own protocol handler.
+    """Return a session whose results are decoded by the driver's default protocol handler.
 
     An application's handler may return rows in another form, without their bytes. If the session
-    has none, it is returned itself. Otherwise this is a copy of it, which shares the engine, the
-    profiles and the listeners.
+    has no such handler, the session itself is returned. Otherwise this is a copy of the session,
+    which shares the engine, the profiles and the listeners.
 
-    :param session: a session of either API.
+    :param session: a blocking or an asyncio session.
     """
     if not isinstance(session, SessionBase) or session.client_protocol_handler is ProtocolHandler:
         return session
     # Keep the column encryption policy of the handler: the cluster may have no such policy.
     policy = getattr(session.client_protocol_handler, "column_encryption_policy", None)
-    # Make a shallow copy that only differs in its handler: the application's session keeps its own
-    # handler.
+    # Make a shallow copy that only differs in its handler, because the application's session must
+    # keep its handler.
     view = copy.copy(session)
     view.client_protocol_handler = encrypting_handler(ProtocolHandler, policy)
     return view
 
 
 class _SameForEachName:
-    """Stands in for a dict that has the same value under each name.
+    """A dict-like object that returns the same value for each name.
 
     :param value: the value of every name.
     """
@@ -74,8 +74,8 @@ class _SameForEachName:
         return self._value
 
 
-# Stands in for the map {keyspace: {type name: class}}, which says as which class the values of
-# user-defined types are decoded. Every class is dict, so each value becomes a dict of its fields.
+# A replacement for the dict {keyspace: {type name: class}}, which maps each user-defined type to
+# the class of its decoded values. Here each class is dict: a value becomes a dict of its fields.
 _AS_DICTS: Any = _SameForEachName(_SameForEachName(dict))
 
 
@@ -94,7 +94,7 @@ class PlainRows:
         self, keeps_bytes: Callable[[int, type[_CassandraType]], bool] | None = None
     ) -> None:
         self._keeps_bytes = keeps_bytes
-        # The indexes of the columns of the latest page whose values stay bytes.
+        # The indexes of the columns whose values stay bytes in the latest page.
         self.bytes_positions: frozenset[int] = frozenset()
         # The metadata of the latest page, and the codecs and the plan that decode its rows.
         self._metadata: ResultMetadata | None = None
@@ -104,7 +104,7 @@ class PlainRows:
     def codecs(self, page: Page) -> Sequence[Any]:
         """Return the codec of each column of a page.
 
-        :param page: a result, of which the current page is used.
+        :param page: a result set; its current page is used.
         """
         self._row_plan_for(rows_message(page._message).metadata)
         return self._codecs
@@ -112,8 +112,8 @@ class PlainRows:
     def tuples(self, page: Page) -> list[tuple[Any, ...]]:
         """Return the rows of a page.
 
-        :param page: a result, of which the current page is used.
-        :raises DecodeError: if a value cannot be decoded; names the row and the column.
+        :param page: a result set; its current page is used.
+        :raises DecodeError: if a value cannot be decoded. The message names the row and the column.
         """
         message = rows_message(page._message)
         row_plan = self._row_plan_for(message.metadata)
@@ -123,8 +123,8 @@ class PlainRows:
         """Return the plan that decodes rows with this metadata, and set the codecs."""
         # All pages of a statement have the same metadata object, unless the table is altered.
         if self._row_plan is None or metadata is not self._metadata:
-            # Sets become lists, because a set may have user-defined types as elements: these become
-            # dicts, which are not hashable.
+            # Decode user-defined types as dicts. Sets become lists, because a dict as the element
+            # of a set would not be hashable.
             columns = metadata.native.for_user_types(_AS_DICTS).columns
             if self._keeps_bytes is not None:
                 self.bytes_positions = frozenset(
@@ -146,7 +146,7 @@ class PlainRows:
 def _faithful(cql_type: type[_CassandraType]) -> type[_CassandraType]:
     """Return `cql_type` with sets replaced by lists, which have the same encoding."""
     if is_encrypted(cql_type):
-        return cql_type  # keep its codec, which decrypts
+        return cql_type  # keep the codec of the type, which decrypts values
     subtypes = tuple(map(_faithful, cql_type.subtypes or ()))
     if issubclass(cql_type, SetType):
         return ListType.apply_parameters(subtypes)
@@ -156,7 +156,7 @@ def _faithful(cql_type: type[_CassandraType]) -> type[_CassandraType]:
 
 
 def plain_codec(cql_type: type[_CassandraType]) -> Codec:
-    """Return a codec that decodes the values of a column to what `PlainRows` returns.
+    """Return a codec that decodes the values of a column like `PlainRows`.
 
     :param cql_type: the type of a bind marker.
     """

@@ -12,7 +12,9 @@ _INTERVAL = 0.5  # seconds between two updates of the line
 
 
 class Progress:
-    """Shows on standard error how many rows are done: by tqdm if it is installed, else in one line.
+    """Shows on standard error how many rows are done.
+
+    tqdm shows the number if it is installed; otherwise we write a plain line.
 
     :param is_shown: False shows nothing; None shows it only if standard error is a terminal.
     :param title: the text before the numbers.

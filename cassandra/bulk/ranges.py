@@ -1,4 +1,4 @@
-"""Divides the tokens of a table into ranges for a scan; computes a routing key for each range."""
+"""Divides the tokens of a table into ranges for a scan, and computes a routing key per range."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _MIX_INVERSES = (pow(0xC4CEB9FE1A85EC53, -1, 1 << 64), pow(0xFF51AFD7ED558CCD, -
 class TokenRange(NamedTuple):
     """The tokens after `start`, up to and including `end`.
 
-    :param start: the token before the first token of the range: it does not belong to the range.
-    :param end: the last token.
-    :param replicas: addresses of the hosts that own the whole range; empty if unknown.
+    :param start: the token before the first token of the range; `start` is not in the range.
+    :param end: the last token of the range.
+    :param replicas: the addresses of the hosts that own the whole range; empty if unknown.
     """
 
     start: int
@@ -49,10 +49,10 @@ class TokenRange(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A row of ``system.size_estimates``: the partitions with tokens after `start`, up to and
-    including `end`, have about `bytes` bytes.
+    """A row of ``system.size_estimates``.
 
-    If `end` is not after `start`, the range wraps around the end of the ring.
+    It says that the partitions with tokens after `start`, up to and including `end`, have about
+    `bytes` bytes. If `end` is not after `start`, the range wraps around the end of the ring.
     """
 
     start: int
@@ -63,8 +63,8 @@ class Estimate(NamedTuple):
 def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
     """Return ranges that cover all tokens once, in order.
 
-    Neighbouring ranges with the same replicas are joined. If there is no token map, or the keyspace
-    has tablets, which do not follow the ring, this is a single range of all tokens.
+    Neighbouring ranges with the same replicas are joined. The result is a single range of all
+    tokens if there is no token map, or if the keyspace has tablets, which do not follow the ring.
 
     :param metadata: the cluster's metadata.
     :param keyspace: the keyspace whose replicas are used.
@@ -76,9 +76,9 @@ def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
         or metadata.tablets.has_keyspace(keyspace)
     ):
         return [TokenRange(FIRST, LAST)]
-    # The bounds of the ring are added below, so leave them out here.
+    # The loop below adds the bounds of the ring, so leave them out here.
     tokens = sorted({int(token.value) for token in token_map.ring} - {FIRST, LAST})
-    # The range that wraps around the end of the ring becomes two: the first and the last range.
+    # The range that wraps around the end of the ring is split into the first and the last range.
     ranges: list[TokenRange] = []
     start = FIRST
     for end in [*tokens, LAST]:
@@ -93,38 +93,39 @@ def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
 
 
 def rounded_to_tablets(metadata: Metadata, keyspace: str, splits: int) -> int:
-    """Return `splits`; for a keyspace with tablets, rounded up to a power of two.
+    """Return `splits`, rounded up to a power of two if the keyspace has tablets.
 
-    ScyllaDB divides the tokens into a power of two of tablets of equal width. If the number of
-    ranges is a power of two as well, each range is a part of one tablet, or consists of whole
-    tablets.
+    ScyllaDB divides the tokens of a table into tablets of equal width, and their number is a power
+    of two. If the number of ranges is also a power of two, each range is a part of one tablet, or
+    consists of whole tablets.
 
     :param metadata: the cluster's metadata.
     :param keyspace: the keyspace of the table.
-    :param splits: about how many ranges are requested.
+    :param splits: the approximate number of ranges that is requested.
     """
     return 1 << (splits - 1).bit_length() if metadata.tablets.has_keyspace(keyspace) else splits
 
 
 def weigh(ranges: Sequence[TokenRange], estimates: Iterable[Estimate]) -> list[float]:
-    """Return the estimated bytes of each range; its width if there are no estimates.
+    """Return the estimated bytes of each range, or the widths of the ranges without estimates.
 
     :param ranges: the ranges, in order.
     :param estimates: the estimates of all nodes; several nodes may report the same range.
     """
     bytes_by_range: dict[tuple[int, int], int] = {}
     for start, end, size in estimates:
-        # A range that wraps around the end of the ring becomes two pieces. Divide its bytes between
-        # them in proportion to their widths.
+        # A range that wraps around the end of the ring becomes two pieces. Its bytes are divided
+        # between them in proportion to their widths.
         wraps = start >= end
         whole_width = (end - start) % (1 << 64) or 1  # "or 1" avoids a division by 0
         for piece in [(start, LAST), (FIRST, end)] if wraps else [(start, end)]:
             share = (piece[1] - piece[0]) / whole_width if wraps else 1.0
-            # Several nodes may report the same range: take the largest of their estimates.
+            # Several nodes may report the same range, so use the largest estimate.
             bytes_by_range[piece] = max(bytes_by_range.get(piece, 0), int(size * share))
     if not any(bytes_by_range.values()):
         return [float(token_range.width) for token_range in ranges]
-    # One pass over ranges and pieces in token order: a large cluster has many thousands of both.
+    # Go through ranges and pieces only once, in token order: a large cluster has many thousands of
+    # both.
     pieces = deque(
         sorted((start, end, size) for (start, end), size in bytes_by_range.items() if size)
     )
@@ -151,10 +152,10 @@ def split_ranges(
 
     :param ranges: the ranges, in order and without gaps.
     :param weights: the weight of each range.
-    :param parts: about how many ranges to return. Neighbouring ranges of little weight are joined,
-        and ranges of more weight are cut.
+    :param parts: the approximate number of ranges to return. Neighbouring ranges of little weight
+        are joined, and ranges of more weight are cut.
     """
-    # If all weights are 0, any target above 0 will do.
+    # If all weights are 0, any target weight above 0 works.
     target_weight = (sum(weights) or float(len(ranges))) / max(parts, 1)
     result: list[TokenRange] = []
     weight_of_last = 0.0
@@ -168,8 +169,8 @@ def split_ranges(
             and weight_of_last + weight <= target_weight * 1.25
             and len(ranges) > parts
         ):
-            # Join this range to the previous one. Only hosts that are replicas of both own the
-            # whole joined range.
+            # Join this range to the previous range. Only hosts that are replicas of both ranges own
+            # the whole joined range.
             last = result[-1]
             replicas = tuple(name for name in last.replicas if name in token_range.replicas)
             result[-1] = TokenRange(last.start, token_range.end, replicas)
@@ -188,20 +189,20 @@ def split_ranges(
 def key_of_token(token: int) -> bytes:
     """Return 16 bytes whose Murmur3 token is `token`.
 
-    Load balancing policies send a statement with this routing key to the replicas (and the shard)
-    of that token. So they need no support for ranges.
+    If a statement has this routing key, load balancing policies send it to the replicas (and the
+    shard) of the token. So they need no support for ranges.
 
     :param token: a signed 64-bit number.
     """
-    # Run MurmurHash3 (128 bits) backwards. Its last step adds two mixed halves, and the sum is the
-    # token. Many inputs have this token: we choose the one whose mixed second half is 0, so that
-    # the mixed first half alone is the token.
+    # Run MurmurHash3 (128 bits) backwards. Its last step adds two mixed halves, and their sum is
+    # the token. Many inputs have this token. We choose the input whose mixed second half is 0: then
+    # the mixed first half is the token.
     mixed = token & _MASK
     for inverse in _MIX_INVERSES:
         mixed ^= mixed >> 33
         mixed = mixed * inverse & _MASK
     mixed ^= mixed >> 33
-    # The mixed second half is 0, so the two sums before mixing have the total 0.
+    # The mixed second half is 0, so the second sum before mixing is 0 as well: first + second = 0.
     second = -mixed & _MASK
     first = (mixed - second) & _MASK
     # Undo the XOR with the length, 16 bytes.

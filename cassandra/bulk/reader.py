@@ -16,10 +16,10 @@ from cassandra.bulk.worker import Worker
 
 
 def new_worker(name: str) -> Worker | Executor:
-    """Return a thread that makes the calls of a `Reader`.
+    """Return a thread that makes the calls of a `Reader`, or a replacement for a thread.
 
-    The simulated event loop of `cassandra.testing` allows no threads. It has a method
-    `new_executor`, whose result makes the calls instead.
+    The simulated event loop of `cassandra.testing` allows no threads. Its method `new_executor`
+    returns an object that makes the calls instead.
 
     :param name: the name of the thread.
     """
@@ -29,13 +29,13 @@ def new_worker(name: str) -> Worker | Executor:
 
 
 class Reader:
-    """Reads and binds the chunks of a source in a thread, one ahead, and closes the source.
+    """Reads and binds the chunks of a source in a thread, one chunk ahead, and closes the source.
 
-    Each call of the thread is a step to wait for. The attribute `pipes` has the open files that can
-    be read only once.
+    Each call of the thread is a step that the load waits for. The attribute `pipes` has the open
+    files that can be read only once.
 
-    :param worker: the thread, which the reader shuts down. One thread is enough: a source can only
-        be read in order.
+    :param worker: the thread, which the reader shuts down. One thread is enough, because a source
+        can only be read in order.
     """
 
     def __init__(self, worker: Worker | Executor) -> None:
@@ -43,13 +43,14 @@ class Reader:
         self._worker = worker
         self._chunks: Generator[Chunk, None, None] | None = None
         self._binder: Binder | None = None
-        self._warnings = LaterWarnings()  # collected in the thread
-        self._work: Future[Any] | None = None  # the last call of the thread
+        self._warnings = LaterWarnings()  # the warnings of the thread's calls
+        self._work: Future[Any] | None = None  # the latest call of the thread
 
     def submit(self, call: Callable[..., Any], *arguments: Any) -> Work:
-        """Let the thread make a call. Return a `Work`, which waits for the result if it is yielded.
+        """Let the thread make a call, and return a `Work` step that waits for the result.
 
         :param call: the function.
+        :param arguments: the arguments of the function.
         """
         self._work = self._worker.submit(self._collect, call, *arguments)
         return Work(self._work)
@@ -82,7 +83,7 @@ class Reader:
     def close(self) -> None:
         """Close the source and end the thread, without waiting for it."""
         # If the thread is still reading, we do not wait for it, because the source may hang.
-        # Instead, the thread itself closes the files when its present call returns.
+        # Instead, the thread closes the files when its current call returns.
         if self._work is None or self._work.cancel() or self._work.done():
             self._close_source()
         else:

@@ -1,7 +1,7 @@
 """Records the outcome of each row of a load.
 
-A load reads its rows in chunks. It divides the requests of a chunk into waves, which it sends one
-after the other: see `cassandra.bulk.sender`.
+A load reads its rows in chunks. It divides the requests of a chunk into waves, and sends one wave
+after another: see `cassandra.bulk.sender`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """Counts the outcomes of rows in the report of a load, notes them for the checkpoint, writes
-    failed rows to their file, and ends the load if too many rows have failed.
+    """Records the outcome of each row of a load.
+
+    It counts the outcomes in the report, records them for the checkpoint, and writes failed rows to
+    their file. It ends the load if too many rows have failed.
 
     :param report: the report of the load.
     :param checkpoint: the checkpoint of the load.
-    :param failed_rows: the file of failed rows; None if they are only counted.
+    :param failed_rows: the file of failed rows; None if failed rows are only counted.
     :param progress: shows how many rows are done.
-    :param max_errors: if more rows than this fail, the load ends; None for no limit.
+    :param max_errors: the maximum number of failed rows; None for no limit.
     """
 
     def __init__(
@@ -45,9 +47,9 @@ class Recorder:
         self._max_errors = max_errors
 
     def note_read(self, bound: Bound) -> None:
-        """Record a chunk that was read and bound: the rows that could not be bound have failed.
+        """Record a chunk that was read and bound. Rows that could not be bound count as failed.
 
-        In a dry run, all other rows are done.
+        In a dry run, all other rows are done after this.
 
         :param bound: the chunk.
         :raises LoadError: if too many rows have failed.
@@ -62,7 +64,7 @@ class Recorder:
     def note_answer(self, wave: Wave, group: Group, is_applied: bool) -> None:
         """Record that a server has executed a request.
 
-        :param wave: the requests that this one belongs to; see `Wave`.
+        :param wave: the wave that has the request; see `Wave`.
         :param group: the rows of the request.
         :param is_applied: False if the IF condition of the request did not hold.
         """
@@ -78,7 +80,7 @@ class Recorder:
         """Count requests that were sent, show the progress, and save the checkpoint if it is due.
 
         :param request_count: the number of requests.
-        :param row_count: the number of rows for which servers have executed them.
+        :param row_count: the number of rows in the requests that servers have executed.
         """
         self._report.requests += request_count
         self._progress.add(row_count)
@@ -94,7 +96,7 @@ class Recorder:
     def note_failed(self, chunk: Chunk, index: int, error: BaseException) -> None:
         """Record a row that cannot be written.
 
-        :param chunk: the present chunk.
+        :param chunk: the current chunk.
         :param index: the row's index in the chunk.
         :param error: why the row cannot be written.
         :raises LoadError: if too many rows have failed.
@@ -116,7 +118,7 @@ class Recorder:
             ) from error
 
     def outage(self, error: BaseException) -> LoadError:
-        """Return the error of a load that ends because no server can be reached.
+        """Return the error for a load that ends because no server can be reached.
 
         :param error: the error of the last attempt.
         """

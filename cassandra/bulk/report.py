@@ -1,4 +1,4 @@
-"""Reports of loads: counts, and the rows that could not be written."""
+"""The report of a load: its counts, and the rows that could not be written."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from cassandra._habits import LOAD_REPORT, add_habits
 from cassandra.errors import DriverException, NoHostAvailable
 
-MOST_FAILURES = 100  # failed rows that a report describes
-MOST_EXAMPLES = 10  # of these, those that its text shows
+MOST_FAILURES = 100  # the maximum number of failed rows that a report describes
+MOST_EXAMPLES = 10  # how many of them `str(report)` shows
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class RowFailure:
 
     @property
     def reason(self) -> str:
-        """The message of the error, with its notes (`__notes__`). A note says, for example, that a
-        collection has a null inside.
+        """The message of the error, with its notes (`__notes__`).
 
-        A row that cannot be bound is at last bound alone, so its error begins with "row 0: ".
-        This misleading number is removed.
+        A note says, for example, that a collection has a null inside. The beginning "row 0: " is
+        removed because it is misleading: a row that cannot be bound with others is bound alone in
+        the end, so it always has the number 0.
         """
         return " ".join([str(self.error).removeprefix("row 0: "), *_notes_of(self.error)])
 
@@ -42,7 +42,8 @@ class RowFailure:
 def _notes_of(error: BaseException) -> list[str]:
     """Return the notes of an error that say more about the row.
 
-    The note with the host and the statement is left out: the statement is the same for all rows.
+    The note with the host and the statement is left out, because the statement is the same for
+    all rows.
     """
     errors = [error, *(error.errors.values() if isinstance(error, NoHostAvailable) else ())]
     notes = [note for each in errors for note in getattr(each, "__notes__", ())]
@@ -54,13 +55,13 @@ class LoadReport:
     """The outcome of a load.
 
     :param target: the table, or the CQL of the statement.
-    :param read: rows that were read.
-    :param written: rows that servers have acknowledged.
-    :param failed: rows that were not written.
-    :param not_applied: rows whose condition (``IF NOT EXISTS``) did not hold, so that nothing was
-        written.
-    :param skipped: rows that earlier runs have done, according to the checkpoint: they were
-        written, or failed.
+    :param read: the number of rows that were read.
+    :param written: the number of rows that servers have acknowledged.
+    :param failed: the number of rows that were not written.
+    :param not_applied: the number of rows whose condition (``IF NOT EXISTS``) did not hold, so that
+        nothing was written.
+    :param skipped: the number of rows that earlier runs have done, according to the checkpoint:
+        they were written, or failed.
     :param requests: the number of requests that were sent.
     :param retries: how many of the requests were sent again after an error.
     :param bytes: the size of the values that were written.
@@ -142,13 +143,13 @@ class LoadReport:
 
 
 def _examples(failures: Sequence[RowFailure]) -> list[RowFailure]:
-    """Return ten of the failures, in their order, and among them one of each kind.
+    """Return ten of the failures in their order, including the first failure of each kind.
 
-    Two failures are of the same kind if their reasons differ in numbers and quoted values only.
+    Two failures are of the same kind if their reasons only differ in numbers and quoted values.
     """
     first_of_kind: dict[str, int] = {}
     for index, failure in enumerate(failures):
-        # The name of the column belongs to the kind, although it is quoted.
+        # The name of the column distinguishes kinds, although it is quoted.
         column = re.match(r"column '[^']*'", failure.reason)
         kind = re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "", failure.reason)
         first_of_kind.setdefault(f"{column[0] if column else ''} {kind}", index)

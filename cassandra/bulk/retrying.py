@@ -26,8 +26,8 @@ from cassandra.errors import (
 )
 from cassandra.protocol.messages.errors import PreparedQueryNotFound, ServerError
 
-RETRIES = 10  # how often one request is repeated
-LONGEST_DELAY = 5.0  # seconds
+RETRIES = 10  # how often a single request is repeated at most
+LONGEST_DELAY = 5.0  # the maximum number of seconds before a request is repeated
 
 # Errors after which the same request may succeed, except for the subclasses in _LASTING.
 _PASSING = (
@@ -41,26 +41,26 @@ _LASTING = (
     RequestValidationException,
     SessionShutdown,
 )
-# Subclasses of those in _LASTING that may pass all the same:
-# * The server could not read its table of passwords.
-# * The server has forgotten a statement right after it was prepared, because its cache of prepared
-#   statements is too small for all of its clients.
-# * "Too many requests" is a RequestValidationException for compatibility only.
+# Subclasses of the classes in _LASTING after which the same request may succeed nevertheless:
+# * LoginNotChecked: the server could not read its table of passwords.
+# * PreparedQueryNotFound: the server has forgotten a statement right after it was prepared, because
+#   its cache of prepared statements is too small for all of its clients.
+# * RateLimitReached: "too many requests" is a RequestValidationException for compatibility only.
 _PASSING_SUBCLASSES = (LoginNotChecked, PreparedQueryNotFound, RateLimitReached)
 
-# The begin of the message of an Unauthorized error if the server could not read its table of
+# The beginning of the message of an Unauthorized error if the server could not read its table of
 # permissions.
 _PERMISSIONS_UNREAD = "Unable to perform authorization"
 
-# Failure codes of a replica's read that would come again if the read was repeated: too many
+# Codes with which a replica reports that a read has failed, and would fail again: too many
 # tombstones, too much data, too many indexes. See native_protocol_v5.spec, section 9, Read_failure,
 # and the class RequestFailureReason of Cassandra.
 _LASTING_READ_CODES = frozenset({1, 4, 7})
 
-# Parts of the messages with which servers reject a row's values, although the code of the error is
-# that of an internal error or of a failed write. Cassandra sends the name of a Java exception, for
-# example for a null in a list. ScyllaDB sends the text of a C++ exception, for example for a key of
-# more than 64 KB.
+# Parts of the messages with which servers reject the values of a row. The code of such an error is
+# the code of an internal error or of a failed write. Cassandra sends the name of a Java exception,
+# for example for a null in a list. ScyllaDB sends the message of a C++ exception, for example for a
+# key of more than 64 KB.
 _DATA_ERROR = re.compile(
     r"NullPointerException|MarshalException|NumberFormatException|BufferUnderflowException"
     r"|BufferOverflowException|IndexOutOfBoundsException|IllegalArgumentException"
@@ -71,8 +71,10 @@ _DATA_ERROR = re.compile(
 
 
 def _server_errors(error: BaseException) -> list[BaseException]:
-    """Return the server errors in an error: those of each host for `NoHostAvailable`, otherwise the
-    error itself. Other errors, such as timeouts, are left out.
+    """Return the server errors in an error.
+
+    These are the errors of each host for `NoHostAvailable`, otherwise the error itself. Errors that
+    do not come from a server, such as timeouts, are left out.
     """
     if isinstance(error, NoHostAvailable) and isinstance(error.errors, Mapping) and error.errors:
         errors = error.errors.values()
@@ -82,16 +84,16 @@ def _server_errors(error: BaseException) -> list[BaseException]:
 
 
 def _fails_for_its_data(error: BaseException) -> bool:
-    """Return True if `error` is a failed read that each replica rejected because of the stored data
-    (too many tombstones, for example).
+    """Return True for a failed read that every replica rejected because of the stored data.
+
+    For example, there were too many tombstones.
     """
     codes = error.error_code_map if isinstance(error, ReadFailure) else None
     return bool(codes) and _LASTING_READ_CODES.issuperset(codes.values())  # type: ignore[union-attr]
 
 
 def is_data_error(error: BaseException) -> bool:
-    """Return True if a server reported an error because of a row's values, or because of the stored
-    data that it had to read.
+    """Return True if a row's values, or the stored data that a server had to read, caused an error.
 
     The code of such an error may also mean a temporary fault, but repeating the request does not
     help.
@@ -119,8 +121,8 @@ def is_outage(error: BaseException | None) -> bool:
 def may_be_data_error(error: BaseException) -> bool:
     """Return True if the values of a row may have caused the error.
 
-    Some servers reject a value by an error that has no details. For example, ScyllaDB answers a
-    write failure if the value of an indexed column is too large.
+    Some servers reject a value with an error that has no details. For example, ScyllaDB responds
+    with a write failure if the value of an indexed column is too large.
 
     :param error: the error of the last attempt.
     """
@@ -143,9 +145,9 @@ def delay_before_retry(error: BaseException, attempts: int) -> float | None:
     """Return the seconds to wait before a request is repeated; None if it should not be repeated.
 
     :param error: the error of the last attempt.
-    :param attempts: how often the request has failed.
+    :param attempts: the number of attempts that have failed.
     """
     if attempts > RETRIES or not may_pass(error) or is_data_error(error):
         return None
-    # 0.04, 0.16, 0.64 and 2.56 seconds, then LONGEST_DELAY.
+    # The delays are 0.04, 0.16, 0.64 and 2.56 seconds, then always LONGEST_DELAY.
     return float(min(0.01 * 4**attempts, LONGEST_DELAY))

@@ -1,7 +1,7 @@
-"""Says which row of a table has a value that cannot be decoded or written.
+"""Adds to an error which row of a table has a value that cannot be decoded or written.
 
-The errors of a page's decoder name a row by its number in the page, which nobody can look up. This
-module adds what finds the row again: the table, the primary key, and the token range.
+The errors of a page's decoder name a row by its number in the page, which does not help to find the
+row. This module adds the table, the primary key, and the token range.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cassandra.bulk.sessions import Page
 
 _LENGTH = struct.Struct(">i")
-# The beginning of an error that names a row of the page.
+# The beginning of an error message that names a row of the page.
 _ROW = re.compile(r'row ([0-9]+)(?:, column "|: )')
 
 
@@ -41,8 +41,8 @@ def add_place(
     :param error: an error that was raised while the page was decoded or written.
     :param page: the result whose current page has the row.
     :param table: ``keyspace.table``.
-    :param key_names: the columns of its primary key. Only those that the page has are shown.
-    :param token_range: the tokens of the page's rows; None if they are unknown.
+    :param key_names: the columns of the table's primary key. Only columns in the page are shown.
+    :param token_range: the token range of the page; None if it is unknown.
     """
     message = error.args[0] if error.args else None
     if not isinstance(message, str):
@@ -55,7 +55,7 @@ def add_place(
     locations = [f"table {table}"]
     if row is not None and (key := _key_of(page, row, key_names)):
         locations.append(f"the row with {key}")
-    # The range of all tokens would say nothing.
+    # Leave out a range of all tokens, because it would not help to find the row.
     if token_range is not None and token_range[:2] != (FIRST, LAST):
         locations.append(f"tokens after {token_range.start} up to {token_range.end}")
     # Change the error in place, so that it keeps its class and its traceback.
@@ -63,15 +63,15 @@ def add_place(
 
 
 def _row_of(message: str) -> int | None:
-    """Return the number of the row that an error names; None if it names none."""
+    """Return the number of the row that an error message names; None if it names no row."""
     match = _ROW.match(message)
     return None if match is None else int(match[1])
 
 
 def _first_bad_row(page: Page) -> int | None:
-    """Return the number of the first row that cannot be decoded; None if we cannot find it.
+    """Return the number of the first row that cannot be decoded; None if we cannot find the row.
 
-    The decoders of columns do not always know the row.
+    Decoders of whole columns do not always know which row has failed.
     """
     try:
         PlainRows().tuples(page)
@@ -83,11 +83,11 @@ def _first_bad_row(page: Page) -> int | None:
 
 
 def _key_of(page: Page, row: int, key_names: Sequence[str]) -> str:
-    """Return the primary key of a row, as far as the page has it; "" if it cannot be decoded.
+    """Return the primary key of a row, as far as it is in the page; "" if it cannot be decoded.
 
     :param row: the number of the row in the page.
     """
-    # The page has a damaged value, so we must not fail again while we describe it.
+    # The page has a damaged value, so decoding the key may fail again. Ignore that error.
     with suppress(Exception):
         message = rows_message(page._message)
         names = message.metadata.names
@@ -107,13 +107,14 @@ def _key_of(page: Page, row: int, key_names: Sequence[str]) -> str:
 
 
 def _values_of_row(body: bytes, offset: int, width: int, row: int) -> list[bytes | None]:
-    """Return the encoded values of a row of a page; None for nulls.
+    """Return the encoded values of a row of a page; None for each null.
 
     :param offset: the offset of the page's first row.
-    :param width: how many values a row has.
+    :param width: the number of values in a row.
+    :param row: the number of the row in the page.
     """
     values: list[bytes | None] = []
-    # The rows before this one have to be read too, to find the end of each value.
+    # Read the rows before this row, too, because each value only begins where the previous ends.
     for _ in range(row + 1):
         values.clear()
         for _ in range(width):

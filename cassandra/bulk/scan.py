@@ -1,4 +1,4 @@
-"""Scans of whole tables, range by range: `Session.scan` and its asyncio twin.
+"""Reads whole tables, range by range: `Session.scan` and the same method in `cassandra.aio`.
 
 `Scan` (blocking) and `AsyncScan` (asyncio) read the token ranges of a table in parallel. A
 `PageQueue` decides which page of which range is requested next, and remembers which pages the
@@ -76,8 +76,8 @@ class _UsedPage(NamedTuple):
     """The page that the application uses.
 
     :param page: the result set.
-    :param token_range: its token range.
-    :param sent_at: when its request was sent, by `cassandra._clocks.monotonic`.
+    :param token_range: the token range of the page.
+    :param sent_at: when the page's request was sent, by `cassandra._clocks.monotonic`.
     """
 
     page: Page
@@ -86,7 +86,7 @@ class _UsedPage(NamedTuple):
 
 
 class _ScanBase:
-    """The options of a scan, and the code that both APIs share.
+    """The options of a scan, and the code that `Scan` and `AsyncScan` share.
 
     :param session: the session that reads.
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
@@ -156,37 +156,38 @@ class _ScanBase:
                 # The limit may cut off rows of the last page, but the checkpoint would record the
                 # whole page as used. So the next scan would skip these rows.
                 raise ValueError("a scan with a checkpoint does not have the option 'limit'")
-        # What the checkpoint records about the scan's purpose, besides the table and columns. For
-        # example, a copy adds its target table. Another scan cannot continue from that checkpoint.
+        # What the checkpoint records about the purpose of the scan, besides the table and the
+        # columns. For example, a copy adds its target table, so that no other scan can continue
+        # from the checkpoint of the copy.
         self.purpose: dict[str, Any] = {}
         self.is_dry = False  # True for dry runs, which save no checkpoint
         self.unit = "rows"  # what the progress display counts
         self._saved_checkpoint: Checkpoint | None = None
-        # The page that `pages` has yielded last; None if the application does not use a page.
+        # The latest page from `pages`; None while the application does not use a page.
         self._latest: _UsedPage | None = None
 
     @contextmanager
     def _noting(self, page: Page, fetch: Fetch, token_range: TokenRange) -> Iterator[None]:
-        """Note that the application uses a page, until it asks for the next one or ends the
-        iteration.
+        """Record that the application uses a page, until it asks for the next page or stops.
 
         :param page: the page that the body of the ``with`` statement yields.
-        :param fetch: its place in the queue.
-        :param token_range: its token range.
+        :param fetch: the page's entry in the queue.
+        :param token_range: the token range of the page.
         """
         latest = self._latest = _UsedPage(page, token_range, fetch.sent_at)
         try:
             yield
         finally:
             # Release the page, which may be large. If two iterations of this scan alternate, the
-            # other one may have noted its page.
+            # other iteration may have stored its page here. Keep that page.
             if self._latest is latest:
                 self._latest = None
 
     @contextmanager
     def locating(self, page: Page) -> Iterator[None]:
-        """Add the table, the primary key of the row and the token range to an error for a value of
-        a page.
+        """Add the location of the row to an error about a value of a page.
+
+        The location is the table, the primary key of the row and the token range.
 
         :param page: the page that the body of the ``with`` statement decodes.
         """
@@ -194,10 +195,11 @@ class _ScanBase:
             yield
         except (DecodeError, TypeError, ValueError) as error:
             token_range = None
-            # If two iterations of this scan alternate, the latest page may be one of the other.
+            # If two iterations of this scan alternate, the latest page may belong to the other
+            # iteration.
             if self._latest is not None and self._latest.page is page:
                 token_range = self._latest.token_range
-            # The table may have been dropped since the scan began: then the error stays as it is.
+            # The table may have been dropped since the scan began. Then raise the error unchanged.
             with suppress(KeyError, ValueError):
                 name = full_name(self._table_metadata())
                 add_place(error, page, name, self._key_names(), token_range)
@@ -220,18 +222,18 @@ class _ScanBase:
         The page may have waited in memory for most of this time, while the application used earlier
         pages.
 
-        :param page: the page that `pages` has yielded last; the age of other pages is 0.
+        :param page: a page. The age is 0 unless it is the latest page from `pages`.
         """
         latest = self._latest
         return 0.0 if latest is None or latest.page is not page else monotonic() - latest.sent_at
 
     def _check_collecting(self, method: str) -> None:
-        """Raise TypeError if the scan has a checkpoint, because the rows that `method` returns are
-        used later than they are read.
+        """Raise TypeError if the scan has a checkpoint, because `method` collects all rows first.
 
         The checkpoint would record each page as used before the caller has its rows. After an error
         these rows would be lost, and the next scan would skip them.
 
+        :param method: the name of the method, for the message.
         :raises TypeError: if the scan has a checkpoint.
         """
         if self.checkpoint is not None:
@@ -248,8 +250,9 @@ class _ScanBase:
         return Progress(self.progress, self.table, self.row_limit, self.unit)
 
     def _steps(self) -> Generator[Callable[[Any], Any], Any, ScanStatement]:
-        """Return the generator of the steps that prepare the statement of the scan and divide the
-        table into ranges; see `plan_steps`.
+        """Return the steps that plan the scan: see `plan_steps`.
+
+        They prepare the statement of the scan, and divide the table into ranges.
         """
         return plan_steps(
             plain_session(self.session),
@@ -270,8 +273,8 @@ class _ScanBase:
         columns: Any = self.columns
         subject: dict[str, Any] = {
             "work": "scan",
-            # In the subject of a copy, "cluster" is the cluster that the copy writes to, so the
-            # cluster that we read needs another key.
+            # In the subject of a copy, "cluster" is the target cluster, so the cluster that we read
+            # needs another key.
             "source_cluster" if "cluster" in self.purpose else "cluster": describe_cluster(
                 metadata
             ),
@@ -283,20 +286,22 @@ class _ScanBase:
             **self.purpose,
         }
         if self.ranges is not None:
-            # Leave out the ranges' replicas, which may change between two runs.
+            # Leave out the replicas of the ranges, which may change between two runs.
             subject["ranges"] = sorted([part.start, part.end] for part in self.ranges)
         return Checkpoint(self.checkpoint, subject, is_read_only=self.is_dry)
 
     def _queue(self, statement: ScanStatement) -> PageQueue:
-        """Return the queue of the pages to request. Pages that are recorded as used in the
-        checkpoint are left out.
+        """Return the queue of the pages to request, without pages that are used already.
+
+        The checkpoint says which pages are used.
         """
-        # A statement that reads token ranges has two more markers, for the bounds of the range. The
-        # scan itself gives their values.
+        # A statement that reads token ranges has two more bind markers, for the bounds of the
+        # range. Their values come from the scan, not from the application.
         marker_count = len(statement.prepared.column_metadata) - 2 * statement.has_tokens
         value_count = len(self.parameters)
         if marker_count != value_count:
-            # The list of values for IN is a single value.
+            # If there are several values for one marker, they are probably the values of an IN:
+            # these must be passed as a single list.
             has_too_many = marker_count == 1 < value_count
             example = (
                 "'column IN ?', parameters=[[1, 2]]"
@@ -326,7 +331,7 @@ class _ScanBase:
         return queue
 
     def _warn_of_finished_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Log a warning that the scan reads nothing, because an earlier one has read all rows.
+        """Log a warning that the scan reads nothing, because an earlier scan has read all rows.
 
         Unlike a load, a scan does not remove its checkpoint at the end: the scan cannot know
         whether the application has finished its work with the last page.
@@ -344,7 +349,7 @@ class _ScanBase:
         )
 
     def _send(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> None:
-        """Send the request for a page, and keep its future or awaitable in `fetch.handle`."""
+        """Send the request for a page, and store its future or awaitable in `fetch.handle`."""
         # An asyncio session has no `execute_async`: its `execute` returns an awaitable at once.
         session = plain_session(self.session)
         send = getattr(session, "execute_async", None) or session.execute
@@ -367,9 +372,9 @@ def _cut(page: Page, remaining: int | None) -> tuple[int, int | None]:
     """Cut a page to the number of rows that are still needed.
 
     :param page: a result whose current page has not been read yet.
-    :param remaining: how many rows are needed; None for all.
+    :param remaining: the number of rows that are still needed; None for all rows.
     :returns: the number of rows in the page after the cut, and the number of rows that are needed
-        from later pages (None for all).
+        from later pages (None for all rows).
     """
     message = page._message
     if message is None:
@@ -380,8 +385,9 @@ def _cut(page: Page, remaining: int | None) -> tuple[int, int | None]:
 
 
 def _check_not_ignored(page: Page) -> None:
-    """Raise the error of a page that the retry policy of the application has ignored: its rows, and
-    those of all later pages of its range, would be missing.
+    """Raise the error of a page if the application's retry policy has ignored it.
+
+    The rows of such a page, and of all later pages of its range, would be missing.
     """
     error = ignored_error(page)
     if error is not None:
@@ -391,7 +397,7 @@ def _check_not_ignored(page: Page) -> None:
 def size_of(result: Page) -> int:
     """Return the size of the current page in bytes.
 
-    :param result: a result, or a row set of a scan, that has received a page.
+    :param result: a `ResultSet`, or a row set of a scan, that has received a page.
     """
     message = result._message
     return 0 if message is None or message.has_own_rows else len(message.rows_body[0])
@@ -400,9 +406,9 @@ def size_of(result: Page) -> int:
 def rows_of(page: Page) -> Iterable[Any]:
     """Return the rows of a page, in the form in which the session's row factory returns them.
 
-    :param page: a result, of which the current page is used.
-    :raises TypeError: if the factory returns a data frame, for example: iterating over it would
-        yield column names, not rows.
+    :param page: a result; its current page is used.
+    :raises TypeError: if the factory returns something else than a list of rows, for example a data
+        frame: iterating over a frame would yield column names.
     """
     rows = page.current_rows
     if isinstance(rows, Mapping) or not isinstance(rows, (Sequence, Iterator)):
@@ -431,16 +437,16 @@ class Batches:
     def batch(self, result: Page) -> pyarrow.RecordBatch:
         """Return the current page as a `pyarrow.RecordBatch`.
 
-        :param result: the result of the scan's present request.
-        :raises ValueError: if its columns differ from those of the first page.
+        :param result: the result of the scan's current request.
+        :raises ValueError: if the columns of the page differ from the columns of the first page.
         """
         message = rows_message(result._message)
         plan, _ = column_plans(message, self._options)
         if self.schema is None:
             self._layout = plan.layout
             self.schema = self._columnar.arrow_schema(self._pyarrow, plan.layout)
-        # The table may be altered during the scan, so compare the columns with those of the first
-        # page.
+        # The table may be altered during the scan, so compare the columns with the columns of the
+        # first page.
         self._columnar.check_same(self._layout, plan.layout)
         return self._columnar.arrow_batch(self._pyarrow, self.schema, message.columns(plan))
 
@@ -464,11 +470,11 @@ class Arrays:
     def add(self, result: Page) -> None:
         """Add the current page of a result.
 
-        :param result: the result of the scan's present request.
-        :raises ValueError: if its columns differ from those of the first page.
+        :param result: the result of the scan's current request.
+        :raises ValueError: if the columns of the page differ from the columns of the first page.
         """
         message = rows_message(result._message)
-        # The form says how columns become NumPy arrays. The first page decides it.
+        # The form says how columns become NumPy arrays. It depends on the first page.
         if self._form is None:
             self._form = result._numpy_form()
         plan = self._form.column_plan_of(message.metadata)
@@ -497,11 +503,11 @@ class Frames:
     def __init__(self, options: dict[str, Any]) -> None:
         self._columnar = columnar_module()
         self._pyarrow = self._columnar.pyarrow_module("to_pandas")
-        # Raises an error if pandas is missing, before any page is read.
+        # This raises an error if pandas is missing, before any page is read.
         self._columnar.pandas_module()
         check_pandas_options(self._pyarrow, options)
         self._options = dict(options)
-        # These options say how columns are decoded. All others are passed to
+        # These options say how columns are decoded. All other options are passed to
         # `pyarrow.Table.to_pandas`.
         self._column_options: dict[str, Any] = {
             name: self._options.pop(name)
@@ -514,8 +520,8 @@ class Frames:
     def add(self, result: Page) -> None:
         """Add the current page of a result.
 
-        :param result: the result of the scan's present request.
-        :raises ValueError: if its columns differ from those of the first page.
+        :param result: the result of the scan's current request.
+        :raises ValueError: if the columns of the page differ from the columns of the first page.
         """
         message = rows_message(result._message)
         plan, _ = column_plans(message, self._column_options)
@@ -538,8 +544,10 @@ class Frames:
 
 
 class _RowsBase:
-    """An iteration over the rows of a scan. It raises an error if it is used again after it has
-    failed, where a generator would report the end.
+    """An iteration over the rows of a scan.
+
+    If it is used again after it has failed, it raises an error. A generator would report the end
+    instead, so that missing rows would go unnoticed.
     """
 
     __slots__ = ("_failure", "_page", "_rows", "_scan")
@@ -557,8 +565,9 @@ class _RowsBase:
         return self._rows
 
     def _fail(self, error: BaseException) -> NoReturn:
-        """Record that the iteration has failed, and raise `error`, with the place of the row if a
-        row cannot be read.
+        """Record that the iteration has failed, and raise `error`.
+
+        If a row cannot be read, the error names the location of the row.
         """
         self._failure.note(error)
         page, self._page, self._rows = self._page, None, iter(())
@@ -567,7 +576,8 @@ class _RowsBase:
                 raise error
             raise AssertionError  # for type checkers, which do not know that the block raises
         finally:
-            # The traceback of the error refers to this frame, which would be a reference cycle.
+            # The traceback of the error refers to this frame. Delete the reference to the error, to
+            # avoid a reference cycle.
             del error, page
 
 
@@ -584,7 +594,7 @@ class _Rows(_RowsBase, Iterator[Any]):
         self._pages = pages
 
     def __next__(self) -> Any:
-        # This is the fastest way to get the next item without an exception at the end.
+        # A `for` loop is the fastest way to get the next item without an exception at the end.
         try:
             for row in self._rows:
                 return row
@@ -660,8 +670,9 @@ class Scan(_ScanBase):
     """
 
     def pages(self) -> Iterator[Any]:
-        """Return an iterator over the pages, each as a `ResultSet`, of which you may only use the
-        current page.
+        """Return an iterator over the pages, each as a `ResultSet`.
+
+        Only use the current page of each `ResultSet`.
 
         :raises RuntimeError: by the iterator, if it is used again after it has failed.
         """
@@ -688,21 +699,21 @@ class Scan(_ScanBase):
                 progress.add(count)
                 with self._noting(result, oldest, queue.ranges[oldest.number]):
                     yield result
-                # The caller asked for the next page, so it has used this one.
+                # The caller asked for the next page, so it has finished with this page.
                 self._used(queue, oldest, state)
 
     def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Page:
-        """Wait for a page, and request it again after an error that may pass."""
+        """Wait for a page; request it again after an error if the same request may succeed."""
         while True:
             try:
-                # `_send` has stored a future in `handle`, and replaces it if the request is
-                # repeated.
+                # `_send` has stored a future in `handle`. If it sends the request again, it
+                # replaces the future.
                 page: Page = fetch.handle.result()
                 _check_not_ignored(page)
                 return page
             except Exception as error:
                 fetch.attempts += 1
-                # The repeated request has the same paging state, so no row comes twice.
+                # The repeated request has the same paging state, so no row is returned twice.
                 delay = delay_before_retry(error, fetch.attempts)
                 if delay is None:
                     raise
@@ -726,12 +737,13 @@ class Scan(_ScanBase):
         :param options: see `cassandra.cluster.ResultSet.to_arrow`.
         :raises TypeError: if the scan has a checkpoint.
         """
-        # A checkpoint records a batch as used when the next one is requested. Libraries request
+        # A checkpoint records a batch as used when the next batch is requested. Libraries request
         # batches before they use them, so the checkpoint would be ahead of the application.
         self._check_collecting("reader")
         batch_maker = Batches(options)
         pages = self.pages()
-        # Even a range without rows has an (empty) page. If there is no page, `ranges` is empty.
+        # Even a range without rows has a page, which is empty. If there is no page, `ranges` is
+        # empty.
         page = next(pages, None)
         if page is None:
             raise ValueError(NO_PAGE)
@@ -775,7 +787,7 @@ class Scan(_ScanBase):
         """
         self._check_collecting("to_polars")
         polars_module = columnar_module().polars_module()
-        # Polars has no type for durations with months, days and nanoseconds.
+        # Polars has no type for durations of months, days and nanoseconds, so make structs of them.
         frame: polars.DataFrame = polars_module.from_arrow(
             self.to_arrow(**{"durations": "struct", **options})
         )
@@ -787,7 +799,7 @@ class Scan(_ScanBase):
         :raises TypeError: if the scan has a checkpoint.
         :raises ValueError: if two columns have the same name.
         """
-        # The method has no options. If one was passed, this raises an error that says what to use
+        # The method has no options. If an option was passed, raise an error that says what to use
         # instead.
         check_numpy_options(_unknown)
         self._check_collecting("to_numpy")
@@ -807,12 +819,14 @@ class Scan(_ScanBase):
 
 class AsyncScan(_ScanBase):
     """All rows of a table, read by token ranges in parallel, on asyncio: ``async for row in scan``.
+
     See `Scan`.
     """
 
     def pages(self) -> AsyncGenerator[Any, None]:
-        """Return an asynchronous generator of the pages, each as a `ResultSet`, of which you may
-        only use the current page.
+        """Return an asynchronous generator of the pages, each as a `ResultSet`.
+
+        Only use the current page of each `ResultSet`.
 
         :raises RuntimeError: by the generator, if it is used again after it has failed, or after
             the wait for a page was cancelled.
@@ -823,7 +837,7 @@ class AsyncScan(_ScanBase):
     async def _pages(self, failure: Failure) -> AsyncGenerator[Any, None]:
         """Yield the pages.
 
-        :param failure: notes that the generator has failed.
+        :param failure: records that the generator has failed.
         """
         with failure:
             async with aclosing(self._read_pages()) as pages:
@@ -831,7 +845,7 @@ class AsyncScan(_ScanBase):
                     yield page
 
     async def _read_pages(self) -> AsyncGenerator[Any, None]:
-        """Yield the pages, and cancel the requests for others at the end."""
+        """Yield the pages, and cancel the requests in flight at the end."""
         steps = self._steps()
         statement = await adrive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
@@ -852,7 +866,7 @@ class AsyncScan(_ScanBase):
                 progress.add(count)
                 with self._noting(result, oldest, queue.ranges[oldest.number]):
                     yield result
-                # The caller asked for the next page, so it has used this one.
+                # The caller asked for the next page, so it has finished with this page.
                 self._used(queue, oldest, state)
         finally:
             progress.close()
@@ -862,17 +876,17 @@ class AsyncScan(_ScanBase):
                     fetch.handle.cancel()
 
     async def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Page:
-        """Wait for a page, and request it again after an error that may pass."""
+        """Wait for a page; request it again after an error if the same request may succeed."""
         while True:
             try:
-                # `_send` has stored a future in `handle`, and replaces it if the request is
-                # repeated.
+                # `_send` has stored an awaitable in `handle`. If it sends the request again, it
+                # replaces the awaitable.
                 page: Page = await fetch.handle
                 _check_not_ignored(page)
                 return page
             except Exception as error:
                 fetch.attempts += 1
-                # The repeated request has the same paging state, so no row comes twice.
+                # The repeated request has the same paging state, so no row is returned twice.
                 delay = delay_before_retry(error, fetch.attempts)
                 if delay is None:
                     raise
@@ -893,7 +907,7 @@ class AsyncScan(_ScanBase):
     async def _batches(self, maker: Batches, failure: Failure) -> AsyncGenerator[Any, None]:
         """Yield the pages as batches.
 
-        :param failure: notes that the generator has failed.
+        :param failure: records that the generator has failed.
         """
         with failure:
             async with aclosing(self.pages()) as pages:
@@ -934,7 +948,7 @@ class AsyncScan(_ScanBase):
         :raises TypeError: if the scan has a checkpoint.
         :raises ValueError: if two columns have the same name.
         """
-        # The method has no options. If one was passed, this raises an error that says what to use
+        # The method has no options. If an option was passed, raise an error that says what to use
         # instead.
         check_numpy_options(_unknown)
         self._check_collecting("to_numpy")
@@ -966,7 +980,7 @@ class AsyncScan(_ScanBase):
         """
         self._check_collecting("to_polars")
         polars_module = columnar_module().polars_module()
-        # Polars has no type for durations with months, days and nanoseconds.
+        # Polars has no type for durations of months, days and nanoseconds, so make structs of them.
         frame: polars.DataFrame = polars_module.from_arrow(
             await self.to_arrow(**{"durations": "struct", **options})
         )
@@ -974,9 +988,9 @@ class AsyncScan(_ScanBase):
 
 
 def _check_count_options(options: Mapping[str, Any]) -> None:
-    """Raise TypeError for an option that a count does not have."""
-    # A checkpoint does not store the count, so a second run would not know how many rows the first
-    # one has counted.
+    """Raise TypeError for an option that scans have, but counts do not."""
+    # A checkpoint does not store the count, so a second run would not know how many rows the
+    # first run has counted.
     for name in ("checkpoint", "limit"):
         if options.get(name) is not None:
             raise TypeError(f"a count does not have the option {name!r}")

@@ -1,4 +1,4 @@
-"""The options of scans and unloads: their types, meaning, defaults and checks."""
+"""The options of scans and unloads: their types, meanings, defaults and checks."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ class RangeOptions(TypedDict, total=False):
     """The options of all calls that read a table by token ranges.
 
     :param parameters: the values for the ``?`` markers of `where`.
-    :param splits: about how many ranges to cut the table into; None for ranges of about 32 MiB.
+    :param splits: the approximate number of token ranges into which the table is cut; None for
+        ranges of about 32 MiB.
     :param concurrency: the maximum number of pages in flight; 16 by default.
     :param page_size: the number of rows per page; 5000 by default.
-    :param max_buffered_bytes: the maximum number of bytes of pages that are requested but not used
+    :param max_buffered_bytes: the maximum number of bytes in pages that are requested but not used
         yet; 64 MiB by default.
     :param limit: the maximum number of rows to read; None for all. Without `in_order`, these may be
-        any rows of the table. Cannot be combined with a checkpoint.
+        any rows of the table. It cannot be combined with a checkpoint.
     :param progress: True shows on standard error how many rows were read; None shows it only if
         standard error is a terminal. False by default.
     :param in_order: True reads the ranges in token order; False mixes pages of several ranges.
-    :param consistency_level: the consistency level, or its name; None for that of the execution
-        profile.
+    :param consistency_level: the consistency level, or its name; None uses the level of the
+        execution profile.
     :param execution_profile: the execution profile or its name.
     :param timeout: the request timeout of each page in seconds.
-    :param ranges: read exactly these ranges, which `Scan.token_ranges` returns; None for all.
+    :param ranges: read exactly these ranges, from `Scan.token_ranges`; None reads all ranges.
     """
 
     parameters: Sequence[Any]
@@ -55,8 +56,9 @@ class ScanOptions(RangeOptions, total=False):
     """The options of `Session.scan`.
 
     :param row_type: the class of the rows, as for `Session.execute`.
-    :param checkpoint: a file that stores the progress. If it exists, the scan resumes where the
-        last one ended. Cannot be combined with methods that collect all rows, such as `to_arrow`.
+    :param checkpoint: a file that stores the progress. If the file exists, the scan resumes where
+        the last scan ended. It cannot be combined with methods that collect all rows, such as
+        `to_arrow`.
     """
 
     row_type: type[Any] | None
@@ -64,10 +66,10 @@ class ScanOptions(RangeOptions, total=False):
 
 
 class UnloadOptions(RangeOptions, total=False):
-    """The options of `Session.unload` that its signature does not have.
+    """The options of `Session.unload` that are not parameters in its signature.
 
-    :param file_bytes: begin a new file when the servers have sent so many bytes for the present
-        one; 256 MiB by default. The size of the file on disk differs from this number.
+    :param file_bytes: begin a new file after the servers have sent this number of bytes for the
+        current file; 256 MiB by default. The size of the file on disk differs from this number.
     :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly
         raises `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
@@ -86,13 +88,16 @@ class UnloadOptions(RangeOptions, total=False):
 
 
 def _add_parameters(cls: type[Any], *others: type[Any]) -> None:
-    """Append the parameters in the docstrings of other classes to that of `cls`, for `help`."""
+    """Append the parameters from the docstrings of other classes to the docstring of `cls`.
+
+    So ``help(cls)`` shows them.
+    """
     for other in others:
         parameters = (other.__doc__ or "").partition(":param")[2].partition(":raises")[0]
         cls.__doc__ = f"{(cls.__doc__ or '').rstrip()}\n    :param{parameters.rstrip()}\n    "
 
 
-# `help` shows the docstring of a TypedDict, but not those of its bases.
+# `help` shows the docstring of a TypedDict, but not the docstrings of its base classes.
 _add_parameters(ScanOptions, RangeOptions)
 _add_parameters(UnloadOptions, FileForm, RangeOptions)
 
@@ -114,8 +119,8 @@ _DEFAULTS: ScanOptions = {
     "checkpoint": None,
 }
 
-# For option names that other APIs use: what to write instead. The error for an unknown option shows
-# it.
+# Advice that the error for an unknown option shows: for the names of options in other APIs, what to
+# write instead.
 _INSTEAD = {
     **IN_ALL_CALLS,
     **FOR_READING,
@@ -163,10 +168,10 @@ _INSTEAD = {
 
 
 def scan_options(options: Mapping[str, Any]) -> ScanOptions:
-    """Return options of a scan, with the defaults of those that are not among them.
+    """Return the options of a scan; options that are not passed get their defaults.
 
     :param options: the keyword arguments of `Session.scan`.
-    :raises TypeError: if one of them is not an option.
+    :raises TypeError: if a keyword is not an option.
     """
     for name in options:
         if name not in _DEFAULTS:
@@ -174,7 +179,7 @@ def scan_options(options: Mapping[str, Any]) -> ScanOptions:
                 "a scan does not have the option", name, sorted(_DEFAULTS), _INSTEAD
             )
             if "; there are " in error.args[0]:
-                # It may be meant as a condition on a column.
+                # The user may have meant a condition on a column.
                 error.args = (
                     f"{error.args[0]}. A condition is written where='{name} = ?', "
                     "parameters=[value]",
@@ -187,11 +192,11 @@ def parameters_of(parameters: object) -> tuple[Any, ...]:
     """Return the values of the option ``parameters`` as a tuple.
 
     :param parameters: the value of the option.
-    :raises TypeError: if it is a single value, or values by name.
+    :raises TypeError: if the value is not a list of values, for example a single value or a dict.
     """
     if parameters is None:
         return ()
-    # The characters of a string, and the keys of a mapping, are never what is meant.
+    # A string or a mapping is iterable, but users never mean its characters or keys.
     if isinstance(parameters, (str, bytes, Mapping)) or not isinstance(parameters, Iterable):
         instead = "" if isinstance(parameters, Mapping) else f": write parameters=[{parameters!r}]"
         raise TypeError(
@@ -202,10 +207,11 @@ def parameters_of(parameters: object) -> tuple[Any, ...]:
 
 
 def positive(name: str, value: object) -> int:
-    """Return the value of an option that is a number from 1 on.
+    """Return the value of an option if it is an integer from 1 on; otherwise raise ValueError.
 
     :param name: the name of the option.
-    :raises ValueError: if the value is anything else.
+    :param value: the value of the option.
+    :raises ValueError: if the value is not an integer from 1 on.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{name} is a number from 1 on, not {value!r} ({type(value).__name__})")

@@ -36,18 +36,18 @@ _ESTIMATES = (
 )
 BYTES_OF_A_RANGE = 32 << 20
 
-# A generator that yields functions. The caller calls each with a session of its API, and sends the
-# result (on asyncio, the awaited result) back into the generator.
+# A generator that yields functions. The caller calls each function with a blocking or asyncio
+# session, and sends the result (on asyncio, the awaited result) back into the generator.
 Steps = Generator[Callable[[Any], Any], Any, "ScanStatement"]
 
 
 class ScanStatement:
-    """The prepared statement of a scan, and its ranges.
+    """The prepared statement of a scan, and the token ranges that the scan reads.
 
     :param prepared: the statement.
     :param ranges: the ranges to read, in order.
     :param has_tokens: True if the first two parameters of the statement are the bounds of a range.
-        False if it reads the whole table at once.
+        False if the statement reads the whole table at once.
     :param parameters: the values of the other bind markers, which are in the application's `where`.
     """
 
@@ -68,8 +68,8 @@ class ScanStatement:
 
         Its routing key makes load balancing policies choose a replica of the range.
 
-        :param page_size: rows per page.
-        :param level: the consistency level; None for the profile's.
+        :param page_size: the number of rows per page.
+        :param level: the consistency level; None uses the profile's level.
         """
         bounds = (token_range.start, token_range.end) if self.has_tokens else ()
         bound = self.prepared.bind((*bounds, *self.parameters))
@@ -83,7 +83,11 @@ class ScanStatement:
 
 
 class AggregateOfRanges(str):
-    """Selectors with an aggregate, of which the caller adds up the values of all ranges."""
+    """CQL selectors with an aggregate, such as count(*).
+
+    `plan_steps` accepts an aggregate only in this class, because the caller must add up the values
+    of all ranges.
+    """
 
     __slots__ = ()
 
@@ -97,19 +101,18 @@ def plan_steps(
     splits: int | None,
     concurrency: int,
 ) -> Steps:
-    """Prepare the statement of a scan and divide the table into ranges; return both as a
-    `ScanStatement`.
+    """Prepare the statement of a scan and divide the table into ranges.
 
-    This is a generator without I/O: it yields functions, and the caller calls each one with a
-    session and sends back the result.
+    This is a generator without I/O: it yields functions. The caller calls each function with a
+    session, and sends the result back. The generator returns a `ScanStatement`.
 
-    :param session: a session of either API, used for its metadata only.
+    :param session: a blocking or asyncio session; only its metadata is used.
     :param name: the table.
     :param columns: column names, or a string of selectors; None for all columns.
     :param where: a condition in CQL, with ``?`` for `parameters`; None for all rows.
     :param parameters: the condition's values.
-    :param splits: about how many ranges are requested; None for ranges of about 32 MiB.
-    :param concurrency: pages in flight.
+    :param splits: the approximate number of ranges; None for ranges of about 32 MiB.
+    :param concurrency: the maximum number of pages in flight.
     """
     metadata = session.cluster.metadata
     table = table_of(metadata, name, session.keyspace, with_views=True)
@@ -118,8 +121,8 @@ def plan_steps(
     has_tokens = (
         token_map is not None
         and token_map.token_class is Murmur3Token
-        # Rows of virtual tables are computed by the queried node and are not on the ring: they use
-        # another partitioner.
+        # The queried node computes the rows of a virtual table. They are not on the ring, because
+        # virtual tables have another partitioner.
         and not metadata.keyspaces[keyspace].virtual
     )
     # An aggregate's signature is its name with the types of its arguments.
@@ -134,26 +137,26 @@ def plan_steps(
     estimates: list[Estimate] = []
     plain_rows = PlainRows()
     for host in metadata.all_hosts():
-        # `is_up` is None if the state of the host is unknown: then try it.
+        # `is_up` is None if the state of the host is unknown. Try such a host.
         if host.is_up is False:
             continue
         try:
             estimates_page = yield _estimates_of(host, keyspace, table_name)
         except DriverException:
-            # The scan works without this node's estimates, but its ranges differ more in size.
+            # The scan works without this node's estimates, but the sizes of its ranges differ more.
             continue
         estimates += [
             Estimate(int(start), int(end), int(mean_size) * int(partition_count))
             for start, end, mean_size, partition_count in plain_rows.tuples(estimates_page)
             if start is not None and end is not None and mean_size and partition_count
         ]
-    # Divide the ring into ranges of about equal size.
+    # Divide the ring into ranges of about equal size in bytes.
     ranges = ring_ranges(metadata, keyspace)
     weights = weigh(ranges, estimates)
     if splits is None:
         total = sum(weights) if any(estimate.bytes for estimate in estimates) else 0
-        # Make at least four ranges for each page in flight, so that not a single large range is
-        # left at the end of the scan.
+        # Make at least four ranges for each page in flight, so that the scan does not end with a
+        # single large range while nothing else is left to read.
         splits = max(int(total / BYTES_OF_A_RANGE), concurrency * 4)
     splits = rounded_to_tablets(metadata, keyspace, splits)
     scan_ranges = split_ranges(ranges, weights, splits)
@@ -167,9 +170,9 @@ def _query_of(
     has_tokens: bool,
     aggregates: Collection[str] = (),
 ) -> str:
-    """Return the SELECT of a scan, with markers for a token range if `has_tokens` is True.
+    """Return the SELECT of a scan, with bind markers for a token range if `has_tokens` is True.
 
-    :param aggregates: the names of the keyspace's own aggregates.
+    :param aggregates: the names of the aggregates that are defined in the keyspace.
     """
     if columns is None:
         selectors = ", ".join(escape_name(column) for column in table.columns)
@@ -184,7 +187,7 @@ def _query_of(
             _refuse_aggregates(columns, where, aggregates)
     else:
         for column in columns:
-            # We quote each name of a list, so a server would look for a column "count(*)".
+            # We quote each name in a list, so a server would look for a column named "count(*)".
             if "(" in column and column not in table.columns:
                 _refuse_aggregates(column, where, aggregates)
                 raise ValueError(
@@ -213,14 +216,16 @@ def _query_of(
     if conditions:
         query += f" WHERE {' AND '.join(conditions)}"
     if where:
-        # We read the whole table anyway, so servers should not refuse the condition.
+        # The scan reads the whole table anyway, so servers need not protect it from a slow
+        # condition.
         query += " ALLOW FILTERING"
     return query
 
 
 def _refuse_unknown_name(table: TableMetadata, name: str, columns: Sequence[str]) -> None:
-    """Raise ValueError for what is certainly no name of a column in a list of columns. The server
-    decides on other names: it may know columns that were added a moment ago.
+    """Raise ValueError for a string in a list of columns that certainly is no column name.
+
+    The server decides about other unknown names: it may know columns that were added a moment ago.
     """
     columns_in_lower_case = {column.lower(): column for column in table.columns}
     if name == "*":
@@ -252,20 +257,21 @@ _AGGREGATES = frozenset({"count", "min", "max", "avg", "sum"})
 def _is_condition(selectors: str) -> bool:
     """Return True if a string for `columns` compares a column with a value."""
     text = _QUOTED.sub("''", selectors)
-    # A selector may have angle brackets in the type of a literal, as in (list<int>)[1].
+    # The type of a literal may have angle brackets in a selector, as in (list<int>)[1].
     return "=" in text or ("(" not in text and re.search(r"[<>]", text) is not None)
 
 
 def _refuse_limit(where: str) -> None:
-    """Raise ValueError for a LIMIT, or for a search by a vector, which needs a LIMIT: a scan has a
-    SELECT for each token range, and the LIMIT would apply to each of them.
+    """Raise ValueError for a LIMIT, or for a vector search, which needs a LIMIT.
+
+    A scan executes a SELECT for each token range, and the LIMIT would apply to each SELECT.
     """
     if _SEARCH.search(_QUOTED.sub("''", where)) is not None:
         raise ValueError(
             "where searches by a vector, which a scan cannot do: write session.execute('SELECT ... "
             f"ORDER BY column ANN OF ? LIMIT n', (vector,)); where is {where!r}"
         )
-    # PER PARTITION LIMIT is right: a partition lies in one range.
+    # PER PARTITION LIMIT is allowed, because all rows of a partition are in the same range.
     if any(not per_partition for per_partition in _LIMIT.findall(_QUOTED.sub("''", where))):
         raise ValueError(
             "where has a LIMIT, which would apply to each token range of the scan: write limit=... "
@@ -274,7 +280,7 @@ def _refuse_limit(where: str) -> None:
 
 
 def _refuse_end(where: str) -> None:
-    """Raise ValueError for what belongs to the end of a statement, and not to a condition."""
+    """Raise ValueError if a condition ends with ALLOW FILTERING or a semicolon."""
     end = re.search(r"\ballow\s+filtering\s*;?\s*$|;\s*$", where, re.IGNORECASE)
     if end is not None:
         what = "a semicolon" if end[0].strip() == ";" else "ALLOW FILTERING, which is added to it"
@@ -282,12 +288,14 @@ def _refuse_end(where: str) -> None:
 
 
 def _refuse_aggregates(selectors: str, where: str | None, aggregates: Collection[str]) -> None:
-    """Raise ValueError for an aggregate of the whole table: a scan has a SELECT for each token
-    range, and each would return an aggregate of its range.
+    """Raise ValueError for an aggregate of the whole table.
 
-    :param aggregates: the names of the keyspace's own aggregates.
+    A scan executes a SELECT for each token range, and each SELECT would return an aggregate of its
+    range only.
+
+    :param aggregates: the names of the aggregates that are defined in the keyspace.
     """
-    # A group of rows has the same partition key, so it lies in one range.
+    # GROUP BY groups rows of the same partition, and a partition is in one range.
     if where and _GROUPS.search(_QUOTED.sub("''", where)):
         return
     for name in _CALLS.findall(_QUOTED.sub("''", selectors)):
@@ -301,17 +309,18 @@ def _refuse_aggregates(selectors: str, where: str | None, aggregates: Collection
 
 
 def _estimates_of(host: Host, keyspace: str, table: str) -> Callable[[Any], Any]:
-    """Return a function that, called with a session, reads the estimates that a node has of the
-    sizes of its token ranges.
+    """Return a function that reads a node's estimates for the sizes of its token ranges.
+
+    The function is called with a session.
     """
-    # Write the names into the CQL here. As parameters, they would be written by the session's
-    # encoder, which the application may have replaced. Set the page size and the consistency level,
-    # so that those of the session and its profile do not apply.
+    # Write the names into the CQL here: parameters would be encoded by the session's encoder, which
+    # the application may have replaced. Set the page size and the consistency level, so that the
+    # settings of the session and its profile do not apply.
     statement = SimpleStatement(
         _ESTIMATES.format(cql_string(keyspace), cql_string(table)),
         consistency_level=ConsistencyLevel.ONE,
         fetch_size=None,
         is_idempotent=True,
     )
-    # `host` says which node must respond: each has only the estimates of its own ranges.
+    # `host` says which node must respond, because each node only has estimates of its own ranges.
     return lambda session: session.execute(statement, timeout=10.0, host=host)

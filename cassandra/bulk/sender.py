@@ -1,17 +1,17 @@
-"""Sends the requests of a load, and repeats those that fail.
+"""Sends the requests of a load, and repeats requests that fail.
 
 A load reads its rows in chunks, and divides the requests of a chunk into waves: rows with the same
-primary key are in different waves. The waves are sent one after the other, and the requests of one
-wave in any order. They are sent in slices (groups of requests that are sent together); after each
-slice, `Pace` adjusts how many requests may be in flight.
+primary key are in different waves. The waves are sent one after another. The requests of a wave may
+be sent in any order. They are sent in slices (groups of requests that are sent together); after
+each slice, `Pace` adjusts how many requests may be in flight.
 
 The session's retry policy decides first whether a failed request is repeated. If the request still
 fails, or the policy ignores the error although no replica has the rows, the sender decides what
-happens to its rows:
+happens to the rows of the request:
 
-* If this cluster's own throttler refused it, it was never sent: it goes into the next round of the
-  wave, without counting as a try. After MOST_WAITS slices in a row of which the throttler refused
-  each request, it is treated like other errors.
+* If the throttler of this `Cluster` object refused the request, it was never sent. It goes into the
+  next round of the wave, without counting as a try. After MOST_WAITS successive slices in which the
+  throttler refused each request, the error is treated like other errors.
 * An idempotent request is repeated if `delay_before_retry` returns a delay. If no server can be
   reached after all of these tries, the load ends, whatever `max_errors` is. Otherwise, if the
   request has several rows and one of them may have caused the error, each row is sent alone. If the
@@ -66,15 +66,16 @@ _OVERLOAD = (
     WriteFailure,
     WriteTimeout,
 )
-# After so many successive slices of which the throttler refused each request, a throttled request
-# counts as failed.
+# After this number of successive slices in which the throttler refused each request, a throttled
+# request is treated like any other failed request.
 MOST_WAITS = 2000
 LONGEST_WAIT = 0.25  # the maximum number of seconds before throttled requests are sent again
 
 
 def _has_reached_a_replica(error: BaseException) -> bool:
-    """Return True if at least one replica has the write. Others get it by hints or repair, so a
-    retry policy may ignore the error.
+    """Return True if at least one replica has the write.
+
+    The other replicas get the write by hints or repair, so a retry policy may ignore the error.
     """
     return isinstance(error, WriteTimeout) and bool(error.received_responses)
 
@@ -83,10 +84,10 @@ class Sender:
     """Sends the requests of bound chunks, until each row is written, not applied or failed.
 
     :param recorder: records the outcome of each row.
-    :param traits: what the rows of the load's statement allow.
+    :param traits: whether requests of the load's statement may be repeated or conditional.
     :param pace: limits the number of requests in flight.
-    :param consistency_level: the consistency level of all requests; None for the profile's.
-    :param clock: returns the time in seconds, from any point in time.
+    :param consistency_level: the consistency level of all requests; None uses the profile's level.
+    :param clock: returns a monotonic time in seconds.
     """
 
     def __init__(
@@ -103,20 +104,21 @@ class Sender:
         self._consistency_level = consistency_level
         self._clock = clock
         self._delay = 0.0  # seconds to wait before the next round, which repeats failed requests
-        # The number of successive slices of which the throttler refused each request; see
+        # The number of successive slices in which the throttler refused each request; see
         # MOST_WAITS.
         self._throttled_slices = 0
 
     def send(self, bound: Bound) -> Generator[Step, Any, None]:
-        """Send the requests of a chunk. Repeat those that fail, until each is acknowledged or may
-        not be repeated any more.
+        """Send the requests of a chunk, and repeat failed requests.
+
+        It ends when each request is acknowledged, or must not be repeated any more.
 
         :param bound: the chunk.
         :raises LoadError: if too many rows have failed, or no server can be reached.
         """
         for wave in bound.waves:
-            # Send the groups of the wave in rounds. Each round after the first one sends the groups
-            # that failed in the previous round and are to be repeated.
+            # Send the groups of the wave in rounds. Each round after the first round sends the
+            # groups that failed in the previous round and may be repeated.
             groups: Sequence[Group] = wave.groups
             while groups:
                 groups = yield from self._send_round(bound.chunk, wave, groups)
@@ -126,9 +128,7 @@ class Sender:
     def _send_round(
         self, chunk: Chunk, wave: Wave, groups: Sequence[Group]
     ) -> Generator[Step, Any, list[Group]]:
-        """Execute one request per group, slice by slice; return the groups to send in the next
-        round.
-        """
+        """Execute one request per group, slice by slice; return the groups of the next round."""
         self._delay = 0.0
         next_groups: list[Group] = []
         start = 0
@@ -143,8 +143,9 @@ class Sender:
     def _send_slice(
         self, wave: Wave, groups: Sequence[Group]
     ) -> Generator[Step, Any, list[tuple[Group, BaseException]]]:
-        """Execute one request per group, and adjust the pace; return the groups whose requests have
-        failed, with their errors.
+        """Execute one request per group, and adjust the pace.
+
+        :returns: the groups whose requests have failed, with their errors.
         """
         start_time = self._clock()
         failed: list[tuple[Group, BaseException]] = []
@@ -156,8 +157,8 @@ class Sender:
             nonlocal row_count
             group = next(groups_in_order)
             if success:
-                # The retry policy of the application may have ignored an error. If no replica has
-                # the rows, they must not count as written: treat it like any other error.
+                # The application's retry policy may have ignored an error. If no replica has the
+                # rows, they must not count as written: treat the error like any other error.
                 ignored = ignored_error(result)
                 if ignored is not None and not _has_reached_a_replica(ignored):
                     success, result = False, ignored
@@ -169,7 +170,7 @@ class Sender:
             self._recorder.note_answer(wave, group, is_applied)
 
         def statements() -> Iterator[Any]:
-            """Yield the statement of each group; count those that were requested."""
+            """Yield the statement of each group, and count the statements."""
             nonlocal sent_count
             for group in groups:
                 statement = self._statement(wave.prepared, group)
@@ -179,16 +180,18 @@ class Sender:
         try:
             yield Requests(statements(), self._pace.limit, record_outcome)
         finally:
-            # `finally`, so that the report also counts these requests if the load is interrupted.
+            # Count in `finally`, so that the report includes these requests if the load is
+            # interrupted.
             throttled = sum(isinstance(error, RequestThrottled) for _, error in failed)
             self._recorder.note_slice(sent_count - throttled, row_count)
-        # `_after_failure` gives up if the throttler refuses every request of too many slices. If it
-        # lets a request pass, waiting helps, even if a server rejects the rows of that request.
+        # `_after_failure` gives up after too many slices in which the throttler refuses every
+        # request. If the throttler lets a request pass, waiting helps, even if a server then
+        # rejects the rows of that request.
         is_all_throttled = throttled == len(groups)
         self._throttled_slices = self._throttled_slices + 1 if is_all_throttled else 0
         if throttled:
             # The throttler also limits the application's other requests on this cluster. Slow down,
-            # so that these get their turn.
+            # so that those requests are not delayed.
             self._pace.give_way()
         is_overloaded = any(isinstance(error, _OVERLOAD) for _, error in failed)
         self._pace.note(len(groups) - throttled, self._clock() - start_time, is_overloaded)
@@ -199,10 +202,10 @@ class Sender:
     ) -> list[Group]:
         """Return the groups to send again after a failed request; [] if its rows have failed."""
         if isinstance(error, RequestThrottled) and self._throttled_slices < MOST_WAITS:
-            # The cluster's own throttler refused the request, so it was not sent: send it again
-            # later. The delay begins with a millisecond and doubles with each slice of which no
-            # request was sent, up to LONGEST_WAIT. The exponent has a limit too, because a float
-            # cannot hold powers of any size.
+            # The throttler refused the request, so it was not sent: send it again later. The delay
+            # begins with a millisecond and doubles with each slice in which no request was sent, up
+            # to LONGEST_WAIT. The exponent has a limit too, because a float cannot hold powers of
+            # any size.
             backoff = 0.001 * 2 ** min(self._throttled_slices, 8)
             self._delay = max(self._delay, min(backoff, LONGEST_WAIT))
             return [group]
@@ -210,7 +213,7 @@ class Sender:
         if isinstance(error, SessionShutdown) or not isinstance(
             error, (DriverException, TypeError, ValueError)
         ):
-            raise error  # this ends the load; see the head of the module
+            raise error  # this ends the load; see the module's docstring
         if self._traits.is_idempotent:
             delay = delay_before_retry(error, group.tries)
             if delay is not None:
@@ -220,10 +223,10 @@ class Sender:
             if is_outage(error):
                 raise self._recorder.outage(error) from error
             if len(group) > 1 and may_be_data_error(error):
-                # One of the rows may have caused the error: send each row alone to find out which.
+                # Any of the rows may have caused the error, so send each row alone to find it.
                 single_groups = group.single_rows()
                 if group.tries > RETRIES:
-                    # The whole group has already used all of its tries: give each row a single
+                    # The whole group has already used all of its tries, so give each row only one
                     # further try.
                     for single_group in single_groups:
                         single_group.tries = RETRIES
@@ -241,8 +244,9 @@ class Sender:
             statement.block = group.block.row(0)
         else:
             statement = batch_of_block(prepared, group.block)
-        # The engine repeats a request with its write time, which adds the elements of lists again.
-        # A request that this sender repeats has a new write time, and so replaces the list.
+        # The driver's engine repeats a request with the same write time, which would add the
+        # elements of lists again. A request that this sender repeats has a new write time, and so
+        # replaces the list. So the engine must not repeat requests that write lists.
         statement.is_idempotent = self._traits.is_idempotent and not self._traits.has_lists
         if self._consistency_level is not None:
             statement.consistency_level = self._consistency_level

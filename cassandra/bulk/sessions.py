@@ -1,7 +1,6 @@
-"""Protocols (`typing.Protocol`) with the attributes of sessions and results that scans, loads and
-unloads use.
+"""Describes, as `typing.Protocol`, what scans, loads and unloads use of sessions and results.
 
-The methods of the sessions of both APIs (`Session.load`, for example) call this package. So its
+Methods of the blocking and asyncio sessions, for example `Session.load`, call this package. So its
 modules refer to these protocols, and not to the classes of the sessions. Only type checkers import
 this module.
 """
@@ -21,8 +20,9 @@ if TYPE_CHECKING:
 
 
 class Page(Protocol):
-    """A result of either API. Bulk code only uses its current page, and never lets it fetch the
-    next one.
+    """A result of the blocking or asyncio API.
+
+    Bulk code only uses the current page of a result, and never lets it fetch the next page.
     """
 
     @property
@@ -39,14 +39,14 @@ class Page(Protocol):
 
     @property
     def column_names(self) -> list[str] | None:
-        """The names of the columns; None if the response has no columns, as for an INSERT."""
+        """The names of the columns; None if the response has no columns, for example of INSERT."""
 
     def _numpy_form(self) -> Form:
-        """Return the settings by which pages are converted to NumPy arrays."""
+        """Return the settings with which pages are converted to NumPy arrays."""
 
 
 class BulkSession(Protocol):
-    """What a session of the blocking API and one of the asyncio API have in common."""
+    """The attributes and methods that blocking and asyncio sessions have in common."""
 
     @property
     def cluster(self) -> ClusterBase:
@@ -84,8 +84,9 @@ class AsyncSession(BulkSession, Protocol):
         *,
         execution_profile: ExecutionProfile | str | None,
     ) -> AsyncGenerator[tuple[bool, Any], None]:
-        """Execute many statements, and yield (True, result) or (False, exception) for each, in
-        their order.
+        """Execute many statements; yield (True, result) or (False, exception) for each.
+
+        The order is the order of the statements.
         """
 
     async def prepare(self, query: str) -> PreparedStatement:

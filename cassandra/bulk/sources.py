@@ -1,7 +1,7 @@
 """Sources of rows: iterables, data frames, Arrow data, and CSV, JSON lines and Parquet files.
 
 A source is read in chunks. A chunk has rows that are bound together, and their position in the
-source. Files are read one after the other, and only about one chunk of them is in memory. The files
+source. Files are read one after another, and only about one chunk of them is in memory. The files
 of a folder or glob are sorted by name.
 """
 
@@ -70,19 +70,19 @@ _READERS_OF_PANDAS = {
 }
 _DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")
 _ARRAYS = (".npy", ".npz")
-# The endings of files that are in none of the formats of loads and unloads.
+# The endings of files whose formats loads and unloads do not support.
 OTHER_ENDINGS = frozenset((*_READERS_OF_PANDAS, *_DATABASES, *_ARRAYS))
-# The ends of names of archives, which may have several files.
+# The endings of archives, which may contain several files.
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".rar")
-SAMPLE = 1000  # about how many rows of a data frame we measure to estimate its size
+SAMPLE = 1000  # the approximate number of a frame's rows that we measure to estimate its size
 
 
 def format_of(path: str, format: str | None, instead: str = "") -> str:
     """Return the format of a file.
 
-    :param path: its name.
+    :param path: the name of the file.
     :param format: the format that the application has specified; None derives it from the name.
-    :param instead: other advice for the error, after that to write the format.
+    :param instead: further advice for the error message, after the advice to write the format.
     :raises ValueError: if the format is unknown.
     """
     if format is not None:
@@ -129,7 +129,7 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
 
     :param columns: a sequence or array of values for each column.
     :raises ValueError: if the columns have different lengths.
-    :raises TypeError: if a column's values have no order.
+    :raises TypeError: if the values of a column have no order.
     """
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
@@ -142,26 +142,27 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
             )
         self._columns = {name: _by_position(name, values) for name, values in columns.items()}
         self._count = next(iter(lengths.values()), 0)
-        # The CQL types of the columns whose values `__iter__` converts, by name.
+        # By column name, the CQL types of the columns whose values `__iter__` converts.
         self._converted_types: dict[str, Any] = {}
 
     def convert_scalars(
         self, types: Mapping[str, tuple[str, Any]], lost_times: LostTimes | None
     ) -> None:
-        """Convert NumPy's datetime64 and timedelta64 to values for columns of these types when rows
-        are iterated over, and strings and numbers for blobs to those of Python, which blobs refuse.
+        """Convert some NumPy values when rows are iterated over, for columns of these types.
 
-        Codecs accept NumPy's scalars as well, but more slowly. Those of floats accept moments, and
-        those of blobs accept the memory of any scalar.
+        Values of datetime64 and timedelta64 become values of the column's type. For blob columns,
+        strings and numbers become Python objects, which blobs refuse. Codecs accept NumPy's scalars
+        as well, but more slowly. Besides, codecs of floats would accept datetime64, and codecs of
+        blobs would accept the memory of any scalar.
 
         :param types: for each field that is written, its column and CQL type.
-        :param lost_times: warns of times of day that a date column would lose; None warns of none.
+        :param lost_times: warns of times of day that a date column would lose; None does not warn.
         """
         for name, values in self._columns.items():
             if not is_array(values) or name not in types:
                 continue
             column, cql_type = types[name]
-            # The rows of an array of two dimensions are vectors or other collections.
+            # If an array has two dimensions, each of its rows is a vector or another collection.
             item_type = type_of_items(values, cql_type)
             if item_type is None:
                 continue
@@ -176,7 +177,7 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
         return self._count
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        # Convert a limited number of values at a time, to limit the memory that they take.
+        # Convert a limited number of values at a time, to limit the memory of the converted values.
         for start in range(0, self._count, chunks.OBJECT_ROWS):
             numbers = range(start, min(start + chunks.OBJECT_ROWS, self._count))
             columns = [self._items(name, numbers) for name in self._columns]
@@ -200,9 +201,10 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
 
 
 def _transposed(columns: Mapping[str, Any], lengths: Set[int]) -> str:
-    """Return advice for a matrix whose second dimension is the number of rows; "" for any other.
+    """Return advice for a matrix whose second dimension is the number of rows; else "".
 
     :param columns: the columns, which have different lengths.
+    :param lengths: the lengths of the columns.
     """
     for name, values in columns.items():
         shape: Any = getattr(values, "shape", ())
@@ -221,7 +223,7 @@ def _by_position(name: object, values: Any) -> Sequence[Any]:
     """Return the values of a column in a form whose items are accessed by position.
 
     `values[i]` of a pandas Series means the item with the label `i`. If the Series was sorted or
-    filtered, that is not the item at position `i`.
+    filtered, that is another item than the item at position `i`.
     """
     if isinstance(values, (KeysView, ItemsView)):
         return list(values)
@@ -231,7 +233,7 @@ def _by_position(name: object, values: Any) -> Sequence[Any]:
             "among the rows: write a list"
         )
     if hasattr(values, "iloc"):
-        # The attribute `array` of a Series has the same values, and accesses them faster.
+        # `Series.array` has the same values as the Series, and faster access to them.
         items: Sequence[Any] = getattr(values, "array", values.iloc)
         return items
     return values if hasattr(values, "__getitem__") else list(values)
@@ -265,17 +267,17 @@ def _advice_on_column(mapping: Mapping[Any, Any]) -> str:
 def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
     """Return an iterator over the chunks of a source.
 
-    :param source: a path or glob, a sequence of these, a data frame, Arrow data, or an iterable of
-        rows.
+    :param source: a path or glob, a sequence of paths and globs, a data frame, Arrow data, or an
+        iterable of rows.
     :param reading: the options for reading.
     :raises FileNotFoundError: if no file has the name.
-    :raises TypeError: if `source` is anything else.
+    :raises TypeError: if `source` has another type.
     :raises ValueError: if a file's format is unknown.
     """
     paths = files_of(source)
     if paths is not None:
-        # Check the format of all files before we read the first: an error in the middle of the load
-        # would be worse.
+        # Check the format of all files before the first file is read, so that an unknown format
+        # does not end the load in the middle.
         _formats_of(paths, reading)
         return _chunks_of_files(paths, reading)
     if isinstance(source, (bytes, bytearray)):
@@ -326,17 +328,17 @@ def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
     """Return the files of a source, in the order in which they are read; None if it has no files.
 
     :param source: as for `chunks_of`.
-    :param left_out: files that the load writes, which are skipped in folders and globs.
-    :raises FileNotFoundError: if there is no such file, or a folder has none.
+    :param left_out: files that the load writes. They are skipped in folders and globs.
+    :raises FileNotFoundError: if there is no such file, or a folder has no files.
     :raises ValueError: if a pipe, which can be read only once, appears twice, or if a folder or
-        glob has a folder in it.
+        glob contains a folder.
     """
     if isinstance(source, (str, os.PathLike)):
         names: Sequence[Any] = [source]
     elif isinstance(source, (list, tuple)) and source and isinstance(source[0], (str, os.PathLike)):
         names = source
     else:
-        return None  # a list whose first item is not a path has rows
+        return None  # if the first item of a list is not a path, its items are rows
     for name in names:
         if not isinstance(name, (str, os.PathLike)):
             raise TypeError(f"a list of files has a {type(name).__name__}: {name!r}")
@@ -358,7 +360,7 @@ def _formats_of(paths: Sequence[str], reading: Reading) -> list[str]:
 
 
 def _pattern_advice(paths: Sequence[str]) -> str:
-    """Return how to name only some files of a folder, for an error; "" for other files."""
+    """Return advice how to name only some files of a folder, for an error; "" if there is none."""
     folders = {os.path.dirname(path) for path in paths}
     endings = [os.path.splitext(path)[1] for path in paths]
     ending = next((ending for ending in endings if ending in _ENDINGS), None)
@@ -375,7 +377,8 @@ def _expand_path(path: Any, excluded: Set[str]) -> list[str]:
     if path == STANDARD_INPUT or (os.path.exists(path) and not os.path.isdir(path)):
         return [path]
     if os.path.isdir(path):
-        # Skip hidden files and markers: _SUCCESS of other tools, and _manifest.json of `unload`.
+        # Skip hidden files and metadata files: _SUCCESS of other tools, and _manifest.json of
+        # `unload`.
         paths = [entry.path for entry in os.scandir(path) if entry.name[:1] not in "._"]
         _check_manifest(path, [os.path.basename(file_path) for file_path in paths])
         message = f"folder {path!r} has no file"
@@ -398,9 +401,9 @@ def _check_manifest(folder: str, names: Iterable[str]) -> None:
     """Raise FileNotFoundError if a folder lacks a file that the manifest of an unload lists.
 
     :param folder: the folder, with or without a manifest.
-    :param names: the names of the files in it.
-    :raises FileNotFoundError: for the first such file. It is not missing if it was compressed or
-        uncompressed since.
+    :param names: the names of the files in the folder.
+    :raises FileNotFoundError: for the first missing file. A file is not missing if it was
+        compressed or decompressed after the unload.
     """
     for listed_name in _rows_in_manifest(folder):
         if not any(
@@ -416,8 +419,9 @@ def _check_manifest(folder: str, names: Iterable[str]) -> None:
 
 
 def _rows_in_manifest(folder: str) -> dict[str, Any]:
-    """Return the number of rows of each file of an unload, by the file's name; {} if the folder has
-    no manifest, or that of another tool.
+    """Return the number of rows of each file of an unload, by file name.
+
+    {} if the folder has no manifest, or if another tool has written the manifest.
     """
     try:
         with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
@@ -478,10 +482,10 @@ def _chunks(
     row = 0
     for part in parts:
         end = row + part.size
-        # If an earlier run has processed all rows of this part, do not make a chunk, which would
-        # convert its values.
+        # If an earlier run has processed all rows of this part, skip it without making a chunk,
+        # because that would convert the rows.
         if end > skip:
-            # The first argument leaves out the rows of this part that an earlier run has processed.
+            # The first argument is how many rows of this part an earlier run has processed.
             chunk = part.make_chunk(max(skip - row, 0), first + row)
             yield chunk._replace(position=Position(file, end))
         row = end
@@ -489,21 +493,22 @@ def _chunks(
         raise ValueError(f"the checkpoint says that {skip} rows were read, and there are {row}")
 
 
-_COLUMNS_TO_CHECK = 10  # how many rows at the beginning of a source may be columns
+_COLUMNS_TO_CHECK = 10  # how many of the first rows we check for being columns
 
 
 def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
     """Yield the application's rows in parts."""
     iterator = iter(rows)
-    # A generator may use the same dict or array again for its next row, but rows are bound only
-    # when a part is full. A list has all rows at once, the columns of a mapping have all values,
-    # and `AsyncRows` has made copies already.
+    # A generator may yield the same dict or array for each row, but rows are bound only when a part
+    # is full. So copy its rows. Lists and mappings of columns need no copies, because they hold all
+    # of their rows. `AsyncRows` has already made copies.
     if not isinstance(rows, (list, tuple, RowsOfColumns, AsyncRows)):
         iterator = map(snapshot, iterator)
 
     def make_chunk(chunk_rows: list[Any], cut: int, first: int) -> Chunk:
-        """Make the chunk of a part, without its first `cut` rows, which an earlier run has
-        processed; `first` is the number of the part's first row.
+        """Make the chunk of a part, without its first `cut` rows (processed by an earlier run).
+
+        `first` is the number of the part's first row.
         """
         return Chunk(
             rows=chunk_rows[cut:],
@@ -518,20 +523,22 @@ def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
     has_rows = False
     while chunk_rows := _next_rows(iterator, min(chunks.OBJECT_ROWS, chunks.CHUNK_ROWS)):
         _check_row(chunk_rows[0])
-        # A tuple of columns looks like a tuple of rows. The first column may be a list of ids.
+        # A tuple of columns looks like a tuple of rows. Its first item may be a list of ids, so
+        # check the next items, too.
         if not has_rows:
             for row in chunk_rows[1:_COLUMNS_TO_CHECK]:
                 if is_array(row):
                     _check_row(row)
         has_rows = True
         yield Part(len(chunk_rows), partial(make_chunk, chunk_rows))
-    # A generator that has ended is refused (`Load`), so an empty one has not been read before.
+    # Only warn of other iterators: `Load` refuses a generator that was read before, so a generator
+    # without rows is really empty.
     if not has_rows and isinstance(rows, Iterator) and not isinstance(rows, Generator):
         _warn_of_no_rows(rows)
 
 
 def _warn_of_no_rows(source: object) -> None:
-    """Warn of an iterator or a reader without rows: it was probably read before."""
+    """Warn that an iterator or reader had no rows, because it was probably read before."""
     warn(
         f"the {type(source).__name__} had no rows: if it was read before, make a new one, which "
         "returns each of its rows once"
@@ -539,9 +546,9 @@ def _warn_of_no_rows(source: object) -> None:
 
 
 def _next_rows(iterator: Iterator[Any], limit: int) -> list[Any]:
-    """Return the next rows: those of about `chunks.OBJECT_SECONDS`, and at most `limit`.
+    """Return the rows of about the next `chunks.OBJECT_SECONDS`, but at most `limit` rows.
 
-    :param iterator: the rows; an empty list is their end.
+    :param iterator: the rows. An empty list means that they have ended.
     """
     start = monotonic()
     rows: list[Any] = []
@@ -549,8 +556,8 @@ def _next_rows(iterator: Iterator[Any], limit: int) -> list[Any]:
     while new_rows := list(islice(iterator, count)):
         rows += new_rows
         seconds = monotonic() - start
-        # Look at the clock again after about half a second, as far as the pace so far tells, and
-        # after 64 rows at most: the next ones may be slower.
+        # Look at the clock again after about half a second, estimated from the pace so far. But
+        # look after 64 rows at the latest, because the next rows may be slower.
         rows_per_second = len(rows) / max(seconds, 1e-3)
         count = min(int(rows_per_second / 2) + 1, 64, limit - len(rows))
         if not count or seconds >= chunks.OBJECT_SECONDS:
@@ -559,7 +566,7 @@ def _next_rows(iterator: Iterator[Any], limit: int) -> list[Any]:
 
 
 def _check_row(row: Any) -> None:
-    """Raise TypeError if a "row" is a whole data frame, or a pair of ``frame.iterrows()``."""
+    """Raise TypeError if a "row" is certainly no row, for example a frame or a single number."""
     if is_frame(row) or is_arrow(row):
         raise TypeError(
             f"an item of the source is a {type(row).__name__}, and not a row: write "
@@ -579,7 +586,7 @@ def _check_row(row: Any) -> None:
             f"a row is an array of {row.ndim} dimensions: write a mapping of columns, such as "
             "{'id': ids, 'embedding': array}"
         )
-    # A pandas Series has the names of the columns in its index.
+    # `iterrows` yields pairs of a label and a Series. A Series has the attribute `iloc`.
     if type(row) is tuple and len(row) == 2 and hasattr(row[1], "iloc"):
         raise TypeError(
             "a row is a pair of a label and a Series, as of frame.iterrows(): write "
@@ -591,8 +598,9 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
     """Yield the rows of a data frame, array or Arrow table in parts."""
 
     def make_chunk(part: Any, cut: int, first: int) -> Chunk:
-        """Make the chunk of a part, without its first `cut` rows, which an earlier run has
-        processed; `first` is the number of the part's first row.
+        """Make the chunk of a part, without its first `cut` rows (processed by an earlier run).
+
+        `first` is the number of the part's first row.
         """
         if cut:
             # No part has more than CHUNK_ROWS rows, so the slice has all rows after the cut.
@@ -609,40 +617,42 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
         )
 
     has_rows = False
-    # An Arrow stream consists of several batches, which we divide one by one.
+    # An Arrow stream consists of several batches, which we split one by one.
     for batch in _tables_of(table):
         part_rows = rows_of_a_chunk(_size_of(batch), len(batch))
         for start in range(0, len(batch), part_rows):
             part = slice_of(batch, start, part_rows)
             has_rows = True
             yield Part(len(part), partial(make_chunk, part))
-    # Only a reader has no number of rows. It returns its batches once.
+    # A reader, which returns its batches only once, has no length. Other tables do.
     if not has_rows and not hasattr(table, "__len__"):
         _warn_of_no_rows(table)
 
 
 def _size_of(table: Any) -> int:
-    """Estimate the size in bytes that a table has without dictionary encoding: each occurrence of a
-    value counts, even if the table stores the value once.
+    """Estimate the size in bytes that a table would have without dictionary encoding.
+
+    Each occurrence of a value counts, even if the table stores the value only once.
     """
     if hasattr(table, "memory_usage"):
         # pandas measures objects one by one, which is slow, so we measure a sample of the rows.
         sample = table.iloc[:: max(len(table) // SAMPLE, 1)]
-        # A categorical column stores each distinct value once. Convert it to an ordinary column, so
-        # that every occurrence is measured.
+        # A categorical column stores each distinct value once. Convert it to an ordinary column,
+        # so that every occurrence of a value is measured.
         categories = [name for name, dtype in sample.dtypes.items() if hasattr(dtype, "categories")]
         if categories:
             sample = sample.astype(dict.fromkeys(categories, object))
         return int(sample.memory_usage(deep=True).sum()) * len(table) // max(len(sample), 1)
     size = int(table.nbytes)
-    # A dictionary column of Arrow stores each distinct value once. Add the average size of a value,
-    # multiplied by the number of rows.
+    # A dictionary column of Arrow stores each distinct value once. Add the average size of a
+    # distinct value, multiplied by the number of rows.
     for arrow_type, column in (
         zip(table.schema.types, table.columns, strict=True) if hasattr(table, "schema") else ()
     ):
         # Only dictionary types have both attributes.
         if hasattr(arrow_type, "value_type") and hasattr(arrow_type, "index_type"):
-            # A column of a table consists of chunks. A column of a record batch is a single array.
+            # In a table, a column consists of chunks. In a record batch, a column is a single
+            # array.
             for part in getattr(column, "chunks", [column]):
                 values = part.dictionary
                 size += len(part) * values.nbytes // max(len(values), 1)
@@ -650,7 +660,7 @@ def _size_of(table: Any) -> int:
 
 
 def _tables_of(table: Any) -> Iterator[Any]:
-    """Yield a data frame or array itself, and Arrow data as tables or batches of pyarrow."""
+    """Yield a data frame or array unchanged; yield Arrow data as tables or batches of pyarrow."""
     if is_array(table) or is_frame(table):
         yield table
         return
@@ -671,7 +681,7 @@ def _tables_of(table: Any) -> Iterator[Any]:
 def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk, None, None]:
     """Yield the chunks of files, beginning at the position to resume from."""
     resume_position = reading.skip
-    rows_in_manifest = cache(_rows_in_manifest)  # each file of a folder has the same manifest
+    rows_in_manifest = cache(_rows_in_manifest)  # all files of a folder have the same
     for number, path in enumerate(paths):
         if number < resume_position.file:
             continue
@@ -679,7 +689,7 @@ def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk,
         skip = resume_position.row if number == resume_position.file else 0
         state = _state_of_file(path)
         rows_read = skip
-        # Rows of files are numbered from 1, like lines in an editor.
+        # `first` is 1, because rows of files are numbered from 1, like lines in an editor.
         for chunk in _chunks(READERS[file_format](path, reading), skip, 1, number):
             rows_read = chunk.position.row
             yield chunk
@@ -702,8 +712,9 @@ def _state_of_file(path: str) -> os.stat_result | None:
 
 
 def _is_changed(state: os.stat_result, path: str) -> bool:
-    """Return True if a file was changed since it had this state. A file that was removed or
-    replaced is still read as it was.
+    """Return True if a file was changed after it had this state.
+
+    False if the file was removed or replaced: an open file is still read as it was.
     """
     try:
         present = os.stat(path)
@@ -719,7 +730,8 @@ def _is_changed(state: os.stat_result, path: str) -> bool:
 def _check_text_options(source: object, paths: Sequence[str] | None, reading: Reading) -> None:
     """Raise ValueError for an option of text files that no file of the source can use.
 
-    It would have no effect: the strings that ``null=`` names would be written as strings.
+    The option would silently have no effect: the strings that ``null=`` names, for example, would
+    be written as strings.
     """
     formats = reading.formats
     differs_from_default = {
@@ -754,8 +766,9 @@ def _check_text_options(source: object, paths: Sequence[str] | None, reading: Re
 
 
 def _without_effect(options: Sequence[str], what: str) -> str:
-    """Return the beginning of the error for options that have no effect.
+    """Return the beginning of the error message for options that have no effect.
 
+    :param options: the names of the options.
     :param what: the sources that have these options.
     """
     names = ", ".join(f"{name}=" for name in options)
@@ -771,7 +784,7 @@ _OPTIONS_OF_JSON = frozenset({"date_format", "timestamp_format", "encoding"})
 def is_file_of(paths: Iterable[str] | None, path: str | os.PathLike[str]) -> bool:
     """Return True if `path` is one of the files of a source.
 
-    :param paths: the files of the source; None if it has no files.
+    :param paths: the files of the source; None if the source has no files.
     :param path: the file.
     """
     return os.path.exists(path) and any(
@@ -783,8 +796,8 @@ def is_file_of(paths: Iterable[str] | None, path: str | os.PathLike[str]) -> boo
 def fields_of_each(source: object, reading: Reading) -> list[tuple[str, list[str] | None]]:
     """Return [(name of the file, its field names)], or one such pair for a source without files.
 
-    The field names are None if the file has no names, or each row has its own. Empty files are left
-    out.
+    The field names are None if the file has no names, or if each row has its own names. Empty files
+    are left out.
 
     :param source: as for `chunks_of`.
     :param reading: the options for reading.
@@ -808,7 +821,7 @@ def fields_of_each(source: object, reading: Reading) -> list[tuple[str, list[str
     if is_frame(source):
         return [("the frame", [str(name) for name in source.columns])]
     if is_arrow(source):
-        # A source without `schema.names` (a stream, a polars frame) may have `columns`.
+        # A stream or a polars frame has no `schema.names`, but it may have `columns`.
         column_names: Any = getattr(getattr(source, "schema", None), "names", None)
         if column_names is None or callable(column_names):
             column_names = getattr(source, "columns", None)

@@ -28,7 +28,7 @@ class Plan(NamedTuple):
     """The CQL statement that writes a row, before it is prepared.
 
     :param text: the CQL.
-    :param names: the columns in the order in which they were requested. The bind markers may have
+    :param names: the columns, in the order in which they were requested. The bind markers may be in
         another order.
     :param is_idempotent: True if writing a row twice has the same effect as writing it once.
     :param is_counter: True if the statement changes counters.
@@ -46,8 +46,8 @@ class Traits(NamedTuple):
     :param is_idempotent: True if a request may be executed twice.
     :param is_counter: True if the statement changes counters.
     :param is_conditional: True if the statement has a condition (IF), so a row may not be applied.
-    :param has_lists: True if the statement writes lists of `lists_in`. A request may only be
-        repeated with another write time then.
+    :param has_lists: True if the statement writes lists that `lists_in` returns. Then a request may
+        only be repeated with another write time.
     :param has_static_lists: True if one of these lists is a static column.
     """
 
@@ -62,8 +62,9 @@ class Traits(NamedTuple):
         """True if several rows may be sent in an unlogged batch.
 
         Servers refuse counters in these batches. Conditional rows are sent one by one: a batch has
-        a single outcome for all its rows, and may not span partitions. The rows of a batch have one
-        write time, so a static list would have its elements once for each row of its partition.
+        a single outcome for all its rows, and must not span partitions. The rows of a batch have
+        the same write time, so a static list would have its elements once for each row of its
+        partition.
         """
         return not (self.is_conditional or self.is_counter or self.has_static_lists)
 
@@ -75,8 +76,8 @@ _WRITE_TIME = pattern(r"\bUSING\s+(?:TTL\s+\S+\s+AND\s+)?TIMESTAMP\b", re.IGNORE
 def lists_in(table: TableMetadata | None, names: Iterable[str]) -> list[ColumnMetadata]:
     """Return the columns that are lists and not frozen.
 
-    A write of such a list deletes the elements of earlier write times, and adds its own. So if two
-    writes have the same write time, the list has the elements of both.
+    A write of such a list deletes the elements with earlier write times, and adds new elements. So
+    if two writes have the same write time, the list has the elements of both writes.
 
     :param table: the table that is written; None if it is unknown.
     :param names: the names of the columns that are written; other names are ignored.
@@ -96,10 +97,10 @@ def traits_of(
     """Return the traits of a load's statement.
 
     :param prepared: the statement.
-    :param plan: the plan from which it was prepared; None if the application has prepared it.
+    :param plan: the plan of the statement; None if the application has prepared the statement.
     :param counters: the option `counters`.
     :param table: the table that the statement writes; None if it is unknown.
-    :raises ValueError: if the statement only reads.
+    :raises ValueError: if the statement is a SELECT.
     """
     if plan is None and _SELECT.match(prepared.query_string) is not None:
         raise ValueError(
@@ -109,7 +110,7 @@ def traits_of(
     conditional = is_conditional(prepared.query_string)
     query = prepared.query_string
     names = {column.name for column in prepared.column_metadata}
-    if ":" in query:  # a named marker may have another name than its column
+    if ":" in query:  # a named marker may differ in name from its column
         names = names.union(*columns_of_named_markers(query).values())
     lists = lists_in(table, names)
     of_lists = {
@@ -120,8 +121,8 @@ def traits_of(
         return Traits(plan.is_idempotent, plan.is_counter, conditional, **of_lists)
     return Traits(
         bool(prepared.is_idempotent) and not counters and not (lists and _WRITE_TIME.search(query)),
-        # The types of bind markers do not always tell: a statement may add a constant to a counter,
-        # and then no bind marker has the type counter. So check the option `counters` first.
+        # The types of bind markers are not enough: a statement may add a constant to a counter, and
+        # then no bind marker has the type counter. So check the option `counters` first.
         counters or any(column.type.typename == "counter" for column in prepared.column_metadata),
         conditional,
         **of_lists,
@@ -129,10 +130,10 @@ def traits_of(
 
 
 def check_session(session: Any, call: str) -> None:
-    """Raise TypeError if a function of bulk work did not get a session.
+    """Raise TypeError if the argument of a bulk function is not a session.
 
     :param session: the argument.
-    :param call: how the function is called, for the message.
+    :param call: an example call of the function, for the message.
     """
     if hasattr(session, "cluster") and hasattr(session, "execute"):
         return
@@ -145,7 +146,7 @@ def check_session(session: Any, call: str) -> None:
 
 
 def _name_of(table: Any) -> str:
-    """Return what to write for an object that was passed in place of a table's name."""
+    """Return what to write instead of an object that was passed in place of a table's name."""
     if hasattr(table, "keyspace_name") and hasattr(table, "name"):
         return repr(f"{protect_name(table.keyspace_name)}.{protect_name(table.name)}")
     return "load('table', source), or scan('table')"
@@ -184,7 +185,7 @@ def table_of(
         raise ValueError(
             f"table {name!r} has no keyspace: write keyspace.table, or connect to a keyspace"
         )
-    # Look it up; a wrong name is often misspelt, so suggest a similar one.
+    # Look the table up. A wrong name is often misspelt, so suggest a similar name.
     keyspace_metadata = metadata.keyspaces.get(keyspace)
     if keyspace_metadata is None:
         raise ValueError(
@@ -195,7 +196,8 @@ def table_of(
         table = keyspace_metadata.views.get(name)
     if table is None:
         hint = _similar_name_hint(name, keyspace_metadata.tables)
-        # CQL makes names without quotes lower case, and so do we.
+        # CQL converts names without quotes to lower case, and so do we. So a name with capitals
+        # must be quoted.
         quoted = next((each for each in keyspace_metadata.tables if each.lower() == name), None)
         if quoted is not None:
             hint = f" (a name with capitals is written in double quotes, '\"{quoted}\"')"
@@ -214,11 +216,11 @@ def written_table(metadata: Metadata, prepared: PreparedStatement) -> TableMetad
 
 
 def owners_in(metadata: Metadata, keyspace: str | None) -> Owners | None:
-    """Return the map from partitions to replicas, by which rows are grouped; None if the driver
-    does not know the replicas.
+    """Return the map from partitions to replicas, which is used to group rows.
 
     :param metadata: the cluster's metadata.
     :param keyspace: the keyspace of the table; None if it is unknown.
+    :returns: None if the driver does not know the replicas.
     """
     routing = metadata.routing()
     return routing.map_of(keyspace) if routing is not None and keyspace is not None else None
@@ -241,13 +243,13 @@ def plan_of(
 ) -> Plan:
     """Return the statement that writes rows of a table.
 
-    :param table: its metadata.
-    :param columns: the columns to write; all if empty.
+    :param table: the metadata of the table.
+    :param columns: the columns to write; if empty, all columns.
     :param ttl: the time to live of values in seconds.
     :param ttl_column: the field with the time to live of each row.
     :param timestamp: the write time in microseconds.
     :param timestamp_column: the field with the write time of each row.
-    :param counters: True allows to change counters.
+    :param counters: True allows changing counters.
     :raises ValueError: if the table lacks a column, if `columns` lacks a column of the primary key,
         or if a column is a counter and `counters` is False.
     """
@@ -288,8 +290,8 @@ def plan_of(
         *_using("TTL", ttl, ttl_column),
         *_using("TIMESTAMP", timestamp, timestamp_column),
     ]
-    # An INSERT is idempotent: if it is repeated, it writes the same row again. But with the same
-    # write time, it adds the elements of lists again.
+    # An INSERT is idempotent: if it is repeated, it writes the same row again. The exception is a
+    # list: a repeated INSERT with the same write time adds its elements again.
     lists = lists_in(table, names)
     has_write_time = timestamp is not None or timestamp_column is not None
     static_list = next((column.name for column in lists if column.is_static), None)
@@ -329,7 +331,7 @@ def _checked_using_value(clause: str, value: object) -> int:
         if hasattr(value, "total_seconds"):
             instead = ": write int(ttl.total_seconds())"
         elif clause == "TIMESTAMP" and hasattr(value, "timestamp"):
-            # `timestamp()` reads a datetime without a time zone as local time.
+            # `timestamp()` treats a datetime without a time zone as local time, so it needs one.
             instead = (
                 ": write int(timestamp.timestamp() * 1_000_000), of a datetime with a time zone"
             )
@@ -344,7 +346,7 @@ def _checked_using_value(clause: str, value: object) -> int:
         raise ValueError(
             f"ttl is a number of seconds, from 0 to {_LONGEST_TTL} (20 years), but is {value}"
         )
-    # Servers use the smallest number of 64 bits to mark cells without a write time.
+    # The smallest 64-bit number is excluded: servers use it for cells without a write time.
     if clause == "TIMESTAMP" and not -(1 << 63) < value < 1 << 63:
         raise ValueError(f"timestamp is a number of 64 bits, but is {value}")
     return value
@@ -380,7 +382,7 @@ def static_plan(
 ) -> str | None:
     """Return the CQL for rows that only have static columns; None if the load has no such rows.
 
-    If a partition has static columns but no rows, a SELECT of the table returns a row for it whose
+    If a partition has static columns but no rows, a SELECT returns a row for the partition whose
     clustering columns are null. So unloaded files may have such rows.
 
     :param table: the metadata of the table.
@@ -390,8 +392,8 @@ def static_plan(
     partition = [column.name for column in table.partition_key]
     clustering = [column.name for column in table.clustering_key]
     static = [name for name in plan.names if table.columns[name].is_static]
-    # If the source lacks the first clustering column, all of its rows only have static columns.
-    # `plan` already inserts such rows, so no second statement is needed.
+    # If the source lacks the first clustering column, its rows only have static columns. `plan`
+    # already inserts such rows, so no second statement is needed.
     if plan.is_counter or not static or not clustering or clustering[0] not in plan.names:
         return None
     names = [*partition, *static]
@@ -408,7 +410,7 @@ def _insert(table: TableMetadata, names: Sequence[str], using: Sequence[str]) ->
 def full_name(table: TableMetadata) -> str:
     """Return the full name of a table, quoted for CQL.
 
-    :param table: its metadata.
+    :param table: the metadata of the table.
     """
     return f"{protect_name(table.keyspace_name)}.{protect_name(table.name)}"
 
@@ -416,13 +418,13 @@ def full_name(table: TableMetadata) -> str:
 def columns_of(prepared: PreparedStatement) -> list[Column]:
     """Return the columns that a prepared statement binds, with the types of decrypted values.
 
-    The types have no converters: these are for the application's classes, and files have CQL
-    values.
+    The types have no converters, because these are for the application's classes, while files have
+    CQL values.
 
     :param prepared: the statement.
     """
-    # For an encrypted column, the plan has the type of the decrypted values. The server's metadata
-    # says blob.
+    # For an encrypted column, the server's metadata says blob. The plan has the type of the
+    # decrypted values.
     return [
         Column(column.name, column.type, is_hidden=is_encrypted(column.type))
         for column in prepared.plain_plan.columns
@@ -435,19 +437,18 @@ def order_of_statement(
     selected: Sequence[str],
     ignored: Collection[str],
 ) -> list[str]:
-    """Return the columns of a prepared statement, in the order of the values in a row that has no
-    field names.
+    """Return the columns of a prepared statement, in the order of values in a row without names.
 
-    If the application has selected columns, the order is that of `selected`, otherwise that of the
-    bind markers. If ``columns=`` is a mapping that lacks some columns of the statement, it only
-    renames fields, and the order is that of the bind markers, too.
+    If the application has selected columns, this is the order of `selected`, otherwise the order of
+    the bind markers. If ``columns=`` is a mapping that lacks some columns of the statement, it only
+    renames fields. Then the order is also the order of the bind markers.
 
-    :param prepared: the statement, which binds all its columns.
+    :param prepared: the statement, which binds all columns in its text.
     :param mapping: field names by column name.
-    :param selected: the columns that the application has selected; empty for all.
+    :param selected: the columns that the application has selected; empty for all columns.
     :param ignored: the names of fields to ignore.
-    :raises ValueError: if `selected` has other columns than the statement binds, or if a field that
-        it binds is ignored.
+    :raises ValueError: if `selected` has a column that the statement does not bind, or if a field
+        that the statement binds is ignored.
     """
     names = [column.name for column in prepared.column_metadata]
     for name in selected:
@@ -464,7 +465,7 @@ def order_of_statement(
                 f"ignore= has the field {mapping.get(name, name)!r}, which the statement binds: "
                 "prepare a statement without it"
             )
-    # Bind markers that are not columns have names in brackets: [ttl], [timestamp].
+    # Skip bind markers that are not columns: their names are in brackets, [ttl] and [timestamp].
     missing = [name for name in names if name not in selected and not name.startswith("[")]
     if not selected or (missing and mapping):
         return names
@@ -479,8 +480,8 @@ def order_of_statement(
 def positions_in(source_order: Sequence[str], names: Sequence[str]) -> list[int]:
     """Return for each bind marker the position of its value in a row without names.
 
-    A name may occur several times, as in ``SET a = ? WHERE id = ? IF a = ?``. Its first bind marker
-    gets the first value with this name, and so on.
+    A name may occur several times, as in ``SET a = ? WHERE id = ? IF a = ?``. The first bind marker
+    with a name gets the first value with this name, and so on.
 
     :param source_order: the column of each value in the row.
     :param names: the column of each bind marker.
@@ -489,7 +490,8 @@ def positions_in(source_order: Sequence[str], names: Sequence[str]) -> list[int]
     for index, name in enumerate(names):
         # The positions of all values with this name.
         same_name = [position for position, column in enumerate(source_order) if column == name]
-        # The n-th bind marker of a name gets its n-th value, or the last one if there are fewer.
+        # The n-th bind marker of a name gets its n-th value. If there are fewer values, it gets the
+        # last value of this name.
         positions.append(same_name[min(names[:index].count(name), len(same_name) - 1)])
     return positions
 
@@ -497,11 +499,12 @@ def positions_in(source_order: Sequence[str], names: Sequence[str]) -> list[int]
 def check_statement_using(
     prepared: PreparedStatement, using: Mapping[str, tuple[int | None, str | None]]
 ) -> None:
-    """Raise ValueError for an option of TTL or write time that a prepared statement cannot use.
+    """Raise ValueError for a TTL or write time option that a prepared statement cannot use.
 
     :param prepared: the statement.
     :param using: see `LoadOptions.using`.
-    :raises ValueError: for a value for all rows, or a field for which there is no bind marker.
+    :raises ValueError: for an option with a value for all rows, or with a field for which the
+        statement has no bind marker.
     """
     names = [column.name for column in prepared.column_metadata]
     for clause, (value, field) in using.items():

@@ -1,4 +1,4 @@
-"""Splits a scan into tasks that other processes or machines can run."""
+"""Splits the scan of a table into tasks that other processes or machines can run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from cassandra.cluster.session import Session
 
 __all__ = ["ScanTask", "scan_tasks", "worker_session"]
 
-# The sessions by (process id, pickled settings). The process id is needed because a forked worker
-# has a copy of this dict, but cannot use the connections of its parent.
+# The sessions of `worker_session`, by (process id, pickled settings). The process id is in the key
+# because a forked process has a copy of this dict, but cannot use its parent's connections.
 _sessions: dict[tuple[int, bytes], Session] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """A token range of a table to read. It can be pickled, and read any number of times.
+    """The task to read a token range of a table. It can be pickled, and run any number of times.
 
     :param table: ``keyspace.table``.
     :param columns: column names, or a string of selectors; None for all columns.
@@ -44,8 +44,8 @@ class ScanTask:
     def scan(self, session: Session) -> Scan:
         """Return the scan of this range.
 
-        :param session: a blocking session that this process has connected. A forked process cannot
-            use the sessions of its parent.
+        :param session: a blocking session that was connected in this process. A forked process
+            cannot use the sessions of its parent.
         """
         options: Any = {**self.options, "ranges": [self.range]}
         return Scan(session, self.table, self.columns, self.where, options)
@@ -53,7 +53,7 @@ class ScanTask:
     def of_columns(self, columns: Sequence[str]) -> ScanTask:
         """Return a copy of this task that reads only these columns.
 
-        :param columns: their names.
+        :param columns: the names of the columns.
         """
         return replace(self, columns=tuple(columns))
 
@@ -61,8 +61,8 @@ class ScanTask:
     def rows(self, session: Session) -> Iterator[Any]:
         """Return an iterator over the rows.
 
-        :param session: a blocking session that this process has connected. A forked process cannot
-            use the sessions of its parent.
+        :param session: a blocking session that was connected in this process. A forked process
+            cannot use the sessions of its parent.
         """
         return iter(self.scan(session))
 
@@ -70,8 +70,8 @@ class ScanTask:
     def arrow_batches(self, session: Session, **options: Any) -> Iterator[Any]:
         """Return an iterator of `pyarrow.RecordBatch`, one per page.
 
-        :param session: a blocking session that this process has connected. A forked process cannot
-            use the sessions of its parent.
+        :param session: a blocking session that was connected in this process. A forked process
+            cannot use the sessions of its parent.
         :param options: see `cassandra.cluster.ResultSet.to_arrow`.
         """
         return self.scan(session).arrow_batches(**options)
@@ -90,9 +90,9 @@ def scan_tasks(
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
     :param columns: column names, or a string of CQL selectors; None for all columns.
     :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
-    :param options: see `cassandra.bulk.ScanOptions`. `splits` is about how many tasks to make.
-        Checkpoints and limits are refused: each task is read from its beginning, and a limit would
-        apply to each task.
+    :param options: see `cassandra.bulk.ScanOptions`. `splits` is the approximate number of tasks.
+        Checkpoints and limits are refused: each task reads its range from the beginning, and a
+        limit would apply to each task.
     """
     check_session(session, "scan_tasks(session, 'table')")
     for name in ("checkpoint", "limit"):
@@ -100,7 +100,7 @@ def scan_tasks(
             raise TypeError(f"tasks do not have the option {name!r}")
     if columns is not None and not isinstance(columns, str):
         columns = tuple(columns)
-    # The session of a worker may have another keyspace, so the tasks need the full name.
+    # The process that runs a task may use another keyspace, so the task needs the full name.
     table = full_name(table_of(session.cluster.metadata, table, session.keyspace, with_views=True))
     ranges = Scan(session, table, columns, where, options).token_ranges()  # type: ignore[arg-type]
     task_options = {
@@ -110,19 +110,19 @@ def scan_tasks(
 
 
 def worker_session(settings: Mapping[str, Any]) -> Session:
-    """Return this process's session for a cluster; connects on the first call.
+    """Return the session of this process for a cluster; connect at the first call.
 
-    For workers of Dask, Ray and similar tools, which receive tasks and cannot keep a session.
+    Use it in workers of Dask, Ray and similar tools, which receive tasks and cannot keep a session.
 
     :param settings: picklable settings of `cassandra.cluster.Cluster`.
     """
-    # A forked process must not use the session of its parent, so the key has the process id.
+    # The key has the process id, because a forked process must not use its parent's session.
     key = (os.getpid(), pickle.dumps(sorted(settings.items())))
     session = _sessions.get(key)
     if session is None:
-        # We use no lock: if a process is forked while one of its threads holds the lock, the child
-        # would wait for it forever. Instead, two threads may connect at the same time; then the
-        # first session is kept, and the other is closed.
+        # Use no lock: if a process is forked while one of its threads holds the lock, the child
+        # would wait for the lock forever. Instead, two threads may connect at the same time. Then
+        # the session that is stored first is kept, and the other session is closed.
         new_session = Cluster(**settings).connect()
         session = _sessions.setdefault(key, new_session)
         if session is not new_session:

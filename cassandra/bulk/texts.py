@@ -1,15 +1,15 @@
 """Converts strings and JSON values to CQL values and back, for CSV and JSON lines files.
 
-A reader is a function that converts a string or JSON value of one column to a CQL value. A load
-makes one reader per column.
+A reader is a function that converts a string or JSON value of a column to a CQL value. A load makes
+one reader per column.
 
 In a CSV field, collections, tuples, user-defined types and vectors are written as JSON: ``[1, 2]``,
-``{"a": 1}``. A set is a list; a map whose keys are not strings has them converted to strings.
-Timestamps without a UTC offset are read as UTC.
+``{"a": 1}``. A set is written as a list. If the keys of a map are not strings, they are converted
+to strings. Timestamps without a UTC offset are read as UTC.
 
-A reader accepts the formats listed in the guide, the same on every Python version, and raises one
-of READING_ERRORS for everything else: guessing would silently change values. Blanks around a value
-are ignored, unless the column is of a text type.
+A reader accepts the formats that the guide lists, the same on every Python version. It raises one
+of READING_ERRORS for everything else, because guessing would silently change values. Blanks around
+a value are ignored, unless the column is of a text type.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _FALSE = frozenset({"false", "f", "no", "n", "0"})
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _BLANKS = " \t"
 _LONG_INTEGER_BITS = 14_000  # an integer with fewer bits has less than 4300 decimal digits
-_LONGEST_SHOWN = 200  # characters of a value in an error message
+_LONGEST_SHOWN = 200  # the maximum number of a value's characters in an error message
 # The range of `datetime` in milliseconds since 1970: from 0001-01-01 to the end of 9999. Timestamps
-# outside it become `MillisTimestamp`.
+# outside this range become `MillisTimestamp`.
 _FIRST_MILLIS = -62_135_596_800_000
 _LAST_MILLIS = 253_402_300_799_999
 
@@ -66,8 +66,8 @@ _TIMESTAMP = re.compile(
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
     r"(?:([Zz])|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?"
 )
-# What `datetime.fromisoformat` accepts after the seconds. Before Python 3.11 it accepts less, so
-# there is one pattern for these versions and one for later ones.
+# What `datetime.fromisoformat` accepts after the seconds. It accepts less before Python 3.11, so
+# these versions have another pattern.
 _BEHIND_SECONDS = re.compile(
     r"(?:\.[0-9]{3}|\.[0-9]{6})?(?:[+-][0-9]{2}:[0-5][0-9])?"
     if sys.version_info < (3, 11)
@@ -98,10 +98,10 @@ class Formats:
     """Options for how values are written as strings.
 
     :param null: the string that means null, or a sequence of such strings.
-    :param date: a format of `datetime.datetime.strptime` for dates, or a sequence of formats, of
-        which the first that fits is used. "iso" stands for ISO 8601, and None for the same.
-    :param timestamp: a format for timestamps, or a sequence of formats; "ms" stands for
-        milliseconds since 1970. None means ``["iso", "ms"]``.
+    :param date: a format of `datetime.datetime.strptime` for dates, or a sequence of formats: the
+        first format that fits is used. "iso" means ISO 8601, and so does None.
+    :param timestamp: a format for timestamps, or a sequence of formats; "ms" means milliseconds
+        since 1970. None means ``["iso", "ms"]``.
     """
 
     null: str | Sequence[str] = ""
@@ -118,7 +118,7 @@ def means_null(text: str, nulls: Collection[str], ignores_blanks: bool) -> bool:
     """Return True if a CSV field means null.
 
     :param text: the field.
-    :param nulls: the strings that mean null in its column.
+    :param nulls: the strings that mean null in the field's column.
     :param ignores_blanks: True if the field may have blanks around the null: see the function
         `ignores_blanks`.
     """
@@ -128,7 +128,7 @@ def means_null(text: str, nulls: Collection[str], ignores_blanks: bool) -> bool:
 def ignores_blanks(cql_type: Any) -> bool:
     """Return True if blanks around a CSV field are not part of its value.
 
-    They are part of texts, and of the values of custom types.
+    Blanks are part of the value in columns of text types and of custom types.
 
     :param cql_type: the column's type.
     """
@@ -136,9 +136,9 @@ def ignores_blanks(cql_type: Any) -> bool:
 
 
 def formats_of(value: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the option ``date_format`` or ``timestamp_format`` as a tuple; empty for None.
+    """Return the formats of the option ``date_format`` or ``timestamp_format`` as a tuple.
 
-    :param value: one format or several, as the application has passed them.
+    :param value: a format or several formats, as the application has passed them; None gives ().
     """
     if value is None:
         return ()
@@ -146,7 +146,7 @@ def formats_of(value: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def short_repr(value: object) -> str:
-    """Return a value's repr for an error message; shortened, and safe if the value has no repr.
+    """Return a value's repr for an error message: shortened, and without raising an error.
 
     :param value: any object of the application.
     """
@@ -158,9 +158,9 @@ def short_repr(value: object) -> str:
 
 
 def hiding(read: Reader, type_name: str) -> Reader:
-    """Return a reader that works like `read`, but whose error messages do not show the value.
+    """Return a reader that works like `read`, but does not show the value in error messages.
 
-    For encrypted columns.
+    It is for encrypted columns.
 
     :param read: the reader of the column.
     :param type_name: the name of the CQL type.
@@ -181,8 +181,9 @@ def hiding(read: Reader, type_name: str) -> Reader:
 
 
 def _form_of(cql_type: Any) -> str:
-    """Return the name of the CQL type whose file format applies to `cql_type`. This is its own
-    name, unless the type sets `_text_form`.
+    """Return the name of the CQL type whose file format applies to `cql_type`.
+
+    This is the type's own name, unless the type sets `_text_form`.
     """
     return getattr(cql_type, "_text_form", "") or str(cql_type.typename)
 
@@ -206,8 +207,8 @@ def text_reader(cql_type: Any, formats: Formats) -> Reader:
 def usual_kind(cql_type: Any, formats: Formats) -> str:
     """Return the kind of a column for the compiled CSV reader: "int" or "date", for example.
 
-    The compiled reader converts fields of these kinds itself, with the same result as
-    `text_reader`. For all other columns the kind is "", and it calls the function of `text_reader`.
+    The compiled reader itself converts fields of these kinds, with the same result as
+    `text_reader`. For all other columns the kind is "": it calls the function of `text_reader`.
 
     :param cql_type: the column's type.
     :param formats: how values are written.
@@ -237,7 +238,7 @@ def json_reader(cql_type: Any, formats: Formats) -> Reader:
         return _nullable(partial(_pairs, *subreaders))
     if type_name == "tuple":
         return _nullable(partial(_tuple, subreaders))
-    # The values of frozen<T> are those of T, so use the reader of T.
+    # Values of frozen<T> are written like values of T, so use the reader of T.
     if type_name == "frozen" and subreaders:
         return subreaders[0]
     return _scalar_reader(type_name, text_reader(cql_type, formats))
@@ -261,7 +262,7 @@ def _long_integer(text: str) -> int:
     return int(Decimal(text))
 
 
-# Numbers with a decimal point become Decimal, which keeps all digits.
+# Numbers with a decimal point become Decimal, because float would lose digits.
 _DECODER = json.JSONDecoder(parse_float=Decimal, object_pairs_hook=_object_without_duplicates)
 _LONG_DECODER = json.JSONDecoder(
     parse_float=Decimal, parse_int=_long_integer, object_pairs_hook=_object_without_duplicates
@@ -285,13 +286,13 @@ def parsed_json(text: str) -> Any:
     except ValueError as error:
         if "digits" not in str(error):
             raise
-    # Python refuses to parse integers of more than some 4300 digits, but a varint may be as long.
-    # Parse such numbers by way of Decimal, which has no such limit.
+    # Python refuses to parse integers of more than about 4300 digits, but a varint may be longer.
+    # Parse them by way of Decimal, which has no such limit.
     return _LONG_DECODER.decode(text)
 
 
 def _parsed(text: str) -> object:
-    """Parse the JSON of a CSV field; the error says which types are written as JSON."""
+    """Parse the JSON of a CSV field; if it is not JSON, the error says which types need JSON."""
     try:
         return parsed_json(text)
     except ValueError as error:
@@ -302,7 +303,7 @@ def _parsed(text: str) -> object:
 
 
 def _advice_on_json(text: str) -> str:
-    """Return what to write in place of a text that is not JSON; "" without advice."""
+    """Return what to write instead of a string that is not JSON; "" if there is no advice."""
     if _OMITTED_NUMBERS.search(text) is not None:
         return "; numbers were left out where NumPy printed ...: write json.dumps(array.tolist())"
     if _NUMBERS_OF_NUMPY.fullmatch(text) is not None:
@@ -313,13 +314,13 @@ def _advice_on_json(text: str) -> str:
         return "; a list of JSON is written in brackets, [1, 2]"
     if _SET_OF_PYTHON.fullmatch(text) is not None:
         return "; this is how Python prints a set: write json.dumps(list(value))"
-    # str() of a list of texts has single quotes.
+    # The str() of a Python list puts strings in single quotes, which JSON does not allow.
     if _WORDS_OF_PYTHON.search(text) is not None:
         return "; this is how Python prints a value: write json.dumps(value)"
     return ""
 
 
-# Numbers in brackets with blanks between them.
+# Matches numbers in brackets with blanks between them.
 _NUMBERS_OF_NUMPY = re.compile(r"\s*\[\s*[-+.\deE]+(?:\s+[-+.\deE]+)+\s*\]\s*")
 _OMITTED_NUMBERS = re.compile(r"\d\.?\s+\.\.\.\s+[-+]?\d")
 _NUMBERS_WITHOUT_BRACKETS = re.compile(
@@ -330,8 +331,9 @@ _WORDS_OF_PYTHON = re.compile(r"'|\b(?:None|True|False|nan|inf)\b")
 
 
 def _scalar_reader(type_name: str, read: Reader) -> Reader:
-    """Return a reader of JSON scalars, with a fast path for the JSON type that is usual for
-    `type_name`: integers for an int column, for example.
+    """Return a reader of JSON scalars with a fast path for the usual JSON type of `type_name`.
+
+    For example, this is the integer for an int column.
     """
     usual_type: type[Any] = str
     read_usual: Reader = read
@@ -343,7 +345,7 @@ def _scalar_reader(type_name: str, read: Reader) -> Reader:
         usual_type, read_usual = Decimal, _real
 
     def scalar(value: Any) -> object:
-        # Compare the exact type, because a bool is an int in Python.
+        # Compare the exact type: a bool is an int in Python, but must not be read as a number.
         if type(value) is usual_type:
             return read_usual(value)
         return None if value is None else _converted_scalar(type_name, read, value)
@@ -362,7 +364,7 @@ def _real(value: Decimal) -> float:
 def _converted_scalar(type_name: str, read: Reader, value: object) -> object:
     """Convert a JSON scalar to a value of a CQL type.
 
-    The JSON type must fit exactly: a boolean is not a number, and a fraction not an integer.
+    The JSON type must fit exactly: a boolean is not a number, and a fraction is not an integer.
     """
     if isinstance(value, str):
         return read(value)
@@ -393,9 +395,9 @@ def _converted_scalar(type_name: str, read: Reader, value: object) -> object:
             )
     elif isinstance(value, float):
         if type_name in _REALS:
-            return value  # NaN or infinity: the JSON parser makes a float of these names
-        # Refuse NaN and infinity, which decimals do not have: only for finite numbers this
-        # difference is 0.
+            return value  # the JSON parser returns a float only for NaN and infinity
+        # Refuse NaN and infinity, which decimals do not have. For these, the difference is NaN; for
+        # finite numbers it is 0.
         if type_name == "decimal" and value - value == 0:
             return Decimal(repr(value))
     if type_name not in _SCALARS and type_name not in _TEXTS:
@@ -407,7 +409,7 @@ def _converted_scalar(type_name: str, read: Reader, value: object) -> object:
 
 
 def _advice_on(type_name: str, value: object) -> str:
-    """Return advice for a JSON value that does not fit its column's type; "" if there is none."""
+    """Return advice for a JSON value that does not fit its column's type; "" without advice."""
     is_whole = isinstance(value, Decimal) and value == value.to_integral_value()
     if type_name in _INTEGERS and is_whole:
         return (
@@ -422,14 +424,17 @@ def _advice_on(type_name: str, value: object) -> str:
 
 
 def _finite(number: float, original: object) -> float:
-    """Return `number`; raise ValueError if it became infinite because `original` is too large."""
+    """Return `number`; raise ValueError if it is infinite, because `original` is too large."""
     if number - number != 0:
         raise ValueError(f"{original} is too large for a floating-point number")
     return number
 
 
 def _elements(read: Reader, value: object) -> list[Any]:
-    """Convert a JSON array, or a string with one, to the elements of a list, set or vector."""
+    """Convert a JSON array, or a string with a JSON array, to the elements of a collection.
+
+    The collection is a list, set or vector.
+    """
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, list):
         raise TypeError(
@@ -439,7 +444,7 @@ def _elements(read: Reader, value: object) -> list[Any]:
 
 
 def _pairs(read_key: Reader, read: Reader, value: object) -> dict[Any, Any] | _Pairs:
-    """Convert a JSON object, an array of pairs, or a string with one of these, to a map."""
+    """Convert a JSON object, a JSON array of pairs, or a string with either, to a map."""
     value = _parsed(value) if isinstance(value, str) else value
     pairs: Any = value.items() if isinstance(value, dict) else value
     if not isinstance(value, dict) and not (
@@ -451,7 +456,7 @@ def _pairs(read_key: Reader, read: Reader, value: object) -> dict[Any, Any] | _P
     pairs_read = [(read_key(key), read(item)) for key, item in pairs]
     try:
         result = dict(pairs_read)
-    except TypeError:  # some key is a list, for example, which cannot be hashed
+    except TypeError:  # a key cannot be hashed, for example because it is a list
         return _Pairs(pairs_read)
     if len(result) == len(pairs_read):
         return result
@@ -466,7 +471,7 @@ def _pairs(read_key: Reader, read: Reader, value: object) -> dict[Any, Any] | _P
 class _Pairs(list[Any]):
     """A map as a list of pairs, because its keys cannot be hashed or are equal in Python.
 
-    Its method `items` suffices to bind it as a map.
+    It can be bound as a map, because binding only calls its method `items`.
     """
 
     def items(self) -> list[Any]:
@@ -475,8 +480,9 @@ class _Pairs(list[Any]):
 
 
 def _tuple(readers: Sequence[Reader], value: object) -> tuple[Any, ...]:
-    """Convert a JSON array, or a string with one, to a tuple; it may have fewer values than the
-    type.
+    """Convert a JSON array, or a string with a JSON array, to a tuple.
+
+    The tuple may have fewer values than its type.
     """
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, list) or len(value) > len(readers):
@@ -510,12 +516,12 @@ def _integer(text: str) -> int:
         raise _not_a_number(text, "an integer")
     try:
         return int(text)
-    except ValueError:  # more digits than Python parses by default
+    except ValueError:  # there are more digits than Python parses by default
         return int(Decimal(text))
 
 
 def _number(text: str) -> float:
-    """Convert a number, or a name of NaN or infinity, to a float."""
+    """Convert a number, or the name of NaN or infinity, to a float."""
     text = text.strip(_BLANKS)
     if _NUMBER.fullmatch(text) is not None:
         return _finite(float(text), short_repr(text))
@@ -528,7 +534,7 @@ def _not_a_number(text: str, expected: str = "a number") -> ValueError:
     """Return the error for a string that is not a number, with advice if it has a comma."""
     message = f"{short_repr(text)} is not {expected}"
     if _HAS_COMMA.fullmatch(text) is not None:
-        # 1,500 may be one and a half or fifteen hundred.
+        # Refuse commas: "1,500" may mean one and a half or fifteen hundred.
         message += (
             ": a comma may separate decimals or thousands, so it is not read. Convert these numbers"
             " before, as 'Decimal commas' in the guide 'Loading data' does"
@@ -551,7 +557,7 @@ def _decimal(text: str) -> Decimal:
 
 
 def _boolean(text: str) -> bool:
-    """Convert true, yes, t, y, 1 or their opposites, in any case, to a bool."""
+    """Convert true, yes, t, y, 1 or their opposites, in upper or lower case, to a bool."""
     lowered = text.strip(_BLANKS).lower()
     if lowered in _TRUE:
         return True
@@ -591,13 +597,13 @@ def _date(text: str) -> Date:
     )
 
 
-# The Gregorian calendar repeats every 400 years. We call such a period an era; it has this number
-# of days.
+# The Gregorian calendar repeats every 400 years. We call such a period an era. An era has 146,097
+# days.
 _ERA_YEARS, _ERA_DAYS = 400, 146_097
 
 
 def _day(year: int, month: int, day: int) -> Date:
-    """Return a day of the Gregorian calendar, even in a year beyond `datetime`'s range."""
+    """Return a day of the Gregorian calendar, also for years that `datetime` does not support."""
     eras, rest = divmod(year, _ERA_YEARS)
     days = datetime.date(rest + _ERA_YEARS, month, day).toordinal() + (eras - 1) * _ERA_DAYS
     return Date(days - datetime.date(1970, 1, 1).toordinal())
@@ -605,8 +611,8 @@ def _day(year: int, month: int, day: int) -> Date:
 
 def _date_text(value: Date) -> str:
     """Return a date in ISO 8601; years beyond 9999 and before 0 have a sign."""
-    # Python's dates have the years 1 to 9999 only. The calendar repeats every 400 years, so format
-    # the year within its era, and add the eras.
+    # Python's dates only have the years 1 to 9999. The calendar repeats every 400 years (an era),
+    # so we compute the date within its era, and then add the years of the preceding eras.
     days_since_year_1 = value.days_from_epoch + datetime.date(1970, 1, 1).toordinal() - 1
     eras, day_in_era = divmod(days_since_year_1, _ERA_DAYS)
     day = datetime.date.fromordinal(day_in_era + 1)
@@ -623,8 +629,9 @@ def _time(text: str) -> Time:
 
 
 def _since_epoch(milliseconds: int) -> datetime.datetime | MillisTimestamp:
-    """Return the timestamp of a number of milliseconds since 1970; `MillisTimestamp` outside the
-    years that `datetime` has.
+    """Return the timestamp of a number of milliseconds since 1970.
+
+    The result is a `MillisTimestamp` if `datetime` does not support the year.
     """
     if _FIRST_MILLIS <= milliseconds <= _LAST_MILLIS:
         return _EPOCH + datetime.timedelta(milliseconds=milliseconds)
@@ -635,13 +642,14 @@ def _since_epoch(milliseconds: int) -> datetime.datetime | MillisTimestamp:
 
 def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
     """Convert a timestamp in ISO 8601, or milliseconds since 1970."""
-    # Fast path: a format that Python's own parser reads in the same way in each version.
+    # Fast path: Python's parser is faster, so use it for formats that every version reads in the
+    # same way.
     if (
         text.isascii()
         and text[4:5] == text[7:8] == "-"
         and text[13:14] == text[16:17] == ":"
         and text[10:11] in (" ", "T")
-        # Only some versions read a week ("W") or the hour 24.
+        # Only some versions read a week ("W") or the hour 24, so exclude these.
         and text[5:6] != "W"
         and text[11:13] != "24"
         and (len(text) == 19 or _BEHIND_SECONDS.fullmatch(text, 19) is not None)
@@ -668,7 +676,7 @@ def _iso_timestamp(text: str) -> datetime.datetime:
     parts = _TIMESTAMP.fullmatch(text)
     if parts is not None:
         year, month, day, hour, minute, second, fraction, utc, sign, hours, minutes = parts.groups()
-        # Without an offset we return a datetime without time zone, which the driver treats as UTC.
+        # Without an offset, return a datetime without a time zone, which the driver treats as UTC.
         zone = datetime.timezone.utc if utc else None
         try:
             if sign is not None:
@@ -699,9 +707,11 @@ def _in_utc(value: datetime.datetime) -> datetime.datetime:
 def _by_first_format(
     option: str, named_formats: Mapping[str, Reader], formats: tuple[str, ...], text: str
 ) -> Any:
-    """Convert `text` by the first of the formats that fits; raise ValueError if none does.
+    """Convert `text` by the first format that fits; raise ValueError if no format fits.
 
+    :param option: the name of the option, for the message.
     :param named_formats: the readers of formats that have a name, such as "iso".
+    :param formats: the formats to try.
     """
     stripped = text.strip(_BLANKS)
     problem = ""
@@ -713,12 +723,12 @@ def _by_first_format(
         except ValueError as error:
             problem = str(error)
     if len(formats) == 1:
-        # The error of `strptime` says most about what is wrong with a single format.
+        # For a single format, the error of `strptime` explains best what is wrong.
         message = f"{short_repr(text)} is not read by {option}={formats[0]!r}: {problem}"
     else:
         listed = ", ".join(map(repr, formats))
         message = f"{short_repr(text)} has none of the formats of {option}, {listed}"
-    # Suggest a format with a name that fits.
+    # If a named format, such as "iso", would fit, suggest it.
     for name, read in named_formats.items():
         with suppress(ValueError):
             read(stripped)
@@ -729,8 +739,8 @@ def _by_first_format(
 def _parsed_by(date_format: str, text: str) -> datetime.datetime:
     """Parse `text` by a format of `datetime.datetime.strptime`."""
     value = datetime.datetime.strptime(text, date_format)
-    # Python accepts UTC, GMT and the names of this machine's own zone for %Z, and ignores them. So
-    # the same file would mean other moments on another machine.
+    # For %Z, Python accepts UTC, GMT and the names of this machine's own time zone, and ignores
+    # which name it is. So the same file would mean other times on another machine.
     if "%Z" in date_format and value.tzinfo is None and _UTC_NAME.search(text) is None:
         raise ValueError("%Z reads UTC and GMT only; %z reads offsets, as +01:00")
     return value
@@ -756,7 +766,7 @@ def _millis(text: str) -> datetime.datetime | MillisTimestamp:
 
 
 _UTC_NAME = re.compile(r"\b(?:utc|gmt)\b", re.IGNORECASE)
-# What the named formats stand for, for messages.
+# The meanings of the named formats, for messages.
 _FORMAT_NAMES = {"iso": "ISO 8601", "ms": "milliseconds since 1970"}
 
 
@@ -766,7 +776,7 @@ def _inet(text: str) -> str:
 
 def _duration(text: str) -> Duration:
     """Convert a duration such as ``1mo2d3h4m5s``."""
-    # Group 1 is the sign, the others are the counts of the units in the order of `_UNITS`.
+    # Group 1 is the sign. The other groups are the counts of the units in the order of `_UNITS`.
     match = _DURATION.fullmatch(text.strip(_BLANKS))
     counts = match.groups()[1:] if match is not None else ()
     if match is None or all(count is None for count in counts):
@@ -851,18 +861,20 @@ def json_of(
     :param value: a value of any CQL type.
     :param other: called with a value that has no CQL type. It returns what to write instead, or
         raises an exception, like `refuse_other`.
-    :param writers: maps a class to the function that converts its values instead of this one.
+    :param writers: maps a class to the function that converts its values. It takes precedence over
+        the conversions of this function.
     """
     if writers and (write := writers.get(type(value))) is not None:
         return write(value)
     if value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, int):
-        # By default, Python refuses to write integers of more than 4300 digits. Decimal has no such
-        # limit, and readers accept an integer as a string.
+        # Python refuses to write integers of more than 4300 digits by default. Decimal has no such
+        # limit, and readers accept an integer as a string, so write a string.
         return value if value.bit_length() < _LONG_INTEGER_BITS else str(Decimal(value))
     if isinstance(value, float):
-        # JSON has no NaN or infinity. The difference is 0 for finite numbers only.
+        # JSON has no NaN or infinity, so write strings. The difference is 0 only for finite
+        # numbers.
         return value if value - value == 0 else str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"0x{bytes(value).hex()}"
@@ -880,7 +892,8 @@ def json_of(
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         fields = zip(value._fields, value, strict=True)
         return {name: json_of(item, other, writers) for name, item in fields}
-    # By default (str), other iterables become arrays, too. Any other function decides itself.
+    # If `other` is str (the default), other iterables become arrays, too. Any other function
+    # decides about them.
     if isinstance(value, _ELEMENTS) or (other is str and isinstance(value, Iterable)):
         return [json_of(element, other, writers) for element in value]
     return other(value)
@@ -889,7 +902,7 @@ def json_of(
 def refuse_other(value: object) -> NoReturn:
     """Raise TypeError for a value that no reader of CSV or JSON would understand.
 
-    :param value: a value of no CQL type.
+    :param value: a value that has no CQL type.
     :raises TypeError: always.
     """
     cls = type(value)
@@ -904,13 +917,13 @@ def _json_key(
     writers: Mapping[type[Any], Callable[[Any], Any]] | None,
 ) -> str:
     """Return a key of a map as the name of a field in a JSON object."""
-    # Names in a JSON object must be strings. A load converts them back to the type of the map's
+    # The names in a JSON object must be strings. A load converts them back to the type of the map's
     # keys.
     json_value = json_of(key, other, writers)
     return json_value if isinstance(json_value, str) else json.dumps(json_value, ensure_ascii=False)
 
 
-# The str() of these classes is a format that `text_reader`, or a server, can read.
+# Values of these classes are written by str(), because `text_reader`, or a server, can read that.
 _WRITTEN_BY_STR = (
     *(Date, Time, Duration, Decimal, UUID),
     *(Point, LineString, Polygon, DateRange),

@@ -1,9 +1,9 @@
 """Warns of numbers in timestamp columns that are probably not milliseconds.
 
-A CQL timestamp counts milliseconds. A load looks at the first value of each timestamp column, in
-text files, in the columns of numbers of tables, and in the application's own rows. The number may
-be seconds, microseconds or nanoseconds, or the digits of a date: 20261231 milliseconds are an
-afternoon of 1970, but 2026-12-31 was meant.
+A CQL timestamp counts milliseconds. A load checks the first value of each timestamp column in text
+files, in numeric columns of tables, and in the application's own rows. The number may be seconds,
+microseconds or nanoseconds, or the digits of a date: 20261231 milliseconds are an afternoon of
+1970, but 2026-12-31 was meant.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from cassandra.query.tables.rows import is_array
 if TYPE_CHECKING:
     from cassandra.bulk.chunks import Chunk, Column, Reading
 
-# How many rows of a chunk to look at: the first values of a column may be null.
+# How many rows of a chunk to check. More than one, because the first values may be null.
 ROWS = 100
-# The kinds of NumPy's types of numbers: integers with a sign, without one, and floats.
+# The kinds of NumPy's numeric types: signed integers, unsigned integers, and floats.
 _NUMBERS = ("i", "u", "f")
 
 
@@ -38,13 +38,13 @@ class UnitWatch:
 
     def __init__(self, reading: Reading) -> None:
         self._nulls = reading.formats.nulls
-        # With a `timestamp_format`, digits in texts are milliseconds only if it says so. Numbers of
-        # JSON and of tables always are.
+        # Digits in strings are milliseconds, unless `timestamp_format` has other formats only.
+        # Numbers in JSON and in tables are always milliseconds.
         formats = formats_of(reading.formats.timestamp)
         self._reads_digits = not formats or "ms" in formats
         # The formats that are tried before digits are read as milliseconds.
         self._earlier_formats = formats[: formats.index("ms")] if "ms" in formats else ()
-        # Maps a field name to its timestamp column, for columns without a value so far.
+        # Maps field names to timestamp columns, for columns that have not had a value yet.
         self._pending = {
             reading.field(column): column
             for column in reading.columns
@@ -54,7 +54,7 @@ class UnitWatch:
         }
 
     def watch(self, chunks: Generator[Chunk, None, None]) -> Generator[Chunk, None, None]:
-        """Yield the chunks, after checking each of them.
+        """Yield the chunks, and check each chunk first.
 
         :param chunks: the chunks of the source.
         """
@@ -70,8 +70,8 @@ class UnitWatch:
         """
         if not self._pending:
             return
-        # Look at the original text of files, and at the values of tables, but not at the
-        # application's own rows.
+        # Check the original strings of files, and the values of tables. The binder checks the
+        # application's own rows (`RowUnits`).
         if chunk.raw is not None:
             for index, row in enumerate(_first_rows(chunk.raw)):
                 self._look_at_row(chunk, index, row)
@@ -81,8 +81,9 @@ class UnitWatch:
             self._look_at_table(chunk)
 
     def _look_at_row(self, chunk: Chunk, index: int, row: Any) -> None:
-        """Check the timestamps in the original text of a row: a list of CSV fields, or a line of
-        JSON.
+        """Check the timestamps in the original content of a row.
+
+        This is a list of CSV fields, or a line of JSON.
         """
         if isinstance(row, list) and chunk.names is not None:
             named_values: Iterable[tuple[str, Any]] = zip(chunk.names, row, strict=False)
@@ -99,17 +100,17 @@ class UnitWatch:
                 continue
             if isinstance(value, str) and means_null(value, self._nulls, ignores_blanks=True):
                 continue
-            # One value is enough to find out the unit, so do not look at this column again.
+            # One value is enough to find out the unit, so do not check this column again.
             del self._pending[field]
             is_text = type(value) is str
             if is_text and self._is_millis(value.strip()):
-                # Do not parse longer numbers: they are not timestamps in any unit, and Python may
-                # refuse to parse them.
+                # Do not parse very long numbers: they are not timestamps in any unit, and Python
+                # may refuse to parse them.
                 value = int(value) if len(value) < 30 else value
             self._check(chunk, index, column, value, is_text)
 
     def _is_millis(self, text: str) -> bool:
-        """Return True if the text of a file is read as milliseconds."""
+        """Return True if a string in a file is read as milliseconds."""
         if not self._reads_digits or not text.isascii() or not text.isdigit():
             return False
         for timestamp_format in self._earlier_formats:
@@ -133,7 +134,7 @@ class UnitWatch:
     def _check(
         self, chunk: Chunk, index: int, column: Column, value: Any, is_text: bool = False
     ) -> None:
-        """Warn if a timestamp is probably in another unit than milliseconds."""
+        """Warn if an integer is probably not in milliseconds. Ignore other values."""
         if type(value) is int:
             _warn_of_unit(chunk.location(index), column.name, value, is_text)
 
@@ -159,7 +160,7 @@ class RowUnits:
             return
         for number, row in zip(row_numbers[:ROWS], rows, strict=False):
             value = value_in_row(row, name, index)
-            # Booleans are refused later, and do not count as numbers here.
+            # A bool is an int in Python, but not a number here: binding refuses it.
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 if not math.isfinite(value):
                     continue
@@ -171,7 +172,10 @@ class RowUnits:
 def _warn_of_unit(location: object, name: str, millis: int, is_text: bool = False) -> None:
     """Warn if a number of a timestamp column is probably in another unit than milliseconds.
 
-    :param is_text: True if a format for timestamps would apply to the number.
+    :param location: the location of the row, for the message.
+    :param name: the name of the column.
+    :param millis: the number.
+    :param is_text: True if the source has a string, to which ``timestamp_format`` applies.
     """
     advice = probable_timestamp_unit(millis) or _advice_for_digits(millis, is_text)
     if advice is not None:
@@ -183,9 +187,10 @@ def _warn_of_unit(location: object, name: str, millis: int, is_text: bool = Fals
 
 
 def _advice_for_digits(millis: int, is_text: bool) -> str | None:
-    """Return advice if a number is probably the digits of a date or a date and time, else None.
+    """Return advice if a number probably is the digits of a date or a date and time, else None.
 
-    Twelve digits, without seconds, are left out: they may be milliseconds of the 20th century.
+    Numbers of twelve digits (without seconds) get no advice, because they may also be milliseconds
+    of the 20th century.
     """
     digits = str(millis)
     timestamp_format = _FORMATS_OF_DIGITS.get(len(digits))
@@ -209,7 +214,7 @@ def _advice_for_digits(millis: int, is_text: bool) -> str | None:
     )
 
 
-# Maps a number of digits to the format of a date, or a date and time, that has as many.
+# Maps a number of digits to the format of a date, or of a date and time, with that many digits.
 _FORMATS_OF_DIGITS = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
 
 
@@ -219,20 +224,20 @@ def _first_rows(raw: Sequence[Any]) -> Sequence[Any]:
 
 
 def _numbers(table: Any, name: str) -> Sequence[Any]:
-    """Return the first values of a column of numbers of a table; () if it has another type."""
+    """Return the first values of a numeric column of a table; () if the column is not numeric."""
     if isinstance(table, list):  # rows of a file that lacks some column
         return ()
     if hasattr(table, "iloc"):
         if name not in table.columns or getattr(table[name].dtype, "kind", "") not in _NUMBERS:
             return ()
         numbers = table[name].iloc[:ROWS]
-        # Replace nulls by None: pandas' own null, NA, cannot be compared, because the result is NA
+        # Replace nulls by None. pandas' own null (NA) cannot be compared, because the result is NA
         # again.
         numbers_or_none: list[Any] = [
             None if is_null else number
             for number, is_null in zip(numbers, numbers.isna(), strict=True)
         ]
-        # Numbers of NumPy have the method `item`, which returns a number of Python.
+        # The method `item` of NumPy's numbers returns a Python number.
         return [number.item() if hasattr(number, "item") else number for number in numbers_or_none]
     if is_array(table):
         if table.dtype.names is None or name not in table.dtype.names:

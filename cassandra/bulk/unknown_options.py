@@ -1,4 +1,7 @@
-"""The error for an option that a call for whole tables does not have, and its advice."""
+"""Makes the error for an option that a bulk call (load, scan, unload) does not have.
+
+The error says what to write instead.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from cassandra._misspelt import nearest
 
-# For option names of other APIs: what to write instead, in all calls or for text files.
+# What to write instead of option names of other APIs: in all calls, and in calls for text files.
 IN_ALL_CALLS = {
     **dict.fromkeys(("workers", "threads", "parallelism", "max_workers"), "write concurrency=n"),
     **dict.fromkeys(

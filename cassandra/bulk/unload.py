@@ -1,6 +1,6 @@
-"""Writes whole tables to Parquet, CSV or JSON lines files: `Session.unload`.
+"""Writes whole tables to Parquet, CSV or JSON lines files; implements `Session.unload`.
 
-A manifest is written last, so a folder with a manifest has the whole table.
+The manifest, a list of all files, is written last. So a folder with a manifest has the whole table.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 FORMATS = ("parquet", "csv", "jsonl")
 BYTES_OF_A_FILE = 256 << 20
-# How many rows of a CSV file to look at for empty texts.
+# How many rows of a CSV file to check for empty strings.
 _EMPTY_TEXT_ROWS = 5000
 
 
@@ -57,9 +57,9 @@ _EMPTY_TEXT_ROWS = 5000
 class UnloadReport:
     """The outcome of an unload.
 
-    :param rows: rows that were written.
+    :param rows: the number of rows that were written.
     :param files: the files, in the order in which they were written.
-    :param bytes: the total size of the files.
+    :param bytes: the total size of the files in bytes.
     :param seconds: the duration in seconds.
     """
 
@@ -96,7 +96,7 @@ add_habits(UnloadReport, UNLOAD_REPORT)
 class _Writer:
     """Writes pages to the files of an unload. A file has a temporary name until it is complete.
 
-    Used by the blocking and by the asyncio unload.
+    `unload` (blocking) and `aunload` (asyncio) use it.
 
     :param target: the folder.
     :param format: "parquet", "csv" or "jsonl".
@@ -133,7 +133,7 @@ class _Writer:
         positive("file_bytes", file_bytes)
         _check_folder(target, format)
         self._form = form
-        # Parquet has no type for a duration of months, days and nanoseconds, so we write structs,
+        # Parquet has no type for a duration of months, days and nanoseconds. So we write structs,
         # which `load` can read.
         self._batches: Batches | None = None
         if format == "parquet":
@@ -147,8 +147,8 @@ class _Writer:
                 f"new one, for example {_name_beside(self.folder)!r}"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
-        # Refuse a folder with files: whoever loads the folder would read files of an earlier unload
-        # too.
+        # Refuse a folder with files: a load of the folder would also read the files of an earlier
+        # unload.
         if any(self.folder.iterdir()):
             raise FileExistsError(
                 f"the folder {os.fspath(self.folder)!r} is not empty"
@@ -163,15 +163,15 @@ class _Writer:
         self._plain_rows = PlainRows()
         self._start = monotonic()
         self._is_complete = False  # True when the manifest is written
-        # The columns of CSV with an empty text, which a load will read as null.
+        # The columns of CSV that have an empty string, which a load will read as null.
         self.empty_text_columns: dict[str, None] = {}
         self._names: list[str] | None = None  # the columns of the first page
-        # The present file: its final path, its rows, and the bytes of its pages.
+        # The current file: its final path, its number of rows, and the bytes of its pages.
         self._path: Path | None = None
         self._rows = self._file_pages_bytes = 0
-        self._stack = ExitStack()  # closes the present file
-        # A function that writes a page to the present file, and returns how many rows it has. None
-        # if no file is open.
+        self._stack = ExitStack()  # closes the current file
+        # A function that writes a page to the current file, and returns the page's number of rows.
+        # None if no file is open.
         self._write: Callable[[Any], int] | None = None
 
     def add(self, result: Page) -> None:
@@ -189,9 +189,9 @@ class _Writer:
             self._end_file()
 
     def _check_columns(self, result: Page) -> None:
-        """Raise DecodeError if a page has other columns than the first page.
+        """Raise DecodeError if the columns of a page differ from the columns of the first page.
 
-        The table may be altered during the unload, and all files must have the same columns. For
+        The table may be altered during the unload, but all files must have the same columns. For
         Parquet, `Batches` checks this.
         """
         if self._batches is not None:
@@ -217,11 +217,11 @@ class _Writer:
                 f"more than one column is called {duplicate!r}: give others a name by AS in "
                 "`columns`"
             )
-        # Parquet is compressed inside the file, so its name has no suffix for the compression.
+        # Parquet compresses inside the file, so the file's name has no suffix for the compression.
         ending = self._format + (".gz" if self._compression == "gzip" and not self._batches else "")
         self._path = self.folder / f"part-{len(self.report.files):05}.{ending}"
-        # The file gets its final name when it is complete: if the process is killed before, no file
-        # with such a name is incomplete. The temporary name is hidden, so that a load skips it.
+        # The file gets its final name when it is complete. So if the process is killed, no file
+        # with a final name is incomplete. The temporary name is hidden, so that a load skips it.
         temporary = self._temporary_path(self._path)
         if self._batches is not None:
             self._write = self._parquet_writer(temporary, result)
@@ -235,12 +235,12 @@ class _Writer:
         )
 
     def _csv_writer(self, file: Any, result: Page) -> Callable[[Any], int]:
-        """Return a function that writes a page as CSV to `file`, and returns its rows."""
+        """Return a function that writes a page as CSV to `file`, and returns its number of rows."""
         names = result.column_names or []
         file_text = FileText(self._form, names)
         if self._form.header:
             file.write(file_text.line(names))
-        # How many more rows to look at for empty texts: none if a load tells them from nulls.
+        # How many more rows to check for empty strings; 0 if a load can tell them from nulls.
         unseen = 0 if self._form.null else _EMPTY_TEXT_ROWS
 
         def write_rows(page: Page) -> int:
@@ -259,7 +259,7 @@ class _Writer:
             # The compiled function below only writes the default form, in UTF-8.
             return write_rows
 
-        # True once the file has a first line: only that may need `_with_quoted_mark`.
+        # True after the first line of the file. Only the first line may need `_with_quoted_mark`.
         is_begun = self._form.header
 
         def write(page: Page) -> int:
@@ -271,7 +271,7 @@ class _Writer:
             try:
                 lines = csv_texts.csv_lines(names, codecs, *message.rows_body)
             except TypeError:
-                # The error names the column, but not the row: convert row by row to find it.
+                # The error names the column, but not the row. Convert row by row to find the row.
                 with _counted(self._plain_rows.tuples(page)) as counted_rows:
                     for row in counted_rows:
                         file_text.row(row)
@@ -282,17 +282,17 @@ class _Writer:
             file.write(lines)
             if unseen > 0:
                 unseen -= message.row_count
-                with suppress(TypeError, ValueError):  # CSV has values that Python has not
+                with suppress(TypeError, ValueError):  # CSV can hold more values than Python
                     self._look_for_empty_texts(names, self._plain_rows.tuples(page))
             return message.row_count
 
         return write
 
     def _look_for_empty_texts(self, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Note the columns that have an empty text in the first rows of a file.
+        """Record the columns that have an empty string in the first rows of a file.
 
-        We look at `_EMPTY_TEXT_ROWS` rows of each file only, because looking at each value takes
-        longer than writing it. They may be in many pages: a small table has a few rows in each.
+        We only check `_EMPTY_TEXT_ROWS` rows of each file, because checking a value takes longer
+        than writing it. These rows may be in many pages: each page of a small table has few rows.
         """
         for row in rows:
             if "" in row:
@@ -301,22 +301,22 @@ class _Writer:
                         self.empty_text_columns[name] = None
 
     def _json_writer(self, file: Any, result: Page) -> Callable[[Any], int]:
-        """Return a function that writes a page as JSON lines to `file`, and returns its rows."""
+        """Return a function that writes a page as JSON lines, and returns its number of rows."""
         names = result.column_names or []
         file_text = FileText(self._form, names)
-        # Only the UTF encodings have all characters. For others, write characters beyond ASCII as
-        # JSON escapes.
+        # Only the UTF encodings have all characters. For other encodings, write characters beyond
+        # ASCII as JSON escapes.
         is_ascii = not self._form.encoding.startswith("utf")
 
         def write(page: Page) -> int:
-            """Write a page, one JSON object a line."""
+            """Write a page, with one JSON object per line."""
             rows = self._plain_rows.tuples(page)
             lines = []
             with _counted(rows) as counted_rows:
                 for row in counted_rows:
                     content = _json_row(names, row)
                     line = json.dumps(content, ensure_ascii=is_ascii) + "\n"
-                    # Pass each value, too, so that an error can name the column of the bad value.
+                    # Also pass each value, so that an error can name the column of the bad value.
                     lines.append(file_text.encoded(line, map(json.dumps, content.values())))
             file.writelines(lines)
             return len(rows)
@@ -324,13 +324,16 @@ class _Writer:
         return write
 
     def _parquet_writer(self, temporary: str, result: Page) -> Callable[[Any], int]:
-        """Return a function that writes a page as Parquet to `temporary`, and returns its rows."""
+        """Return a function that writes a page as Parquet, and returns its number of rows.
+
+        It writes to the file with the name `temporary`.
+        """
         from pyarrow import parquet
 
         batches = self._batches
         assert batches is not None
-        # Convert the first page before the file is created, because `ParquetWriter` needs its
-        # schema.
+        # Convert the first page before the file is created, because `ParquetWriter` needs the
+        # schema of the page.
         first = batches.batch(result)
         options = {"compression": self._compression} if self._compression else {}
         file = self._stack.enter_context(
@@ -338,7 +341,7 @@ class _Writer:
         )
 
         def write(page: Page) -> int:
-            # The first page is converted already.
+            # The first page is already converted.
             batch = first if page is result else batches.batch(page)
             file.write_batch(batch)
             return int(batch.num_rows)
@@ -346,7 +349,7 @@ class _Writer:
         return write
 
     def _end_file(self) -> None:
-        """Close the present file, and give it its final name."""
+        """Close the current file, and give it its final name."""
         self._stack.close()
         path = self._path
         assert path is not None
@@ -373,7 +376,7 @@ class _Writer:
             "rows": report.rows,
             "files": [{"name": name, "rows": rows} for name, rows in self.row_counts.items()],
         }
-        # Write this last: a folder with a manifest is complete.
+        # Write the manifest last, because it means that the folder is complete.
         write_json(self.folder / MANIFEST, content, indent=1)
         self._is_complete = True
         return report
@@ -381,15 +384,15 @@ class _Writer:
     def abandon(self) -> None:
         """Clean up after an unload that failed; do nothing if it succeeded.
 
-        Remove the incomplete file. Also remove the folder, if it is empty and was created by this
-        unload: then the unload can be repeated with the same arguments.
+        This removes the incomplete file. It also removes the folder if the folder is empty and this
+        unload has created it, so that the unload can be repeated with the same arguments.
         """
         if self._is_complete:
             return
         try:
             self._stack.close()
         finally:
-            # Also clean up if the file cannot be closed, because the disk is full, for example.
+            # Clean up even if the file cannot be closed, for example because the disk is full.
             if self._path is not None:
                 Path(self._temporary_path(self._path)).unlink(missing_ok=True)
             if self._is_new and not any(self.folder.iterdir()):
@@ -398,10 +401,10 @@ class _Writer:
 
 @contextmanager
 def _counted(rows: Sequence[Any]) -> Iterator[Iterator[Any]]:
-    """Count the rows of a page while the body of the ``with`` statement converts them, and put the
-    number of the latest row before the message of an error for a value.
+    """Count the rows while the ``with`` body converts them; add the row number to an error.
 
-    `Scan.locating` finds the primary key of the row by this number.
+    The number is put before the message of an error for a value, so that `Scan.locating` can find
+    the row's primary key.
     """
     number = 0
 
@@ -413,8 +416,8 @@ def _counted(rows: Sequence[Any]) -> Iterator[Iterator[Any]]:
     try:
         yield counted_rows()
     except (TypeError, ValueError) as error:
-        # Only these two classes: the arguments of a subclass, such as UnicodeError, may not be a
-        # message.
+        # Change errors of exactly these classes only: the arguments of an instance of a subclass,
+        # such as UnicodeError, may not be a message.
         if type(error) in (TypeError, ValueError):
             error.args = (f"row {number}, {error}",)
         raise
@@ -427,14 +430,15 @@ def _with_quoted_mark(lines: bytes) -> bytes:
     """
     if not lines.startswith(BOM_UTF8):
         return lines
-    # The field begins without a quote, so it has no comma and no line end.
+    # The field begins without a quote, so it cannot contain a comma or a line end.
     field = re.split(rb"[,\n]", lines, maxsplit=1)[0]
     return b'"' + field + b'"' + lines[len(field) :]
 
 
 def _check_folder(target: str | Path, format: str) -> None:
-    """Raise TypeError or ValueError if `target` is certainly not the path of a folder that is
-    meant: a URL, for example, or a name like "rows.csv" although `format` is another format.
+    """Raise TypeError or ValueError if `target` is certainly not the path of a folder.
+
+    For example, it is a URL, or a name like "rows.csv" although `format` is another format.
     """
     if not isinstance(target, (str, os.PathLike)):
         raise TypeError(
@@ -454,7 +458,7 @@ def _check_folder(target: str | Path, format: str) -> None:
             f"a folder called {name!r} is probably not meant: write os.path.expanduser({name!r}), "
             "because only a shell replaces ~"
         )
-    # A pipe or a terminal is not a folder, and a folder called "-" is never what is meant.
+    # A pipe or a terminal is not a folder, and nobody means a folder called "-".
     if name == "-" or _is_device(name):
         raise ValueError(
             f"unload writes a folder of files, and not to {name!r}: name a folder, then read its "
@@ -476,12 +480,12 @@ def _check_folder(target: str | Path, format: str) -> None:
         log.warning("%r is a folder, although its name is like that of a file", name)
 
 
-# The end of the name of a compressed file.
+# Matches the end of a compressed file's name.
 _COMPRESSED_FILE = re.compile(r"\.(csv|jsonl?|parquet)\.\w{2,4}$", re.IGNORECASE)
 
 
 def _name_beside(path: Path) -> str:
-    """Return the name of a folder that may be used instead of a file."""
+    """Return the name of a folder to suggest instead of the name of a file."""
     return os.fspath(path.with_suffix("") if path.suffix else path.with_name(f"{path.name}-files"))
 
 
@@ -498,13 +502,11 @@ _ENDINGS = {".csv": "csv", ".json": "jsonl", ".jsonl": "jsonl", ".parquet": "par
 
 
 def _check_parquet(compression: str | None, number_options: dict[str, Any]) -> None:
-    """Raise an error for invalid options of Parquet. Without this check, the error would only come
-    with the first page.
-    """
+    """Raise an error for invalid Parquet options now, and not only at the first page."""
     columnar = columnar_module()
     pyarrow = columnar.pyarrow_module("unload to Parquet")
     columnar.ColumnOptions(**number_options).checked()  # raises an error for an invalid value
-    # pyarrow accepts these values, but they are not the names of codecs.
+    # pyarrow accepts these values for "no compression", but not as names of codecs.
     if compression in (None, "none", "NONE"):
         return
     try:
@@ -523,8 +525,8 @@ async def _in_thread(call: Callable[..., T], *arguments: Any) -> T:
     """
     thread_task = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
     try:
-        # `shield` keeps a cancellation from `thread_task`: cancelling it would not stop the thread,
-        # but we could no longer wait for it.
+        # `shield` protects `thread_task` from being cancelled. That would not stop the thread, but
+        # we could no longer wait for it.
         return await asyncio.shield(thread_task)
     except asyncio.CancelledError:
         await asyncio.wait([thread_task])
@@ -532,7 +534,7 @@ async def _in_thread(call: Callable[..., T], *arguments: Any) -> T:
 
 
 def _json_row(names: Sequence[str], row: Sequence[object]) -> dict[str, Any]:
-    """Return a row as a JSON object; the error for a value names its column."""
+    """Return a row as a JSON object; if a value fails, the error names its column."""
     content: dict[str, Any] = {}
     try:
         for name, value in zip(names, row, strict=True):
@@ -565,8 +567,8 @@ def unload(
     :param columns: column names; None for all.
     :param where: a condition in CQL; None for all rows.
     :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
-    :param file_bytes: begin a new file when the servers have sent so many bytes for the present
-        one. The size of the file on disk differs from this number.
+    :param file_bytes: begin a new file after the servers have sent this number of bytes for the
+        current file. The size of the file on disk differs from this number.
     :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly
         raises `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
@@ -575,7 +577,7 @@ def unload(
     :raises FileExistsError: if the folder is not empty.
     :raises TypeError: if a value cannot be written as CSV or JSON.
     """
-    form = _form_of(options)  # the options that remain are those of the scan
+    form = _form_of(options)  # the remaining options are options of the scan
     scan = Scan(session, table, columns, where, _checked_scan_options(options))  # type: ignore[arg-type]
     number_options = {"decimals": decimals, "varints": varints}
     writer = _Writer(target, format, compression, file_bytes, number_options, form)
@@ -587,7 +589,7 @@ def unload(
         _warn_of_empty_texts(scan, writer.empty_text_columns)
         return report
     finally:
-        writer.abandon()  # removes the file that was begun, if the unload has failed
+        writer.abandon()  # removes the incomplete file if the unload has failed
 
 
 async def aunload(
@@ -613,8 +615,8 @@ async def aunload(
     :param columns: column names; None for all.
     :param where: a condition in CQL; None for all rows.
     :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
-    :param file_bytes: begin a new file when the servers have sent so many bytes for the present
-        one. The size of the file on disk differs from this number.
+    :param file_bytes: begin a new file after the servers have sent this number of bytes for the
+        current file. The size of the file on disk differs from this number.
     :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly
         raises `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
@@ -623,28 +625,29 @@ async def aunload(
     :raises FileExistsError: if the folder is not empty.
     :raises TypeError: if a value cannot be written as CSV or JSON.
     """
-    form = _form_of(options)  # the options that remain are those of the scan
+    form = _form_of(options)  # the remaining options are options of the scan
     scan = AsyncScan(session, table, columns, where, _checked_scan_options(options))  # type: ignore[arg-type]
     number_options = {"decimals": decimals, "varints": varints}
     writer = _Writer(target, format, compression, file_bytes, number_options, form)
     try:
         async with aclosing(scan.pages()) as pages:
             async for page in pages:
-                # Compressing and writing may take long, so we do it in a thread.
+                # Compressing and writing may block for long, so do it in a thread.
                 with scan.locating(page):
                     await _in_thread(writer.add, page)
         report = await _in_thread(writer.end, table)
         _warn_of_empty_texts(scan, writer.empty_text_columns)
         return report
     finally:
-        writer.abandon()  # removes the file that was begun, if the unload has failed
+        writer.abandon()  # removes the incomplete file if the unload has failed
 
 
 def _warn_of_empty_texts(scan: Scan | AsyncScan, columns: Iterable[str]) -> None:
-    """Warn if empty texts were written like nulls.
+    """Warn if empty strings were written like nulls.
 
-    :param columns: the columns that have empty texts. Those of the primary key are left out: a key
-        is never null, so a load reads its empty texts as they are.
+    :param scan: the scan, which knows the primary key.
+    :param columns: the columns that have empty strings. Columns of the primary key are left out: a
+        key is never null, so a load reads its empty strings correctly.
     """
     with suppress(KeyError, ValueError):  # the table may have been dropped
         key_names = scan._key_names()
@@ -659,17 +662,17 @@ def _warn_of_empty_texts(scan: Scan | AsyncScan, columns: Iterable[str]) -> None
 def _form_of(options: dict[str, Any]) -> FileForm:
     """Move the options for text files, such as the delimiter, from `options` to a new `FileForm`.
 
-    The options that remain are those of the scan.
+    The options that remain in `options` are options of the scan.
     """
     names = [field.name for field in fields(FileForm) if field.name in options]
     return FileForm(**{name: options.pop(name) for name in names})
 
 
 def _checked_scan_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of the scan; raise TypeError for those that an unload does not have.
+    """Return the options of the scan; raise TypeError for options that an unload does not have.
 
-    `row_type` would have no effect on files. `checkpoint` cannot work, because an incomplete file
-    cannot be continued.
+    `row_type` would have no effect on files. `checkpoint` cannot work, because an unload cannot
+    continue an incomplete file.
     """
     for name in ("row_type", "checkpoint"):
         if options.get(name) is not None:
@@ -681,7 +684,7 @@ def _checked_scan_options(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-# For option names of other APIs: what to write instead.
+# What to write instead of option names of other APIs.
 _INSTEAD = {
     **IN_ALL_CALLS,
     **FOR_READING,

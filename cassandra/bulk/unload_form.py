@@ -1,4 +1,7 @@
-"""The format of the text files of an unload, which a load with the same options can read."""
+"""Writes the text files (CSV, JSON lines) of an unload, so that a load can read them again.
+
+The load needs the same options as the unload.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,17 @@ from cassandra.bulk.texts import json_of, refuse_other
 from cassandra.util.temporal import Date, MillisTimestamp
 
 # A file is encoded line by line. In these encodings, joining the encoded lines does not give the
-# encoded file, so an unload refuses them.
+# encoded file, so an unload refuses these encodings.
 _JOINING = frozenset({"idna", "punycode", "undefined"})
 
 
 @dataclass(frozen=True)
 class FileForm:
-    """Options of an unload for text files; see `Session.load`.
+    """The options of an unload for text files, with the same meanings as in `Session.load`.
 
     :param delimiter: the delimiter of CSV fields; None for a comma.
     :param quote: the quote character of CSV fields that need quotes.
-    :param null: the string for null in CSV. Unless it is empty, a value that is written as the same
+    :param null: the string for null in CSV. If it is not empty, a value that is written as the same
         string is an error.
     :param header: False omits the header line of CSV.
     :param encoding: the encoding of CSV and JSON lines.
@@ -66,8 +69,8 @@ class FileForm:
                 raise ValueError(f"{name} must not end a line, but is {values[name]!r}")
         if self.quote == (self.delimiter or ","):
             raise ValueError(f"delimiter and quote are both {self.quote!r}")
-        # Replace the encoding by Python's name for it. The class is frozen, so `self.encoding =
-        # ...` would raise an error.
+        # Replace the encoding by its name in Python. `self.encoding = ...` would raise an error,
+        # because the class is frozen.
         object.__setattr__(self, "encoding", codecs.lookup(self.encoding).name)
         if self.encoding in _JOINING:
             raise ValueError(f"files cannot be written in the encoding {self.encoding!r}")
@@ -90,8 +93,8 @@ class FileForm:
     def has_usual_texts(self) -> bool:
         """True if `csv_texts` can write the lines.
 
-        It only writes commas, double quotes, empty nulls and the default formats. So only the
-        header and the encoding may differ from the defaults.
+        `csv_texts` only writes commas, double quotes, empty nulls and the default formats. So only
+        the header and the encoding may differ from the defaults.
         """
         default_form = FileForm(
             header=self.header, encoding=self.encoding, delimiter=self.delimiter
@@ -112,10 +115,10 @@ class FileText:
         self._encode = codecs.getincrementalencoder(form.encoding)().encode
         self._decode = codecs.getincrementaldecoder(form.encoding)().decode
         self._delimiter = form.delimiter or ","
-        # Fields with these characters need quotes. U+FEFF is one of them, because readers take it
-        # for a byte order mark at the beginning of a file, and remove it.
+        # Fields with these characters need quotes. U+FEFF is included: at the beginning of a file,
+        # readers would take it for a byte order mark, and remove it.
         self._special = re.compile(f"[{re.escape(self._delimiter + form.quote)}\r\n\ufeff]")
-        # Maps a value's class to the function that formats it with `date_format` or
+        # Maps a class to the function that formats its values with `date_format` or
         # `timestamp_format`.
         self._formatters: dict[type[Any], Callable[[Any], str]] = {}
         if form.date_format is not None:
@@ -152,14 +155,14 @@ class FileText:
         """
         texts: list[str] = []
         try:
-            # If _text fails, the length of the list says which column has the value.
+            # If _text fails, the length of the list is the index of the column that failed.
             texts.extend(map(self._text, values))
         except (TypeError, ValueError) as error:
             raise type(error)(f'column "{self._names[len(texts)]}": {error}') from error
         return self.line(texts)
 
     def _text(self, value: object) -> str:
-        """Return a value as the text of a CSV field."""
+        """Return a value as the string of a CSV field."""
         null = self._form.null
         if value is None:
             return null
@@ -170,12 +173,12 @@ class FileText:
             else json.dumps(json_value, ensure_ascii=False)
         )
         if null and text == null:
-            # A load would read this text as null, so the value would be lost.
+            # A load would read this string as null, so the value would be lost.
             raise ValueError("a value has the text that stands for null")
         return text
 
     def _date(self, value: Date) -> str:
-        """Write a date by ``date_format``, if a load can read the same value from the text."""
+        """Write a date by ``date_format``; raise ValueError if this loses a part of it."""
         form = self._form.date_format or ""
         day = value.date()
         text = day.strftime(form)
@@ -184,17 +187,16 @@ class FileText:
         return text
 
     def _timestamp(self, value: Any) -> str:
-        """Write a timestamp by ``timestamp_format``, if a load can read the same value from the
-        text.
-        """
+        """Write a timestamp by ``timestamp_format``; raise ValueError if this loses a part of
+        it."""
         form = self._form.timestamp_format or ""
         if isinstance(value, MillisTimestamp):
             raise ValueError(f"a timestamp outside the years 1 to 9999 has no text by {form!r}")
         utc = datetime.timezone.utc
-        # A datetime without time zone is in UTC.
+        # A datetime without a time zone is in UTC.
         moment = value if value.tzinfo is not None else value.replace(tzinfo=utc)
         text: str = moment.strftime(form)
-        # Read the text again: the format may lack the day, for example, or the fraction.
+        # Parse the string and compare, because the format may lack the day or the fraction.
         parsed = _strptime(text, form)
         if (parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=utc)) != moment:
             raise ValueError(f"the format {form!r} does not hold all of a timestamp")
@@ -204,7 +206,7 @@ class FileText:
         """Return a line in the encoding of the file.
 
         :param line: a line of the file, as a string.
-        :param texts: the fields of the line, to find the column for an error message.
+        :param texts: the fields of the line, to name the column in an error message.
         :raises ValueError: if a character would be lost or changed. The message names the column.
         """
         try:

@@ -1,7 +1,7 @@
 """Warns about fields of a source that the mapping ``columns=`` does not name.
 
-A mapping selects what is written, but users often take it for a list of renamed fields. So we warn
-if a field that has the name of a column is left out.
+A mapping selects what is written, but users often think that it only renames fields. So we warn if
+a field that has the name of a column is left out.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     from cassandra.bulk.chunks import Chunk
     from cassandra.metadata.schema.tables import TableMetadata
 
-ROWS = 100  # how many rows to look at, if each row has its own field names
+ROWS = 100  # how many rows to check if each row has its own field names
 
 
 class UnmappedWatch:
-    """Looks at the field names of a load, and warns once if the mapping ``columns=`` seems to omit
-    a field by mistake.
+    """Warns once if the mapping ``columns=`` seems to omit a field of the source by mistake.
 
     :param mapping: column names by field name.
     :param ignored: names to ignore, and fields that are not for columns.
@@ -39,7 +38,7 @@ class UnmappedWatch:
         self._has_warned = False
 
     def look_at_names(self, names: Iterable[Any]) -> None:
-        """Warn if a field should probably be written, but is not.
+        """Warn if a field probably should be written, but is not.
 
         :param names: the names of the fields.
         """
@@ -57,7 +56,7 @@ class UnmappedWatch:
         )
 
     def watch(self, chunks: Generator[Chunk, None, None]) -> Generator[Chunk, None, None]:
-        """Yield the chunks. Before the first one, check the field names in its first rows.
+        """Yield the chunks. Before the first chunk, check the field names in its first rows.
 
         :param chunks: the chunks of the source.
         """
@@ -75,8 +74,8 @@ def _names_in(chunk: Chunk) -> list[str]:
     names: dict[str, None] = {}
     if chunk.source is None and isinstance(chunk.rows, list):
         for row in chunk.rows[:ROWS]:
-            # Rows that the application passed in may raise any exception here. Ignore it: the
-            # binder raises it again, and reports the row.
+            # The application's rows may raise any exception here. Ignore it, because the binder
+            # will raise it again and report the row.
             with contextlib.suppress(Exception):
                 names.update(dict.fromkeys(values_by_name(row) or ()))
     elif chunk.raw is not None and chunk.names is None:

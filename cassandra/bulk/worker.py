@@ -1,4 +1,4 @@
-"""A daemon thread that reads the source of a load. The process can end while it runs."""
+"""A daemon thread that reads the source of a load. Python can exit while the thread is running."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Task = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
 
 
 class Worker:
-    """A daemon thread that makes calls one after the other.
+    """A daemon thread that makes calls one after another.
 
     We do not use a `ThreadPoolExecutor`: at exit, Python would wait for its threads, even if the
     source of a load hangs.
@@ -29,6 +29,7 @@ class Worker:
         """Queue a call for the thread, and return the future of its result.
 
         :param call: the function.
+        :param arguments: the arguments of the function.
         """
         future: Future[Any] = Future()
         self._tasks.put((future, call, arguments))
@@ -40,7 +41,7 @@ class Worker:
 
 
 def _run(tasks: SimpleQueue[_Task | None]) -> None:
-    """Run the calls of the queue in the thread, until None comes."""
+    """Make the calls in the queue, until the queue yields None. Runs in the thread."""
     while (task := tasks.get()) is not None:
         future, call, arguments = task
         if future.set_running_or_notify_cancel():
@@ -48,6 +49,6 @@ def _run(tasks: SimpleQueue[_Task | None]) -> None:
                 future.set_result(call(*arguments))
             except BaseException as error:
                 future.set_exception(error)
-        # These variables refer to the result, which may be a chunk. Delete them, so that they do
-        # not keep it in memory until the next call.
+        # These variables refer to the result, which may be a large chunk. Delete them, so that the
+        # result does not stay in memory until the next call.
         del task, future, call, arguments
