@@ -411,7 +411,7 @@ class Limited(io.BufferedIOBase):
         return True
 
     def close_file(self) -> None:
-        """Close the underlying file. (`close` only closes this object.)"""
+        """Close the underlying file. Note that `close` only closes this object."""
         self._file.close()
 
     def give_back(self, data: bytes) -> None:

@@ -64,7 +64,8 @@ def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
     """Return ranges that cover all tokens once, in order.
 
     Neighbouring ranges with the same replicas are joined. The result is a single range of all
-    tokens if there is no token map, or if the keyspace has tablets, which do not follow the ring.
+    tokens if there is no token map, if the partitioner is not Murmur3Partitioner, or if the
+    keyspace has tablets, which do not follow the ring.
 
     :param metadata: the cluster's metadata.
     :param keyspace: the keyspace whose replicas are used.
@@ -202,7 +203,8 @@ def key_of_token(token: int) -> bytes:
         mixed ^= mixed >> 33
         mixed = mixed * inverse & _MASK
     mixed ^= mixed >> 33
-    # The mixed second half is 0, so the second sum before mixing is 0 as well: first + second = 0.
+    # Before mixing, MurmurHash3 adds the second half to the first one (`mixed` is this sum), and
+    # then the sum to the second half. The result is 0, because only 0 is mixed to 0.
     second = -mixed & _MASK
     first = (mixed - second) & _MASK
     # Undo the XOR with the length, 16 bytes.

@@ -254,8 +254,9 @@ def rows_of_columns(source: object) -> object:
 
 
 def _advice_on_column(mapping: Mapping[Any, Any]) -> str:
-    """Return advice for a mapping that may be one of columns, but has a single value for one of
-    them; "" if it is certainly a row.
+    """Return advice for a mapping of columns that has a single value for a column.
+
+    "" if the mapping certainly is a row.
     """
     lists = [value for value in mapping.values() if isinstance(value, (list, tuple))]
     for name, value in mapping.items():

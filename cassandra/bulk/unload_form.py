@@ -178,7 +178,7 @@ class FileText:
         return text
 
     def _date(self, value: Date) -> str:
-        """Write a date by ``date_format``; raise ValueError if this loses a part of it."""
+        """Write a date by ``date_format``; raise ValueError if a part of it is lost."""
         form = self._form.date_format or ""
         day = value.date()
         text = day.strftime(form)
@@ -187,8 +187,7 @@ class FileText:
         return text
 
     def _timestamp(self, value: Any) -> str:
-        """Write a timestamp by ``timestamp_format``; raise ValueError if this loses a part of
-        it."""
+        """Write a timestamp by ``timestamp_format``; raise ValueError if a part of it is lost."""
         form = self._form.timestamp_format or ""
         if isinstance(value, MillisTimestamp):
             raise ValueError(f"a timestamp outside the years 1 to 9999 has no text by {form!r}")
