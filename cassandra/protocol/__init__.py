@@ -2,7 +2,7 @@
 
 No module of this package uses a socket, an event loop or a clock.
 
-A name is imported from the module that defines it when it is first used (PEP 562). The reason is a
+A name is only imported from the module that defines it when it is first used (PEP 562), to avoid a
 circular import: the compiled modules import parts of this package while `cassandra._impl` still
 chooses between the Python and the compiled implementation. If this module imported everything at
 once, the compiled modules would see partly initialised modules.
@@ -159,8 +159,8 @@ if TYPE_CHECKING:
     _MessageType = MessageType
     _ProtocolHandler = ProtocolHandlerBase
 
-# Maps each module to the public names that it defines. Type checkers get them from the imports
-# above.
+# Maps each module to the public names that it defines. Type checkers know these names from the
+# imports above.
 _HOME = homes_of(
     {
         "cassandra.errors": "ProtocolError",
@@ -214,7 +214,7 @@ _HOME = homes_of(
 )
 _RENAMED = {"_MessageType": "MessageType", "_ProtocolHandler": "ProtocolHandlerBase"}
 
-# Type checkers must not see this: they export the names that are imported above "as" themselves.
+# Type checkers must not see `__all__`: they export the names that are imported above with "as".
 globals()["__all__"] = [*_HOME]
 
 __getattr__ = lazy_names(__name__, _HOME, _RENAMED)

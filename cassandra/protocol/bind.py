@@ -1,10 +1,10 @@
 """Binding: turns Python values into the [value]s of an EXECUTE or BATCH, in the caller's thread.
 
 Each prepared statement has one `BindPlan`, which holds a codec for each column. `BindPlan.bind`
-returns a `ValuesBlock`: the bytes of all values, one after the other. The block is immutable, and
+returns a `ValuesBlock`: the bytes of all values, one after another. The block is immutable, and
 the bodies of all protocol versions from 4 on contain the same bytes. The values of many rows form a
 `RowsBlock`; `cassandra.protocol.bodies.batch_body` copies a whole block into the body of a BATCH.
-The compiled twin (the same API in Cython) is ``cassandra._accel.bind``.
+The compiled version of this module, in Cython, is ``cassandra._accel.bind``.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _int32_at = _int32.unpack_from
 class ValuesBlock:
     """Bound values, encoded as in a request; immutable.
 
-    :param count: number of values.
-    :param data: for each value, its [int] length and its bytes. The [short] count, which comes
-        before the values in a request, is not part of it.
-    :param has_unset: True if at least one value is UNSET_VALUE. Protocol version 3 cannot send such
-        a block.
+    :param count: the number of values.
+    :param data: for each value, its [int] length and its bytes. The [short] count, which precedes
+        the values in a request, is not included.
+    :param has_unset: True if at least one value is UNSET_VALUE. Such a block cannot be sent with
+        protocol version 3.
     """
 
     __slots__ = ("count", "data", "has_unset")
@@ -80,7 +80,7 @@ class ValuesBlock:
             # Null (-1), unset (-2) and empty values (0) have no bytes after the length.
             if size > 0:
                 pos += size
-        # The callers slice `data`, and a slice beyond its end does not fail. So check the end here.
+        # Check the end here, because slicing `data` beyond its end does not fail.
         if pos > len(data):
             raise ValueError(f"a block of {self.count} values ends in the middle of one")
         return spans
@@ -88,7 +88,7 @@ class ValuesBlock:
     def values(self, target: list[Any] | None = None) -> list[Any]:
         """Append each value to a list: its bytes, None if it is null, or UNSET_VALUE if not set.
 
-        :param target: the list, which is also returned; None for a new one.
+        :param target: the list, which is also returned; None makes a new list.
         """
         data = self.data
         bodies = [
@@ -97,14 +97,14 @@ class ValuesBlock:
         ]
         if target is None:
             return bodies
-        list.extend(target, bodies)  # the method of `SentValues` would change its statement
+        list.extend(target, bodies)  # `SentValues.extend` would change its statement
         return target
 
     def routing_key(self, indexes: Sequence[int]) -> bytes | None:
-        """Return the partition key's bytes, or None if one of its columns is null or not set.
+        """Return the bytes of the partition key, or None if one of its columns is null or not set.
 
-        If the key has one column, they are that column's value. If it has several, they are a
-        [short] length, the value and a zero byte for each column.
+        If the key has one column, these are the bytes of the column's value. If it has several
+        columns, they are a [short] length, the value and a zero byte for each column.
 
         :param indexes: positions of the key columns among the values, in key order.
         """
@@ -112,7 +112,7 @@ class ValuesBlock:
         data = self.data
         parts = []
         for index in indexes:
-            # A list would accept a negative index, and count it from the end.
+            # Refuse a negative index, which a list would count from its end.
             if not 0 <= index < len(spans):
                 raise ValueError(f"routing key index {index}, but a block has {len(spans)} values")
             pos, size = spans[index]
@@ -125,10 +125,10 @@ class ValuesBlock:
 class RowsBlock:
     """The bound values of many rows of one statement.
 
-    The attribute `count` is the number of rows, and `size` the bytes of all values.
+    The attribute `count` is the number of rows. `size` is the number of bytes of all values.
 
-    :param width: number of values in a row.
-    :param rows: the first rows of the block: for each, its encoded values (`ValuesBlock.data`).
+    :param width: the number of values in a row.
+    :param rows: the first rows of the block, as encoded values (`ValuesBlock.data`).
     :param has_unset: True if at least one value is UNSET_VALUE.
     """
 
@@ -156,7 +156,7 @@ class RowsBlock:
         return type(self), (self.width, self._rows, self.has_unset)
 
     def reserve(self, rows: int) -> None:
-        """Allocate memory for `rows` rows in all. This implementation does nothing."""
+        """Allocate memory for `rows` rows in total. Only the compiled version does this."""
 
     def row(self, index: int) -> ValuesBlock:
         """Return the values of the row at `index`; raises IndexError if there is no such row."""
@@ -176,12 +176,12 @@ class RowsBlock:
         """
         row_data = []
         for index in rows:
-            # A list would accept a negative index, and count it from the end.
+            # Refuse a negative index, which a list would count from its end.
             if not 0 <= index < self.count:
                 raise IndexError(f"row {index} of {self.count}")
             row_data.append(self._rows[index])
-        # Take over `has_unset` without a search of the copied rows: True is safe even if none of
-        # them has an unset value.
+        # Copy `has_unset` instead of searching the copied rows for unset values: True does no harm
+        # even if they have no unset value.
         return RowsBlock(self.width, row_data, self.has_unset)
 
     def append(self, values: ValuesBlock) -> None:
@@ -198,16 +198,16 @@ class RowsBlock:
 def composite_key(parts: Sequence[bytes]) -> bytes | None:
     """Return the routing key of the partition key columns `parts`, or None if there are none.
 
-    Raises ValueError if one of several columns has more than 65,535 bytes.
+    :raises ValueError: if the key has several columns, and one of them has more than 65,535 bytes.
     """
     if len(parts) <= 1:
-        # A single column is the key itself. With a length and a zero byte, the key would hash to
-        # another token than on the server.
+        # The routing key of a single column is the column's value. With a length and a zero byte,
+        # its token would differ from the server's.
         return parts[0] if parts else None
     joined = []
     for part in parts:
-        # Each length is a [short]. Without this check, to_bytes would raise an OverflowError that
-        # does not say what is too long.
+        # Each length is a [short]. Check it here, because `to_bytes` would raise an OverflowError
+        # that does not say what is too long.
         if len(part) > 0xFFFF:
             raise ValueError(
                 f"a partition key column of {len(part)} bytes; one of several has 65535 at most"
@@ -219,11 +219,10 @@ def composite_key(parts: Sequence[bytes]) -> bytes | None:
 class BindPlan:
     """Binds values to the markers of one prepared statement; immutable and shared by threads.
 
-    As in the compiled twin, its methods do not call methods that a subclass overrides.
-
-    :param columns: the `ColumnMetadata` of each bind marker.
+    As in the compiled version, its methods do not call methods that a subclass overrides.
     :param routing_key_indexes: positions of the markers of the partition key, in key order.
-    :param strict: if True, a mapping with a name that has no bind marker is an error. If False, the
+    :param strict: True refuses a mapping with a name that has no bind marker. False ignores the
+        name.
         name is ignored.
     """
 
@@ -235,7 +234,7 @@ class BindPlan:
         routing_key_indexes: Sequence[int] | None = None,
         strict: bool = False,
     ) -> None:
-        # Copy the columns: threads share the bind plan, and the caller may still change its list.
+        # Copy the columns: threads share this plan, and the caller may change its list later.
         self.columns = tuple(columns)
         self.routing_key_indexes = tuple(routing_key_indexes) if routing_key_indexes else None
         for index in self.routing_key_indexes or ():
@@ -250,7 +249,8 @@ class BindPlan:
         self._cql_names: tuple[str, ...] = tuple(
             column.type.codec().cql_name for column in self.columns
         )
-        # The markers' names in order. Several may be equal, as in ``WHERE a = :x AND b = :x``.
+        # The names of the markers in order. A name may occur twice, as in ``WHERE a = :x AND b =
+        # :x``.
         self._names = tuple(column.name for column in self.columns)
         self.strict = strict
 
@@ -258,12 +258,12 @@ class BindPlan:
         """Encode `values`, one for each bind marker in order.
 
         If there are fewer values than markers, the last markers are not set (UNSET_VALUE). Protocol
-        version 3 has no such value, and requires one value for each marker.
+        version 3 has no UNSET_VALUE, and requires a value for each marker.
 
         :param values: the values by position.
-        :param version: protocol version of the connection.
-        :raises ValueError: for too many values, and on version 3 for too few; or if a value is out
-            of range.
+        :param version: the protocol version of the connection.
+        :raises ValueError: if there are too many values, if there are too few on version 3, or if a
+            value is out of range.
         :raises TypeError: if a value does not fit the type of its column. The message names the
             column and its type.
         :raises UnsetUnsupported: for UNSET_VALUE on version 3.
@@ -318,7 +318,7 @@ class BindPlan:
         row_type = type(row)
         if row_type is not tuple and row_type is not list:
             row = values_of(row, self._names, version, key_indexes, self.strict)
-        # If the row ends before the last key column, report the first key column that has no value.
+        # If the row ends before the last key column, name the first key column without a value.
         if key_indexes and len(row) <= max(key_indexes):
             refuse_missing(
                 self._names,
@@ -340,7 +340,7 @@ class BindPlan:
         block.append(BindPlan.bind_row(self, row, version))
 
     def bind_many(self, rows: Iterable[Any], version: int) -> RowsBlock:
-        """Bind each of `rows`. An error's message begins with its row's number, counted from 0."""
+        """Bind each row; an error's message begins with the number of the row, counted from 0."""
         block = RowsBlock(len(self._encoders))
         for index, row in enumerate(rows):
             try:
@@ -361,8 +361,9 @@ class BindPlan:
 
 
 def as_values(values: Iterable[Any], marker_count: int = -1) -> tuple[Any, ...]:
-    """Return the items of `values` as a tuple; TypeError for a string, bytes or a mapping.
+    """Return the items of `values` as a tuple; raise TypeError for a string, bytes or a mapping.
 
+    :param values: the values of a statement.
     :param marker_count: the number of bind markers. If it is 1, a string of one character is
         accepted as a sequence of one value, as in cassandra-driver.
     """

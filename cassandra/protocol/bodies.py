@@ -1,12 +1,12 @@
 """Bodies of QUERY, EXECUTE, BATCH and PREPARE (native_protocol_v5.spec, sections 4.1.4 to 4.1.7).
 
-In an envelope, the body comes after the header and the custom payload. The values of a statement
-are either a `ValuesBlock`, whose bytes are copied as they are, or a sequence whose items are bytes,
-None (null) or UNSET_VALUE (not set).
+In an envelope, the body follows the header and the custom payload. The values of a statement are
+either a `ValuesBlock`, whose bytes are copied unchanged, or a sequence whose items are bytes, None
+(null) or UNSET_VALUE (not set).
 
 The functions raise `UnsupportedOperation` for a feature that the protocol version lacks, and
-ValueError for a number or string that is too large for its field. The compiled twin is
-``cassandra._accel.bodies``.
+ValueError for a number or string that is too large for its field. The compiled version of this
+module is ``cassandra._accel.bodies``.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ _LENGTHS = tuple(int32_pack(size) for size in range(1024))
 
 
 def _integer(number: SupportsIndex, complaint: str) -> int:
-    """Return `number` as an int. Raises TypeError for a float, even a whole one such as 2.0.
+    """Return `number` as an int; raise TypeError for a float, even for a whole one such as 2.0.
 
-    :param complaint: the beginning of the error's message.
+    :param complaint: the beginning of the error message.
     """
     try:
         # operator.index() accepts only integers. int() would turn 1.9 into 1, and would accept a
@@ -67,9 +67,9 @@ def _integer(number: SupportsIndex, complaint: str) -> int:
 
 
 def _bytes_of(value: object, what: str) -> bytes:
-    """Return `value` if it is bytes, or a bytes copy of a bytearray or memoryview; else TypeError.
+    """Return `value` as bytes; raise TypeError unless it is bytes, a bytearray or a memoryview.
 
-    :param what: what the value is, for the error's message.
+    :param what: what the value is, for the error message.
     """
     # Do not convert a subclass of bytes: bytes() would call the __bytes__ that it may define.
     if isinstance(value, bytes):
@@ -82,9 +82,10 @@ def _bytes_of(value: object, what: str) -> bytes:
 def _short(number: int, what: str) -> bytes:
     """Encode a [short].
 
-    :param what: follows the number in an error's message, for example "values in one statement".
+    :param what: follows the number in an error message, for example "values in one statement".
     """
-    # Almost every number is an int. Skip `_integer` for it, because its message takes time to make.
+    # Almost every number is an int. Call `_integer` for other classes only, because formatting its
+    # message takes time.
     if type(number) is not int:
         number = _integer(number, f"{number!r} {what}")
     if 0 <= number < _KEPT_SHORTS:
@@ -97,7 +98,7 @@ def _short(number: int, what: str) -> bytes:
 def _int32(number: int, what: str) -> bytes:
     """Encode an [int].
 
-    :param what: names the number in an error's message.
+    :param what: names the number in an error message.
     """
     if type(number) is not int:
         number = _integer(number, f"{what} is {number!r}")
@@ -107,7 +108,7 @@ def _int32(number: int, what: str) -> bytes:
 
 
 def _int64(number: int, what: str) -> bytes:
-    """Encode a [long]; `what` names the number in an error's message."""
+    """Encode a [long]; `what` names the number in an error message."""
     if type(number) is not int:
         number = _integer(number, f"{what} is {number!r}")
     if not -(1 << 63) <= number < 1 << 63:
@@ -116,7 +117,7 @@ def _int64(number: int, what: str) -> bytes:
 
 
 def _byte(number: int, what: str) -> bytes:
-    """Encode a [byte]; `what` names the number in an error's message."""
+    """Encode a [byte]; `what` names the number in an error message."""
     if type(number) is not int:
         number = _integer(number, f"{what} is {number!r}")
     if not 0 <= number <= 0xFF:
@@ -125,7 +126,7 @@ def _byte(number: int, what: str) -> bytes:
 
 
 def _string(text: str, what: str) -> bytes:
-    """Encode a [string]; `what` names it in an error's message."""
+    """Encode a [string]; `what` names the string in an error message."""
     if not isinstance(text, str):
         raise TypeError(f"{what} is {text!r} ({type(text).__name__}); it has to be a str")
     data = text.encode()
@@ -135,7 +136,7 @@ def _string(text: str, what: str) -> bytes:
 
 
 def long_string(text: str | bytes) -> bytes:
-    """Return `text` as a [long string]: an [int] length and the text in UTF-8."""
+    """Return `text` as a [long string]: an [int] length and the string in UTF-8."""
     data = text.encode() if isinstance(text, str) else _bytes_of(text, "a query")
     return int32_pack(len(data)) + data
 
@@ -152,7 +153,8 @@ def _add_value(parts: list[bytes], value: object, version: int) -> None:
         parts.append(NULL_VALUE)
     elif value is UNSET_VALUE:
         # The length -2 means "not set" since version 4 (native_protocol_v4.spec, section 3). On
-        # version 3, a server reads every negative length as null and would delete the value.
+        # version 3, a server reads any negative length as null, and would delete the column's
+        # value.
         if version < 4:
             raise _unset_unsupported(version)
         parts.append(UNSET_MARK)
@@ -171,14 +173,14 @@ def _add_value(parts: list[bytes], value: object, version: int) -> None:
 def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, version: int) -> None:
     """Append <n>[name_1]<value_1>... of a `ValuesBlock` or of a sequence of values.
 
-    If `names` is None, only the count and the values are written.
+    If `names` is None, write the count and the values without names.
     """
     values_type = type(values)
     if values_type is not list and values_type is not tuple:
         # Only a ValuesBlock (Python or compiled) has this attribute.
         has_unset: bool | None = getattr(values, "has_unset", None)
         if has_unset is None:
-            # We write the count before the values, and an iterator has no len().
+            # The count is written before the values, but an iterator has no len(). So copy it.
             values = tuple(values)
         elif names is None:
             if has_unset and version < 4:
@@ -192,12 +194,12 @@ def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, ve
         _add_named_values(parts, values, names, version)
         return
     count = len(values)
-    # Small counts and lengths were encoded at import, so look them up.
+    # Small counts and lengths were encoded at import, because a look-up is faster than packing.
     parts.append(
         _SHORTS[count] if count < _KEPT_SHORTS else _short(count, "values in one statement")
     )
     lengths = _LENGTHS
-    # `parts.append` is not kept in a local variable: since Python 3.11 that would be slower here.
+    # Do not keep `parts.append` in a local variable: since Python 3.11 that would be slower here.
     for value in values:
         if type(value) is bytes:
             try:
@@ -214,7 +216,7 @@ def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, ve
 def _add_named_values(
     parts: list[bytes], values: Sequence[Any], names: Sequence[str], version: int
 ) -> None:
-    """Append the number of values, and then the name and bytes of each."""
+    """Append the number of values, followed by the name and the bytes of each value."""
     parts.append(_short(len(values), "values in one statement"))
     if len(names) != len(values):
         raise ValueError(f"{len(values)} values and {len(names)} names for them")
@@ -230,9 +232,9 @@ def _add_flags(parts: list[bytes], flags: int, version: int) -> None:
 
 
 def _add_optional_fields(params: QueryParams, version: int, tail: list[bytes]) -> int:
-    """Append to `tail` the optional fields with which QUERY, EXECUTE and BATCH end.
+    """Append to `tail` the optional fields at the end of QUERY, EXECUTE and BATCH.
 
-    Returns the flags of the fields that were appended.
+    :returns: the flags of the fields that were appended.
     """
     flags = 0
     # The order of the fields is fixed (native_protocol_v5.spec, section 4.1.4). The flags only say
@@ -263,15 +265,13 @@ def _add_optional_fields(params: QueryParams, version: int, tail: list[bytes]) -
 
 
 def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> None:
-    """Append <query_parameters>: the consistency level, the flags, and the fields that they
-    announce.
-    """
+    """Append <query_parameters>: the consistency level, the flags and the optional fields."""
     parts.append(_short(params.consistency, "is not a consistency level"))
     flags_index = len(parts)
     parts.append(b"")  # replaced below by the flags, which are not known yet
     flags = 0
-    # For zero values, the flag and the count are left out. But if there are names, write them, so
-    # that names without values raise an error.
+    # Without values, leave out the flag and the count. But if there are names, call `_add_values`,
+    # so that names without values raise an error.
     if params.values is not None and (len(params.values) or params.value_names):
         flags |= FLAG_VALUES
         if params.value_names is not None:
@@ -316,8 +316,9 @@ def query_of_fields(
     skip_metadata: bool,
     version: int,
 ) -> bytes:
-    """Return the body of a QUERY. Its parameters are separate arguments, named as in `QueryParams`:
-    the compiled twin then need not read them from an object.
+    """Return the body of a QUERY; its parameters are separate arguments, named as in `QueryParams`.
+
+    So the compiled version need not read them from an object.
     """
     params = QueryParams(
         consistency, values, None, skip_metadata, page_size, paging_state, serial_consistency,
@@ -334,9 +335,10 @@ def query_params_body(params: QueryParams, version: int) -> bytes:
 
 
 def execute_head(query_id: bytes, result_metadata_id: bytes | None) -> bytes:
-    """Return the start of an EXECUTE: the statement's id and, if not None, the metadata id."""
+    """Return the beginning of an EXECUTE: the statement's id and, if not None, the metadata id."""
     query_id = _bytes_of(query_id, "the id of a prepared statement")
-    # Both ids have a [short] length (native_protocol_v5.spec, section 4.1.6); values have an [int].
+    # Both ids have a [short] length (native_protocol_v5.spec, section 4.1.6), unlike values, which
+    # have an [int] length.
     head = _short(len(query_id), "bytes of a statement's id") + query_id
     if result_metadata_id is not None:
         result_metadata_id = _bytes_of(result_metadata_id, "a result metadata id")
@@ -358,11 +360,11 @@ def execute_body(
     :param query_id: the id of the prepared statement.
     :param result_metadata_id: the id of the result metadata that the client knows. None leaves the
         field out before version 5. Version 5 requires the field, so None is written as an empty id,
-        which makes the server send its metadata. On version 4, pass an id only if the server
+        which makes the server send its metadata. On version 4, pass an id only if the server has
         accepted ScyllaDB's extension SCYLLA_USE_METADATA_ID.
-    :param params: values and settings of the execution.
-    :param version: protocol version of the connection.
-    :param tablet_version_block: the last byte of the body. Pass it only if the server accepted
+    :param params: the values and settings of the execution.
+    :param version: the protocol version of the connection.
+    :param tablet_version_block: the last byte of the body. Pass it only if the server has accepted
         ScyllaDB's extension TABLETS_ROUTING_V2.
     """
     if result_metadata_id is None and version >= 5:
@@ -371,8 +373,8 @@ def execute_body(
     parts = [execute_head(query_id, result_metadata_id)]
     _add_query_params(parts, params, version)
     if tablet_version_block is not None:
-        # The byte comes last, and no flag announces it. A server that did not accept the extension
-        # would reject the request.
+        # The byte comes last, and no flag announces it. A server that has not accepted the
+        # extension would reject the request.
         parts.append(_byte(tablet_version_block, "a tablet version block"))
     return b"".join(parts)
 
@@ -403,22 +405,22 @@ def execute_of_fields(
 def _statement_head(heads: dict[Any, bytes], prepared: bool | int, statement: bytes | str) -> bytes:
     """Return <kind><string_or_id> of a statement in a BATCH.
 
-    If the statement is prepared, the bytes are also stored in `heads`, under the statement's id.
+    For a prepared statement, these bytes are also stored in `heads`, under the statement's id.
     """
     if not prepared:
         return b"\x00" + long_string(statement)  # kind 0: a query string
     statement = _bytes_of(statement, "the id of a prepared statement")
     # kind 1: the id of a prepared statement
     head: bytes = b"\x01" + _short(len(statement), "bytes of a statement's id") + statement
-    # Query strings are not stored: they may be long, and a batch rarely repeats one.
+    # Do not store query strings: they may be long, and a batch rarely repeats one.
     heads[statement] = head
     return head
 
 
 def _add_rows(parts: list[bytes], head: bytes, block: RowsBlock, version: int) -> None:
     """Append one statement for each row of `block`."""
-    # Check again: the block may have been bound for a higher protocol version than the
-    # connection's.
+    # The block may have been bound for a higher protocol version than the connection's, so check it
+    # again.
     if block.has_unset and version < 4:
         raise _unset_unsupported(version)
     head += _short(block.width, "values in one statement")
@@ -435,11 +437,11 @@ def batch_body(
 ) -> bytes:
     """Return the body of a BATCH.
 
-    :param batch_type: 0 logged, 1 unlogged, 2 counter.
+    :param batch_type: 0 for logged, 1 for unlogged, 2 for counter.
     :param statements: a tuple (is prepared, id or query, values) for each statement. If values is a
         `RowsBlock`, the tuple adds one statement for each row of the block.
-    :param params: consistency, serial consistency, timestamp, keyspace and now_in_seconds. The
-        other parameters are ignored, because a BATCH has no fields for them.
+    :param params: consistency, serial consistency, timestamp, keyspace and now_in_seconds. Other
+        parameters are ignored, because a BATCH has no fields for them.
     """
     # Leave the second part empty: `_finish_batch` replaces it by the number of statements.
     parts = [_byte(batch_type, "a batch's type"), b""]
@@ -447,13 +449,12 @@ def batch_body(
     heads: dict[Any, bytes] = {}
     lengths = _LENGTHS
     last_statement: Any = None
-    # `prepared` of the last statement. No tuple has UNSET_VALUE there, so the first statement
-    # always counts as new.
+    # The flag `prepared` of the last statement. No tuple has UNSET_VALUE as this flag, so the first
+    # statement always counts as new.
     last_prepared: Any = UNSET_VALUE
     head = b""
     for prepared, statement, values in statements:
-        # Most batches repeat one statement, so encode the bytes that come before its values only
-        # once.
+        # Most batches repeat one statement, so encode the bytes before its values only once.
         if statement is not last_statement or prepared is not last_prepared:
             cached_head = heads.get(statement) if prepared and type(statement) is bytes else None
             head = cached_head or _statement_head(heads, prepared, statement)
@@ -463,7 +464,8 @@ def batch_body(
                 raise TypeError(
                     f"rows for the text {statement!r}; they have to be for a prepared statement"
                 )
-            # `len(statements)` counts the block as one statement, but it holds one for each row.
+            # `len(statements)` counts the block as one statement, but it adds a statement for each
+            # row.
             count += values.count - 1
             _add_rows(parts, head, values, version)
             continue
@@ -471,7 +473,7 @@ def batch_body(
         if values is None:
             parts.append(b"\x00\x00")  # no values: a [short] count of 0
         elif type(values) is list and len(values) < _KEPT_SHORTS:
-            # The loop of `_add_values`, repeated here because a call for each statement is slow.
+            # This is the loop of `_add_values`, because a call for each statement would be slow.
             parts.append(_SHORTS[len(values)])
             for value in values:
                 if type(value) is bytes:
@@ -509,9 +511,9 @@ def batch_of_fields(
 
 
 def _finish_batch(parts: list[bytes], count: int, params: QueryParams, version: int) -> bytes:
-    """Put the number of statements into `parts[1]`, append the body's end, and join all parts."""
+    """Write the number of statements into `parts[1]`, append the body's end, and join the parts."""
     # Check the number only here, because each row of a RowsBlock counts as a statement. Without
-    # this check, struct would raise an error that does not say what there are too many of.
+    # this check, struct would raise an error that does not mention statements.
     if count > MAX_SHORT:
         raise ValueError(f"a batch of {count} statements; the protocol has room for {MAX_SHORT}")
     parts[1] = uint16_pack(count)
@@ -525,7 +527,7 @@ def prepare_body(query: str | bytes, keyspace: str | None, version: int) -> byte
     """Return the body of a PREPARE; `keyspace` needs version 5."""
     parts = [long_string(query)]
     if version >= 5:
-        # Since version 5, flags always follow the query. Earlier versions have nothing there.
+        # Since version 5, flags always follow the query. Earlier versions have no flags here.
         parts.append(uint32_pack(0 if keyspace is None else PREPARE_FLAG_KEYSPACE))
         if keyspace is not None:
             parts.append(_string(keyspace, "a keyspace name"))

@@ -1,9 +1,9 @@
 """Column specifications in PREPARED and ROWS (native_protocol_v5.spec, section 4.2.5.2).
 
 A `ResultMetadata` holds the columns of one result and is immutable. It keeps the bytes of the
-column specs that it was read from. Protocol version 4 sends the specs with every result. If the
-next result of the statement begins with the same bytes, the same `ResultMetadata` and its row plan
-(the decoder of rows) serve again, and nothing is parsed.
+column specs from which it was read, because protocol version 4 sends the specs with every result.
+If the next result of the statement begins with the same bytes, the same `ResultMetadata` and its
+row plan (the decoder of rows) are used again, and nothing is parsed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UserTypes = Mapping[str, Mapping[str, Any]]
 
 _KIND_FLAGS_AND_COUNT = struct.Struct(">iii")
 
-# An error's message shows at most so many characters of a type's name.
+# The maximum number of characters of a type's name in an error message.
 _MAX_SHOWN_NAME = 200
 
 # Schemas nest types a few levels deep. The limit keeps a hostile server from exhausting the stack.
@@ -94,7 +94,7 @@ class TypeReader:
     def __init__(self, cursor: Cursor, user_types: UserTypes | None) -> None:
         self.cursor = cursor
         self._user_types = user_types or {}  # registered classes, by keyspace and name of the UDT
-        self._depth = 0  # how deep the type that is being read is nested in other types
+        self._depth = 0  # the nesting depth of the type that is being read
         self._fields = 0  # the number of fields of all UDTs and tuples so far: see `_read_count`
         self.has_user_types = False
 
@@ -123,7 +123,7 @@ class TypeReader:
         try:
             cql_type = lookup_casstype(name)
             if "UserType" in name:
-                # The name may be that of a vector (a custom type) whose elements are UDTs.
+                # The name may describe a vector (a custom type) whose elements are UDTs.
                 self.has_user_types = True
                 cql_type = with_registered_classes(cql_type, self._user_types)
             # codec() raises an error if the type lacks its parameters. Call it now, so that the
@@ -172,9 +172,9 @@ class TypeReader:
         )
 
     def _read_count(self) -> int:
-        """Read how many fields a UDT or tuple has; `ProtocolError` if there are too many."""
-        # The limit applies to the sum over all types of the result: a small count at each level of
-        # a nested type could otherwise multiply to a huge number.
+        """Read the number of fields of a UDT or tuple; raise `ProtocolError` if it is too large."""
+        # The limit applies to all types of the result together: otherwise a small count at each
+        # level of a nested type could multiply to a huge number.
         count = self.cursor.short()
         self._fields += count
         if self._fields > limits.columns:
@@ -213,9 +213,9 @@ TYPE_CODES: dict[int, Any] = {
 class OwnTypeReader(TypeReader):
     """Reads types with an application's mapping of option ids to classes.
 
-    :param codes: maps an option id, the number of a type in the protocol, to a class; replaces
-        `TYPE_CODES`. A class that differs from that of `TYPE_CODES` is used as it is; if the type
-        has parameters, they are applied to it.
+    :param codes: maps an option id (the number of a type in the protocol) to a class, instead of
+        `TYPE_CODES`. A class that differs from the class in `TYPE_CODES` is used as it is; if the
+        type has parameters, they are applied to it.
     """
 
     __slots__ = ("_codes",)
@@ -229,8 +229,7 @@ class OwnTypeReader(TypeReader):
     def read(self) -> CqlType:
         """Read a type and return its class.
 
-        If the application has registered a class of its own for the type in `codes`, return that
-        class.
+        If the application has registered another class for the type in `codes`, return that class.
 
         :raises ProtocolError: if `codes` has no class for the type.
         """
@@ -239,8 +238,8 @@ class OwnTypeReader(TypeReader):
         registered_type: CqlType | None = self._codes.get(code)
         if registered_type is None:
             raise ProtocolError(f"a column has a type of the unknown code 0x{code:04x}")
-        # If the application has replaced the class of a type without parameters, use its class as
-        # it is.
+        # If the application has replaced the class of a type without parameters, return the
+        # application's class.
         if registered_type is not TYPE_CODES.get(code) and code not in _COMPOSED:
             return registered_type
         # Otherwise read the type again from its code, with its parameters.
@@ -252,7 +251,7 @@ class OwnTypeReader(TypeReader):
 
 
 def type_from(cursor: Cursor, user_types: UserTypes | None, codes: Mapping[int, Any]) -> CqlType:
-    """Read one type. `codes` maps its option id to the class to use: see `OwnTypeReader`."""
+    """Read one type; `codes` maps option ids to the classes to use: see `OwnTypeReader`."""
     return OwnTypeReader(cursor, user_types, codes).read()
 
 
@@ -263,17 +262,17 @@ def _unpickled(*parts: Any) -> ResultMetadata:
 class ResultMetadata:
     """The columns of a result; immutable.
 
-    `names` are the columns' names. `vectors` says which class the vectors in rows have: see
-    `with_vectors`. `column_plans` is a cache of the decoders that turn pages of these columns into
-    arrays (see `cassandra.protocol.columnar.pages`).
+    `names` has the columns' names. `vectors` says as which class the vectors in rows are decoded:
+    see `with_vectors`. `column_plans` is a cache of the decoders that turn pages of these columns
+    into arrays (see `cassandra.protocol.columnar.pages`).
 
     :param columns: a `ColumnMetadata` for each column.
     :param raw: the bytes of the column specs, from the global table spec on. Empty if this object
         was not read from a server's message.
     :param is_global: True if the keyspace and table are given once, before all columns (the flag
         Global_tables_spec).
-    :param metadata_id: the server's id of this metadata (version 5, or ScyllaDB's extension), or
-        None.
+    :param metadata_id: the server's id of this metadata (version 5, or ScyllaDB's extension); None
+        if the server has sent no id.
     :param user_types: the mapping of classes registered for UDTs when the specs were read.
     :param has_user_types: True if the type of a column is, or contains, a UDT.
     """
@@ -307,11 +306,12 @@ class ResultMetadata:
         self.metadata_id = metadata_id
         self.has_user_types = has_user_types
         self._global = is_global
-        # `rows_at` compares these bytes with the beginning of a RESULT: `_head` if the server sent
-        # the column specs, the others if it set the flag No_metadata instead. None of them matches
-        # a RESULT after which further pages follow.
+        # `rows_at` compares these bytes with the beginning of a RESULT. A RESULT begins with
+        # `_head` if the server has sent the column specs, and with the others if it has set the
+        # flag No_metadata instead. If further pages follow, the flags differ, so none of these
+        # bytes match.
         flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
-        # Cassandra keeps the flag Global_tables_spec together with No_metadata.
+        # Cassandra sets the flag Global_tables_spec even together with No_metadata.
         skipped_heads = [
             _KIND_FLAGS_AND_COUNT.pack(RESULT_KIND_ROWS, skipping_flags, len(self.columns))
             for skipping_flags in (ROWS_NO_METADATA, ROWS_NO_METADATA | ROWS_GLOBAL_TABLES_SPEC)
@@ -329,7 +329,8 @@ class ResultMetadata:
         self.column_plans: dict[Hashable, PagePlan] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The classes registered for UDTs are not pickled: the other process registers its own.
+        # Do not pickle the classes registered for UDTs: the other process registers its own
+        # classes.
         flags = (self._global, self.metadata_id, None, self.has_user_types)
         return _unpickled, (self.columns, self.raw, *flags, self.vectors)
 
@@ -341,7 +342,7 @@ class ResultMetadata:
 
     @property
     def types(self) -> list[Any]:
-        """The `cassandra.cqltypes` class of each column on the server."""
+        """The `cassandra.cqltypes` class of each column, as the server describes it."""
         return [column.type for column in self.server_columns]
 
     @property
@@ -351,7 +352,7 @@ class ResultMetadata:
 
     @property
     def row_plan(self) -> RowPlan:
-        """The decoder of rows of these columns; it is created when it is first needed."""
+        """The decoder of rows of these columns; created at the first use."""
         plan = self._row_plan
         if plan is None:
             # Two threads may both create a plan. The plans are equal, so it does not matter which
@@ -371,7 +372,7 @@ class ResultMetadata:
 
     @property
     def columns_key(self) -> Hashable:
-        """A hashable key: metadata with equal keys have the same columns."""
+        """A hashable key: if two metadata objects have equal keys, they have the same columns."""
         # Comparing the raw bytes is cheaper than comparing each name and type. But if a column
         # contains a UDT, its type also depends on the classes that are registered.
         if self.raw and not self.has_user_types:
@@ -386,9 +387,9 @@ class ResultMetadata:
     def page_reader(self, column_plan: PagePlan) -> PagePlan:
         """Return the object that decodes pages into arrays; here it is `column_plan` itself.
 
-        Metadata with encrypted columns return a reader that wraps the plan and decrypts.
+        If the metadata has encrypted columns, this is a reader that wraps the plan and decrypts.
 
-        :param column_plan: a `ColumnPlan` that was made of `page_columns`.
+        :param column_plan: a `ColumnPlan` that was made from `page_columns`.
         """
         return column_plan
 
@@ -396,11 +397,11 @@ class ResultMetadata:
         """Return the offset of the row count if the RESULT at `pos` has these columns, else 0.
 
         This is a fast check. It succeeds if the RESULT begins with the same metadata, byte for
-        byte, or with the flag No_metadata. (No column spec is the beginning of a longer one, so
-        equal bytes mean equal specs.) It fails if a further page follows or the metadata id
-        changed, because the flags then differ. It also fails if a column contains a UDT and
-        `user_types` is not the mapping that this object was read with: each registration makes a
-        new mapping.
+        byte, or with the flag No_metadata. (No column spec is the beginning of a longer column
+        spec, so equal bytes mean equal specs.) It fails if a further page follows or if the
+        metadata id has changed, because the flags then differ. It also fails if a column contains a
+        UDT and `user_types` is not the mapping with which this object was read: each registration
+        of a class makes a new mapping.
 
         :param body: the body of the RESULT.
         :param pos: the offset of the <kind> of the RESULT.
@@ -437,12 +438,12 @@ class ResultMetadata:
         )
 
     def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
-        """Return the same columns with the UDT classes of `user_types`, or self if none changes.
+        """Return the same columns with the UDT classes of `user_types`, or self if nothing changes.
 
         :param user_types: classes registered for UDTs, by keyspace and name.
         """
-        # Metadata that an application created stay as they are: they have no raw bytes to read
-        # again.
+        # Metadata that an application has created cannot be read again, because it has no raw
+        # bytes.
         if not self.has_user_types or user_types is self._user_types or not self.raw:
             return self
         return read_columns(
@@ -468,7 +469,7 @@ class ResultMetadata:
     def with_vectors(self, vectors: str) -> ResultMetadata:
         """Return the same columns with another class for vectors of numbers in rows.
 
-        :param vectors: "list", "array" (array.array) or "numpy". The result is cached for each.
+        :param vectors: "list", "array" (array.array) or "numpy". The result for each is cached.
         """
         if vectors == "list":
             return self
@@ -505,7 +506,7 @@ def read_columns(
     """Read `count` column specs.
 
     :param is_global: True if the keyspace and table are given once, before all columns; False if
-        each column has its own.
+        they are given for each column.
     :param codes: an application's mapping of option ids to classes, which replaces `TYPE_CODES`.
     """
     start = cursor.pos

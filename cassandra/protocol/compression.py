@@ -1,8 +1,9 @@
 """LZ4 and Snappy compression of bodies (protocol versions 3 and 4) and of segments (version 5).
 
-Each algorithm needs an optional package. Compressed data begin with the uncompressed size. We check
-this size before we decompress anything: it must not exceed the limit, nor the largest size that the
-algorithm can reach with so many compressed bytes. So a forged size cannot cause a large allocation.
+Each algorithm needs an optional package. Compressed data begins with its uncompressed size. We
+check this size before we decompress anything: it must not exceed the limit, nor the maximum size
+that the algorithm can produce from this number of compressed bytes. So a forged size cannot cause a
+large allocation.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ _uint32 = struct.Struct(">I")
 WORTH_COMPRESSING = 512
 
 # A size in bytes. To decompress a large page, the process allocates three blocks of memory: the
-# compressed body, and two in the package. glibc returns large blocks to the system when they are
-# freed, and gets new ones for the next page. That causes about 200 page faults, which take longer
-# than the decompression. But once a block of this size was freed, glibc keeps blocks up to that
-# size: it raises its threshold to the largest mapped block that was ever freed (mallopt(3),
+# compressed body, and two blocks in the package. glibc returns large blocks to the system when they
+# are freed, and gets new blocks for the next page. That causes about 200 page faults, which take
+# longer than the decompression. But after a block of this size was freed, glibc keeps blocks up to
+# that size: it raises its threshold to the largest mapped block that was ever freed (mallopt(3),
 # M_MMAP_THRESHOLD). So we allocate and free one such block.
 _FREED_ONCE = 2 * 1024 * 1024
 
-# In LZ4, a compressed byte stands for at most 255 bytes of output (a length byte of a match).
+# In LZ4, a compressed byte produces at most 255 bytes of output (a length byte of a match).
 _LZ4_RATIO = 255
-# In Snappy, a copy of 3 compressed bytes stands for at most 64 bytes of output.
+# In Snappy, a copy of 3 compressed bytes produces at most 64 bytes of output. 64 is an upper bound
+# for a single byte, too.
 _SNAPPY_RATIO = 64
 
 
@@ -51,12 +53,13 @@ class BodyCompression(NamedTuple):
 def _check_claimed_size(
     claimed_size: int, compressed_size: int, max_ratio: int, limit: int
 ) -> None:
-    """Raise `ProtocolError` if the peer's claim about the uncompressed size is not plausible.
+    """Raise `ProtocolError` if the uncompressed size that the peer claims is not plausible.
 
-    :param claimed_size: the uncompressed size, as the peer states it.
+    :param claimed_size: the uncompressed size in bytes that the peer claims.
     :param compressed_size: the number of compressed bytes.
-    :param max_ratio: how many bytes the algorithm can make of one compressed byte, at most.
-    :param limit: the largest uncompressed size that is allowed.
+    :param max_ratio: the maximum number of bytes that the algorithm can make of one compressed
+        byte.
+    :param limit: the maximum uncompressed size that is allowed, in bytes.
     """
     if claimed_size > limit:
         raise ProtocolError(
@@ -70,20 +73,21 @@ def _check_claimed_size(
 
 
 def _make_lz4() -> BodyCompression:
-    """Return the functions of LZ4; raises ImportError if its package is not installed."""
+    """Return the functions of LZ4; raise ImportError if its package is not installed."""
     block = import_module("lz4.block")
 
     compress = block.compress
     decompress = block.decompress
 
     def compress_body(data: bytes) -> bytes:
-        # A body is the uncompressed size as four big-endian bytes (native_protocol_v4.spec, section
-        # 5), and then the LZ4 block, which has no header of its own.
+        # A body begins with the uncompressed size as four big-endian bytes
+        # (native_protocol_v4.spec, section 5). The LZ4 block follows; it must not contain the size
+        # again (`store_size`).
         packed: bytes = _uint32.pack(len(data)) + compress(data, store_size=False)
         return packed
 
     def inflate(data: bytes | memoryview, size: int) -> bytes:
-        """Decompress an LZ4 block; ProtocolError if the result does not have `size` bytes."""
+        """Decompress an LZ4 block; raise ProtocolError if the result does not have `size` bytes."""
         try:
             plain: bytes = decompress(data, uncompressed_size=size)
         except (block.LZ4BlockError, ValueError, OverflowError) as error:
@@ -97,15 +101,15 @@ def _make_lz4() -> BodyCompression:
         return plain
 
     def decompress_body(data: bytes, limit: int) -> bytes:
-        """Decompress a body; ProtocolError if it claims more than `limit` bytes."""
+        """Decompress a body; raise ProtocolError if it claims more than `limit` bytes."""
         if len(data) < 4:
             raise ProtocolError(
                 f"a compressed body of {len(data)} bytes has no room for its length"
             )
         size: int = _uint32.unpack_from(data)[0]
-        # Check the peer's claim before the package allocates so much memory.
+        # Check the peer's claim before the package allocates that much memory.
         _check_claimed_size(size, len(data) - 4, _LZ4_RATIO, limit)
-        # If the size is 0, the block may be missing, which the package would not accept.
+        # If the size is 0, there may be no block, which the package would refuse.
         return inflate(memoryview(data)[4:], size) if size else b""
 
     def compress_segment(data: bytes) -> bytes:
@@ -116,7 +120,7 @@ def _make_lz4() -> BodyCompression:
 
 
 def _snappy_size(data: bytes) -> int:
-    """Return the uncompressed size with which a Snappy block begins (32 bits, unsigned LEB128)."""
+    """Return the uncompressed size at the start of a Snappy block (32 bits, unsigned LEB128)."""
     size = 0
     # Five bytes hold 32 bits. Without this limit, many bytes of 0x80 would make a huge int.
     for index, byte in enumerate(data[:5]):
@@ -127,15 +131,15 @@ def _snappy_size(data: bytes) -> int:
 
 
 def _make_snappy() -> BodyCompression:
-    """Return the functions of Snappy; raises ImportError if its package is not installed."""
+    """Return the functions of Snappy; raise ImportError if its package is not installed."""
     snappy = import_module("snappy")
 
     def compress_body(data: bytes) -> bytes:
         return bytes(snappy.compress(data))
 
     def decompress_body(data: bytes, limit: int) -> bytes:
-        """Decompress a body; ProtocolError if it claims more than `limit` bytes."""
-        # Read the size ourselves: the package would allocate the memory before we can check it.
+        """Decompress a body; raise ProtocolError if it claims more than `limit` bytes."""
+        # Read the size here, because the package would allocate the memory without our check.
         size = _snappy_size(data)
         _check_claimed_size(size, len(data), _SNAPPY_RATIO, limit)
         try:
@@ -164,8 +168,8 @@ _instances: dict[str, BodyCompression] = {}
 def compression(algorithm: str) -> BodyCompression:
     """Return the functions of "lz4" or "snappy".
 
-    :raises ValueError: for another name.
-    :raises DependencyException: if the package is not installed.
+    :raises ValueError: for the name of another algorithm.
+    :raises DependencyException: if the package of the algorithm is not installed.
     """
     functions = _instances.get(algorithm)
     if functions is not None:
@@ -187,7 +191,7 @@ def compression(algorithm: str) -> BodyCompression:
     # Allocate a large block and free it at once: this makes glibc keep such blocks for later pages
     # instead of returning them to the system.
     bytes(_FREED_ONCE)
-    # Two threads may both get here. Their objects are equal, so either may stay.
+    # Two threads may both get here. Their objects are equal, so either object may stay.
     _instances[algorithm] = functions
     return functions
 
@@ -206,7 +210,8 @@ def first_available(offered: Container[str]) -> str | None:
 
     Packages of less preferred algorithms are not imported.
     """
-    # Use our order (LZ4 first, because it is faster). Servers list the names in any order.
+    # The order is ours (LZ4 first, because it is faster), since servers list the names in any
+    # order.
     return next((name for name in _FACTORIES if name in offered and is_available(name)), None)
 
 

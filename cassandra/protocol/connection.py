@@ -7,8 +7,8 @@ maps the state and the opcode of a received message to a method. A message that 
 is an error of the server.
 
 The caller also does the authentication. The action `AuthenticationWanted` or `Challenge` carries
-the server's request, and the caller passes the token for it to `respond()`. The caller may take its
-time and may compute the token in another thread, because authenticators may block.
+the server's request, and the caller passes the token for this request to `respond()`. The caller
+may take its time and may compute the token in another thread, because authenticators may block.
 
     OPTIONS -> SUPPORTED -> STARTUP -> READY                                            done
                                     -> AUTHENTICATE -> AUTH_RESPONSE -> AUTH_CHALLENGE  ->
@@ -16,7 +16,8 @@ time and may compute the token in another thread, because authenticators may blo
                                                                      -> AUTH_SUCCESS    done
 
 Two actions end the handshake early. `VersionRefused` means that the server does not speak the
-protocol version; the caller can try a lower one on a new connection. `Failed` is any other error.
+protocol version; the caller can try a lower version on a new connection. `Failed` is any other
+error.
 
 With protocol version 5, both sides use segments after READY or AUTHENTICATE
 (native_protocol_v5.spec, section 2.3.1). In earlier versions, the server may already compress its
@@ -92,7 +93,7 @@ class AuthenticationWanted(NamedTuple):
 
 
 class Challenge(NamedTuple):
-    """The server sent this token during the login; call `respond` with the answer to it."""
+    """The server has sent this token during the login; call `respond` with the answer to it."""
 
     token: bytes | None
 
@@ -124,7 +125,7 @@ class VersionRefused(NamedTuple):
 
     :param server_version: the protocol version of the server's response.
     :param message: the server's error message.
-    :param offered: the versions that the error message names, highest first, without betas.
+    :param offered: the versions in the error message, highest first, without beta versions.
     """
 
     server_version: int
@@ -163,12 +164,12 @@ class State(enum.Enum):
     CLOSED = "closed"
 
 
-# Matches the error messages of Cassandra and ScyllaDB for a version that they do not speak. The
-# protocol has no error code for it.
+# Matches the error messages of Cassandra and ScyllaDB for a version that they do not speak. We need
+# the message, because the protocol has no error code for this error.
 _VERSION_REFUSED = pattern(r"(unsupported|invalid|beta).{0,40}version|USE_BETA flag", re.IGNORECASE)
 _VERSION_OFFERED = pattern(r"(\d+)/v\d+(-beta)?")
-# Matches the error messages, with the code "bad credentials", of servers that could not read their
-# table of passwords: of Cassandra 4 and later, of Cassandra 3 and of ScyllaDB.
+# Matches "bad credentials" errors of servers that could not read their table of passwords: of
+# Cassandra 4 and later, of Cassandra 3, and of ScyllaDB.
 _LOGIN_UNCHECKED = pattern(
     r"^(Unable to perform authentication|Error performing internal authentication"
     r"|Could not verify password|Cannot achieve consistency level)"
@@ -205,13 +206,13 @@ NO_EXTENSIONS = ScyllaExtensions()
 class ProtocolConnection:
     """The client's side of a handshake. The module's docstring shows the order of calls.
 
-    :param version: protocol version to speak.
-    :param compression: True chooses the first algorithm that both sides have, or none. A name
-        requires that algorithm: without it, the handshake fails. None or False means no
-        compression.
+    :param version: the protocol version to speak.
+    :param compression: True chooses the first algorithm that both sides have; if there is none,
+        nothing is compressed. A name requires that algorithm: without it, the handshake fails. None
+        or False means no compression.
     :param startup_options: further options for STARTUP, such as DRIVER_NAME.
-    :param cql_version: the CQL version that the server must offer. None uses the server's.
-    :param allow_beta: allow a protocol version that the server calls a beta.
+    :param cql_version: the CQL version that the server must offer. None uses the server's version.
+    :param allow_beta: True allows a protocol version that the server calls a beta version.
     :param extensions: the ScyllaDB extensions to accept.
     """
 
@@ -235,10 +236,10 @@ class ProtocolConnection:
         self._startup_options = dict(startup_options or {})
         self._cql_version = cql_version
         # USE_BETA if `version` is a beta version. The engine's FrameWriter sets this flag in each
-        # envelope. It is set here, too, for applications that write the envelopes of `Send`
-        # themselves.
+        # envelope, but applications that write the envelopes of `Send` themselves need it here.
         self._flags = standing_flags(version) if allow_beta else 0
-        # Stream 0 is enough: the handshake never sends a request before the last one is answered.
+        # Stream 0 is enough, because the handshake only sends a request after the previous
+        # response.
         self._stream = 0
 
     def start(self) -> list[Action]:
@@ -249,7 +250,7 @@ class ProtocolConnection:
         return [self._send(opcodes.OPTIONS, b"")]
 
     def respond(self, token: bytes | None) -> list[Action]:
-        """Continue the login with the token that answers `AuthenticationWanted` or `Challenge`."""
+        """Continue the login with the token for `AuthenticationWanted` or `Challenge`."""
         if self.state is not State.AUTH_WANTED:
             raise RuntimeError(f"no token was asked for: the handshake {self.state.value}")
         self.state = State.AUTH_SENT
@@ -258,18 +259,18 @@ class ProtocolConnection:
     def receive(
         self, stream: int, opcode: int, flags: int, body: bytes, version: int | None = None
     ) -> list[Action]:
-        """Process one envelope from the server; returns the actions to carry out.
+        """Process one envelope from the server; return the actions to carry out.
 
         After the action `VersionRefused` or `Failed`, the connection cannot be used any more.
         """
-        # In these states no request is unanswered, so it is a mistake of the caller to pass a
-        # message.
+        # In these states the handshake waits for no response, so it is a mistake of the caller to
+        # pass a message.
         if self.state in (State.NEW, State.READY, State.CLOSED):
             raise RuntimeError(
                 f"the handshake does not wait for a message: it is {self.state.value}"
             )
         try:
-            # All our requests are on one stream, so responses on another stream are errors.
+            # All requests are on one stream, so a response on another stream is an error.
             if stream != self._stream:
                 raise ProtocolError(
                     f"an answer on stream {stream}, but only stream {self._stream} has a request"
@@ -295,20 +296,20 @@ class ProtocolConnection:
     # -- one method for each entry of the table ----------------------------------------------------
 
     def _on_supported(self, message: SupportedMessage) -> list[Action]:
-        """Process the server's options; choose ours and send STARTUP."""
+        """Process the server's options; choose the options of the connection and send STARTUP."""
         self.supported = {**message.options, "CQL_VERSION": message.cql_versions}
         self.features = ProtocolFeatures.parse_from_supported(self.supported)
-        # Accept these two extensions only if the caller supports them: they change the format of
-        # EXECUTE, and the server would reject every EXECUTE in the old format.
+        # Accept TABLETS_ROUTING_V2 and SCYLLA_USE_METADATA_ID only if the caller supports them:
+        # they change the format of EXECUTE, and the server would then reject the old format.
         extensions = self._extensions
         self.features.tablets_routing_v2 &= extensions.tablets_routing_v2
-        # Version 2 of the extension includes version 1, so do not ask for both.
+        # TABLETS_ROUTING_V2 includes TABLETS_ROUTING_V1, so do not ask for both.
         self.features.tablets_routing_v1 &= not self.features.tablets_routing_v2
         self.features.use_metadata_id &= extensions.use_metadata_id
         options = dict(self._startup_options)
         self.features.add_startup_options(options)
         if extensions.startup_options is not None and self.features.is_scylla:
-            # The application's own options take precedence.
+            # The application's options take precedence over the options of the extensions.
             options = {**extensions.startup_options(), **options}
         self.compression = self._choose_compression(self.supported.get("COMPRESSION", ()))
         if self.compression is not None:
@@ -319,7 +320,7 @@ class ProtocolConnection:
             opcodes.STARTUP, StartupMessage(cql_version, options).body(self.version)
         )
         # SetCompression comes first, because the response to STARTUP may already be compressed
-        # (native_protocol_v5.spec, section 2.3.2). `FrameWriter` never compresses STARTUP itself.
+        # (native_protocol_v5.spec, section 2.3.2). `FrameWriter` never compresses STARTUP.
         return (
             [SetCompression(self.compression), startup]
             if self.compression is not None
@@ -327,7 +328,7 @@ class ProtocolConnection:
         )
 
     def _choose_cql_version(self, offered: Sequence[str]) -> str:
-        """Return the CQL version for STARTUP: the requested one, or the first that is offered."""
+        """Return the CQL version for STARTUP: the requested version, or the first one offered."""
         requested = self._cql_version
         if requested is not None and offered and requested not in offered:
             raise ConnectionException(
@@ -347,7 +348,7 @@ class ProtocolConnection:
         usable = [
             name
             for name in offered
-            # Segments can be compressed with LZ4 only.
+            # Segments can only be compressed with LZ4.
             if name != "snappy" or not ProtocolVersion.uses_segments(self.version)
         ]
         if requested is True:  # any algorithm whose package is installed
@@ -363,8 +364,8 @@ class ProtocolConnection:
 
     def _segments(self) -> list[Action]:
         """Return the action that enables segments, if the protocol version uses them."""
-        # Segments begin after the response to STARTUP, be it READY or AUTHENTICATE. So the tokens
-        # of a login are already in segments (native_protocol_v5.spec, section 2.3.1).
+        # Segments begin after the response to STARTUP, which is READY or AUTHENTICATE. So the
+        # tokens of a login are already sent in segments (native_protocol_v5.spec, section 2.3.1).
         return [EnableSegments()] if ProtocolVersion.uses_segments(self.version) else []
 
     def _on_ready(self, message: ReadyMessage) -> list[Action]:
@@ -386,8 +387,9 @@ class ProtocolConnection:
         return [Authenticated(message.token), self._ready()]
 
     def _handle_error(self, message: ErrorMessage, version: int) -> list[Action]:
-        """Process an ERROR of the server, which came in an envelope of the protocol `version`."""
-        # After AUTHENTICATE, the server has accepted the version, so the error is about the login.
+        """Process an ERROR of the server; `version` is the protocol version of its envelope."""
+        # With AUTHENTICATE, the server has accepted the version. Any later error is about the
+        # login.
         waited_for_auth = self.state in (State.AUTH_SENT, State.AUTH_WANTED)
         if not waited_for_auth and _refuses_version(message, version, self.version):
             self.state = State.CLOSED
@@ -406,10 +408,9 @@ class ProtocolConnection:
 
 
 def _is_login_unchecked(message: ErrorMessage) -> bool:
-    """Return True if the server has not compared the credentials of a login, so that the same login
-    may succeed later.
+    """Return True if the server could not check a login, so that the same login may succeed later.
 
-    The code of the error is not enough: servers also answer "bad credentials" if they cannot read
+    The code of the error is not enough: servers also respond "bad credentials" if they cannot read
     their table of passwords.
     """
     if isinstance(message, BadCredentials):
@@ -420,10 +421,12 @@ def _is_login_unchecked(message: ErrorMessage) -> bool:
 def _refuses_version(message: ErrorMessage, message_version: int, requested: int) -> bool:
     """Return True if `message` means that the server does not speak the version `requested`.
 
-    Servers answer with another protocol version, or with a protocol error (code 0x000A) whose text
-    says so.
+    Servers respond with another protocol version, or with a protocol error (code 0x000A) whose
+    message names the version.
 
+    :param message: the server's error.
     :param message_version: the protocol version of the server's message.
+    :param requested: the protocol version of our requests.
     """
     if message_version != requested:
         return True
@@ -433,8 +436,8 @@ def _refuses_version(message: ErrorMessage, message_version: int, requested: int
     )
 
 
-# Maps (state of the handshake, opcode of the received message) to the method that processes the
-# message.
+# The table of the handshake: maps (state, opcode of the received message) to the method that
+# processes the message.
 _STEPS: dict[tuple[State, int], Callable[[ProtocolConnection, Any], list[Action]]] = {
     (State.OPTIONS_SENT, opcodes.SUPPORTED): ProtocolConnection._on_supported,
     (State.STARTUP_SENT, opcodes.READY): ProtocolConnection._on_ready,

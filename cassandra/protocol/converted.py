@@ -1,16 +1,16 @@
 """Applies an application's converters (see `cassandra.codecs`) to columns and bind markers.
 
 For a type with a converter, this module makes a subclass of the type. The subclass's codec calls
-the converter's `to_cql` before it encodes a value with the plain codec, and `from_cql` after it
-decodes one. A type that contains such a type also gets a subclass, with the new types as its
-subtypes. Bind plans and row plans get their codecs from the types of their columns. So the plans,
-both in Python and compiled, need no code for converters, and columns without a converter are as
-fast as before.
+the converter's `to_cql` before it encodes a value with the plain codec (the codec without
+converters), and `from_cql` after it has decoded a value. A type that contains such a type also gets
+a subclass, with the new types as its subtypes. Bind plans and row plans get their codecs from the
+types of their columns. So the plans, both in Python and compiled, need no code for converters, and
+columns without a converter do not become slower.
 
-A value may match several converters. The first of these applies: the converter of its column; if
+A value may match several converters. The order of precedence is: the converter of its column; if
 the value is bound, the converter of its Python class; the converter of its CQL type. If a
-collection matches, its elements are not converted again: a converter takes and returns plain CQL
-values.
+converter applies to a collection, the elements are not converted again, because a converter takes
+and returns plain CQL values.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ if TYPE_CHECKING:
     from cassandra.protocol.column_specs import CqlType, UserTypes
     from cassandra.protocol.columnar.layouts import PagePlan
 
-# The names of markers and of columns of results that belong to no column of a table: "[limit]",
-# "[ttl]" and "partition key token" (of ``token(key) > ?``) of markers; "[applied]" of conditional
-# writes and "[json]" of ``SELECT JSON``.
+# The names of bind markers and result columns that belong to no column of a table. Bind markers are
+# "[limit]", "[ttl]" and "partition key token" (of ``token(key) > ?``). Result columns are
+# "[applied]" of conditional writes, and "[json]" of ``SELECT JSON``.
 _NOT_OF_COLUMN = pattern(r"\[.*\]\Z|partition key token\Z", re.DOTALL)
-# A name that begins with "system" is not enough: applications have keyspaces such as "system_data".
+# We need the full names: applications have keyspaces whose names begin with "system", too, such as
+# "system_data".
 SERVER_KEYSPACES = frozenset(
     {
         "system",
@@ -82,7 +83,8 @@ def is_converted(cql_type: CqlType) -> bool:
 def _make_subtype(parent: CqlType, build: _Build | None = None, **attributes: object) -> CqlType:
     """Return a subclass of the type `parent` with `attributes`.
 
-    If `build` is given, it makes the subclass's codecs; otherwise they are made as for `parent`.
+    If `build` is not None, it makes the subclass's codecs. Otherwise the codecs are made as for
+    `parent`.
     """
     if build is not None:
 
@@ -92,7 +94,7 @@ def _make_subtype(parent: CqlType, build: _Build | None = None, **attributes: ob
             protocol_version: int = DEFAULT_PROTOCOL_VERSION,
             vectors: str = "list",
         ) -> Codec:
-            """Return the codec of a subclass. As a class method, this gets the class first."""
+            """Return the codec of the subclass. As a class method, it gets the class as `cls`."""
             return build(codecs, protocol_version, vectors)
 
         attributes["build_codec"] = classmethod(build_codec)
@@ -101,7 +103,7 @@ def _make_subtype(parent: CqlType, build: _Build | None = None, **attributes: ob
         parent.__name__,
         (parent,),
         {
-            # Do not register the subclass, or look-ups of the type by name would find it.
+            # Do not register the subclass: a look-up of the type by name must find `parent`.
             "_registered": False,
             "__module__": parent.__module__,
             "cassname": parent.cassname,
@@ -119,8 +121,9 @@ def _with_subtypes(plain: CqlType, subtypes: tuple[Any, ...]) -> CqlType:
 
 
 def _is_opaque(cql_type: CqlType) -> bool:
-    """Return True if the type's codec is not made from the codecs of its subtypes. Converters of
-    the subtypes then do not apply.
+    """Return True if the type's codec is not made from the codecs of its subtypes.
+
+    Then converters of the subtypes do not apply.
     """
     has_own_codec = not is_own(cql_type.build_codec, _BUILD_CODEC)
     return has_own_codec or (cql_type._overridden() and not issubclass(cql_type, _Wrapper))
@@ -135,9 +138,7 @@ def _make_codec(
     encode: Callable[[Any], bytes],
     decode: Callable[[bytes], Any],
 ) -> Codec:
-    """Return a codec that calls `encode` and `decode`, and otherwise has the properties of
-    `plain_codec`.
-    """
+    """Return a codec that calls `encode` and `decode`, with the properties of `plain_codec`."""
     return codecs.from_functions(
         plain_codec.cql_name,
         encode,
@@ -154,7 +155,7 @@ def _encode_converted(plain_codec: Codec, to_cql: Callable[[Any], Any], value: o
     try:
         data = plain_codec.encode(converted)
     except Exception as error:
-        # The codec's error shows the converted value, so also show the value that was bound.
+        # The codec's error shows the converted value. Add the value that the application bound.
         locate(error, f"converted from {shown(value)}")
         raise
     return data
@@ -189,15 +190,16 @@ def _type_for_bound_classes(
 ) -> CqlType:
     """Return a type for bind markers, to which values of registered Python classes can be bound.
 
-    If a converter is registered for a value's class, the value is converted by it and encoded as
-    `plain_type`. All other values are encoded as `cql_type`.
+    If a converter is registered for the class of a value, this converter converts the value, which
+    is then encoded as `plain_type`. All other values are encoded as `cql_type`.
 
-    :param cql_type: the type with its own converters.
+    :param cql_type: the type with the converters of columns and types.
     :param plain_type: the same type without any converter.
+    :param converters: the registered converters.
     """
 
     def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
-        """Make a codec that chooses by the class of each bound value."""
+        """Make a codec that chooses the converter by the class of each bound value."""
         codec_of_others = cql_type.build_codec(codecs, version, vectors)
         plain_codec = plain_type.build_codec(codecs, version, vectors)
 
@@ -216,7 +218,7 @@ def _type_for_bound_classes(
 
 
 class _Types:
-    """Finds the type, with converters, by which the values of each column are encoded or decoded.
+    """Finds the type, with converters, with which the values of each column are coded.
 
     :param converters: the converters that are registered now.
     :param is_bound: True for bind markers, False for the columns of results.
@@ -231,7 +233,7 @@ class _Types:
     def of_column(self, column: ColumnMetadata) -> ColumnMetadata:
         """Return `column` with its converting type, or `column` itself if nothing is converted."""
         cached = self._converters.cached_types
-        key = (self._is_bound, *column)  # converters of classes apply only to bind markers
+        key = (self._is_bound, *column)  # converters of classes only apply to bind markers
         cql_type = cached.get(key)
         if cql_type is None:
             cql_type = cached.keep(key, self._type_of_column(column), cost=_TYPE_BYTES)
@@ -241,7 +243,7 @@ class _Types:
         """Return the converting type of `column`, or its own type if nothing is converted."""
         if not self._is_bound:
             return self._type_of_values(column)
-        # The marker may be for values of several columns.
+        # The values of a marker may consist of values of several columns.
         return type_of_marker(
             column.name,
             column.type,
@@ -254,9 +256,9 @@ class _Types:
 
         :param subtypes: the types of the columns.
         """
-        is_encrypted = _is_opaque(marker_type)  # one of the columns
+        is_encrypted = _is_opaque(marker_type)  # at least one of the columns is encrypted
         cql_type = (composed_type if is_encrypted else _with_subtypes)(marker_type, subtypes)
-        # A registered class may stand for a whole tuple.
+        # The application may have registered a class whose values are whole tuples.
         if self._converters.classes and issubclass(marker_type, TupleType):
             return _type_for_bound_classes(cql_type, marker_type, self._converters)
         return cql_type
@@ -265,17 +267,17 @@ class _Types:
         """Return the type of the values of `column`, which is not composed of other columns."""
         keyspace, table, name, _ = column
         cql_type: CqlType = column.type
-        # A converter of the column takes precedence over those of types and classes.
+        # A converter of the column takes precedence over converters of types and classes.
         converter = self._converters.columns.get((keyspace, table, name))
         if converter is not None:
             return _replace_decrypted_type(
                 cql_type, lambda plain: _converted_type(plain, converter)
             )
-        # A converter is for the application's values, and these are the server's own. The driver
-        # itself reads "[applied]".
+        # Converters are for the application's values, but these columns are the server's. For
+        # example, the driver reads "[applied]", and expects a bool.
         if _NOT_OF_COLUMN.match(name):
             return cql_type
-        # The driver itself reads the server's own tables, and expects plain values there.
+        # The driver reads the server's tables, and expects plain values in them.
         if keyspace in SERVER_KEYSPACES:
             return cql_type
         return _replace_decrypted_type(cql_type, self._with_converters)
@@ -283,11 +285,12 @@ class _Types:
     def _with_converters(self, cql_type: CqlType, is_number_of_vector: bool = False) -> CqlType:
         """Return `cql_type` with the converters of types and, for bind markers, of classes.
 
-        :param is_number_of_vector: True if it is the element type of a vector of numbers, to which
-            converters of classes do not apply.
+        :param cql_type: the type.
+        :param is_number_of_vector: True if `cql_type` is the element type of a vector of numbers,
+            to which converters of classes do not apply.
         """
         converter = self._converters.of_type(cql_type)
-        # For a wrapper such as frozen, the converters of the wrapped type apply.
+        # A wrapper such as frozen has no converter: the converters of the wrapped type apply.
         if isinstance(cql_type, type) and issubclass(cql_type, _Wrapper) and converter is None:
             return self._with_converted_subtypes(cql_type)
         converting_type = (
@@ -305,8 +308,8 @@ class _Types:
             return cql_type
         is_vector = issubclass(cql_type, VectorType)
         subtypes = tuple(
-            # The numbers of a vector are encoded all at once, often from an array. So converters of
-            # classes do not apply to them.
+            # The numbers of a vector are encoded all at once, often from an array. So converters
+            # of classes do not apply to its numbers.
             self._with_converters(subtype, is_vector and bool(subtype.codec().struct_code))
             for subtype in cql_type.subtypes
         )
@@ -318,7 +321,8 @@ class _Types:
 def _replace_decrypted_type(cql_type: CqlType, change: Callable[[CqlType], CqlType]) -> CqlType:
     """Return `change(cql_type)`.
 
-    If the column is encrypted, `change` is applied to the type of the decrypted values instead.
+    If the column is encrypted, return a copy of `cql_type` in which `change` has replaced the type
+    of the decrypted values.
     """
     decrypted_type = cql_type.__dict__.get("plain_type")
     # Only the types of encrypted columns have these two attributes.
@@ -346,8 +350,8 @@ def bound_columns(
 class ConvertedMetadata(SubstituteMetadata):
     """The columns of a result, at least one of which has a converter; immutable.
 
-    `source` has the same columns without converters. Arrow, NumPy and pandas results are read with
-    `source`, so converters have no effect on them.
+    `source` has the same columns without converters. Results as Arrow, NumPy and pandas are read
+    with `source`, so converters have no effect on them.
     """
 
     __slots__ = ("converters",)
@@ -363,7 +367,8 @@ class ConvertedMetadata(SubstituteMetadata):
         return ConvertedMetadata(source, self.columns, self.converters)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Converters are functions, which may not be picklable. The other process has its own.
+        # Converters are functions, which may not be picklable. The other process uses its
+        # converters.
         return self.source.__reduce__()
 
     @property
@@ -392,16 +397,17 @@ class ConvertedMetadata(SubstituteMetadata):
 
 
 def converting(metadata: ResultMetadata, converters: Converters | None) -> ResultMetadata:
-    """Return metadata that decode rows with `converters`.
+    """Return metadata that decodes rows with `converters`.
 
-    If no column has a converter, this is the native metadata (without converters).
+    If no column has a converter, this is the native metadata, which has no converters.
 
     :param metadata: the columns of a result. Encrypted columns already have their decrypting types.
-    :param converters: the converters that are registered now, or None.
+    :param converters: the registered converters, or None.
     """
     if isinstance(metadata, ConvertedMetadata) and metadata.converters is converters:
         return metadata
-    # Start from the metadata without converters, since others may be registered now.
+    # Start from the metadata without converters, because the registered converters may have
+    # changed.
     source = metadata.native
     if converters is None or not (converters.types or converters.columns):
         return source

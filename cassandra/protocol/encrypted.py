@@ -1,10 +1,10 @@
 """Encrypts bound values and decrypts results, for columns that a policy encrypts.
 
 For each encrypted column, this module makes a subclass of the type that the values have in the
-application (the plain type). The subclass's codec encodes a value with the plain codec and then
-encrypts the bytes; it decrypts the bytes of a result and then decodes them. Bind plans and row
-plans get their codecs from the types of their columns. So the plans, both in Python and compiled,
-need no code for encryption, and columns that are not encrypted are as fast as before.
+application (the plain type). The subclass's codec encodes a value with the plain codec (the codec
+of the plain type) and then encrypts the bytes. It decrypts the bytes of a result and then decodes
+them. Bind plans and row plans get their codecs from the types of their columns. So the plans, both
+in Python and compiled, need no code for encryption, and other columns do not become slower.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _int32 = struct.Struct(">i")
 
-# The names of markers whose values consist of values of columns: see `type_of_marker`.
+# Matches the names of markers whose values consist of values of columns: see `type_of_marker`.
 _COMPOSED_MARKER = pattern(r"(in)?\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
 
 
@@ -66,14 +66,14 @@ class Encryption(Protocol):
         """Return the plain type: the `cassandra.cqltypes` class of the values before encryption."""
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
-        """Encrypt an encoded value; returns the bytes that are sent to the server."""
+        """Encrypt an encoded value; return the bytes to send to the server."""
 
     def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
-        """Decrypt bytes from the server; returns the encoded value, as `encrypt` got it."""
+        """Decrypt bytes from the server; return the encoded value that was passed to `encrypt`."""
 
 
 def place_of(column: Sequence[str]) -> str:
-    """Return ``keyspace.table.column``, for errors."""
+    """Return ``keyspace.table.column``, for error messages."""
     return ".".join(column)
 
 
@@ -91,11 +91,12 @@ def _make_encoder(
     """Return a function that encodes and encrypts a value of `column`."""
 
     def encode(value: object) -> bytes:
-        """Encode a value by the codec of its plain type, and encrypt the bytes."""
+        """Encode a value with the codec of the plain type, and encrypt the bytes."""
         try:
             data = plain_codec.encode(value)
         except (EncodeTypeError, EncodeValueError) as error:
-            # Do not chain the plain codec's error: its message shows the value, which is secret.
+            # Do not chain the plain codec's error: its message shows the value, which must stay
+            # secret.
             raise type(error)(
                 f"{place_of(column)} is encrypted and takes {plain_codec.cql_name}: this "
                 f"{type(value).__name__} does not fit (values of encrypted columns are not shown)"
@@ -106,7 +107,7 @@ def _make_encoder(
 
 
 def _make_decryptor(policy: Encryption, column: ColDesc) -> Callable[[bytes], bytes]:
-    """Return a function that decrypts a value of `column`; its errors are `DecodeError`s."""
+    """Return a function that decrypts a value of `column`; it raises `DecodeError` only."""
 
     def decrypt(data: bytes) -> bytes:
         """Decrypt a value of the column; raises DecodeError."""
@@ -129,7 +130,7 @@ def _make_decoder(
     decrypt = _make_decryptor(policy, column)
 
     def decode(data: bytes) -> Any:
-        """Decrypt the bytes, and decode them by the codec of the plain type."""
+        """Decrypt the bytes, and decode them with the codec of the plain type."""
         decrypted = decrypt(data)
         try:
             return plain_codec.decode_nullable(decrypted)
@@ -161,7 +162,7 @@ def _make_subtype(parent: type[_CassandraType], build: _Build, **attributes: obj
         protocol_version: int = DEFAULT_PROTOCOL_VERSION,
         vectors: str = "list",
     ) -> Codec:
-        """Return the codec of the subclass. As a class method, this gets the class first."""
+        """Return the codec of the subclass. As a class method, it gets the class as `cls`."""
         return build(codecs, protocol_version, vectors)
 
     metaclass: type[Any] = type(parent)
@@ -169,7 +170,7 @@ def _make_subtype(parent: type[_CassandraType], build: _Build, **attributes: obj
         parent.__name__,
         (parent,),
         {
-            # Do not register the subclass, or look-ups of the type by name would find it.
+            # Do not register the subclass: a look-up of the type by name must find `parent`.
             "_registered": False,
             "__module__": parent.__module__,
             "cassname": parent.cassname,
@@ -186,7 +187,7 @@ def _encrypted_type(
     plain_type: type[_CassandraType],
     server_type: type[_CassandraType],
 ) -> CqlType:
-    """Return the type by which values of an encrypted column are encoded and decoded.
+    """Return the type with which values of an encrypted column are encoded and decoded.
 
     :param plain_type: the type of the values in the application.
     :param server_type: the type of the column on the server. If it is not a blob, the codec of the
@@ -207,8 +208,8 @@ def _encrypted_type(
             empty_is_value=True,
         )
 
-    # The function `with_plain` calls this if a converter of the application replaces the type of
-    # the decrypted values.
+    # The function `with_plain` calls this if a converter of the application replaces the plain
+    # type.
     def replace_plain(other_plain_type: CqlType) -> CqlType:
         return _encrypted_type(policy, column, other_plain_type, server_type)
 
@@ -225,7 +226,7 @@ def with_plain(kind: CqlType, plain: CqlType) -> CqlType:
     """Return a copy of `kind`, the type of an encrypted column, with another plain type.
 
     :param kind: the type of the encrypted column.
-    :param plain: replaces `kind.plain_type`. It must encode values to the same bytes.
+    :param plain: replaces `kind.plain_type`. It must encode values to the same bytes as that type.
     """
     new_type: CqlType = kind.__dict__["with_plain"].__func__(plain)
     return new_type
@@ -246,18 +247,18 @@ def _failing_codec(codecs: CodecModule, cql_name: str, message: str) -> Codec:
 def _guarded_type(
     policy: Encryption, column: ColDesc, server_type: type[_CassandraType]
 ) -> CqlType:
-    """Return a type for a bind marker whose column `policy` does not encrypt so far.
+    """Return a type for a bind marker whose column `policy` does not encrypt yet.
 
-    An application may add the column to its policy after it prepared the statement. From then on,
-    the column's values must not be sent in clear. So the codec asks the policy for each value.
+    An application may add the column to its policy after it has prepared the statement. From then
+    on, the column's values must not be sent in clear. So the codec asks the policy for each value.
     """
 
     def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
-        """Make a codec that encodes in clear as long as the policy lacks the column."""
+        """Make a codec that encodes in clear until the policy encrypts the column."""
         plain_codec = server_type.build_codec(codecs, version, vectors)
 
         def encode(value: object) -> bytes:
-            """Encode a value, and encrypt it if the policy encrypts the column by now."""
+            """Encode a value, and encrypt it if the policy now encrypts the column."""
             codec = plain_codec
             if policy.contains_column(column):
                 encrypted_type = _encrypted_type(
@@ -299,7 +300,7 @@ def _encrypted_type_of(
 def objects_of_policy(policy: Encryption) -> dict[Any, Any]:
     """Return the cache for objects that belong to `policy`; it is an attribute of the policy.
 
-    If the policy has no attributes of its own (no ``__dict__``), the cache is a new, empty dict.
+    If the policy cannot have attributes (no ``__dict__``), the cache is a new, empty dict.
     """
     objects: dict[Any, Any] = getattr(policy, "__dict__", {}).setdefault("_derived_objects", {})
     return objects
@@ -314,11 +315,13 @@ def bound_columns(
 ) -> list[ColumnMetadata]:
     """Return the bind markers of a statement, with encrypting types for encrypted columns.
 
+    :param columns: the bind markers.
+    :param policy: the policy that encrypts columns.
     :param is_complete: False if the policy may start to encrypt further columns later without
         notice. Then the codecs of all other markers ask the policy for each value.
-    :param key_names: the names of the columns of the primary key. If encryption of the same value
-        gives different bytes each time, binding a value to an encrypted one of them is an error.
-    :param named: what named markers stand for; see `columns_of_named_markers`.
+    :param key_names: the names of the primary key's columns. If the policy encrypts the same value
+        to different bytes each time, binding a value to an encrypted key column is an error.
+    :param named: the columns of each named marker; see `columns_of_named_markers`.
     """
     is_deterministic = getattr(policy, "deterministic", True)
     key_names = {*key_names, *(name for key in key_names for name in named.get(key, ()))}
@@ -332,17 +335,18 @@ def bound_columns(
             cql_type = _encrypted_type_of(policy, description, server_type)
             if cql_type is None:
                 return server_type if is_complete else guarded(description, server_type)
-            # An encrypted column is a blob, so tuples of one blob are the elements of ``(a) IN ?``.
+            # An encrypted column is a blob. So a tuple of one blob is an element of ``(a) IN ?``.
             single_type = _type_of_tuple(name, server_type, type_of, composed_type, least=1)
             if single_type is not None:
                 return single_type
-            # The same value is encrypted to other bytes each time, so no row could be found by an
-            # encrypted column of the primary key. Refuse values for such columns.
+            # If the policy encrypts the same value to different bytes each time, a row could not be
+            # found by an encrypted column of its primary key. Refuse values for such columns.
             if not is_deterministic and name in key_names:
                 return _type_that_refuses_values(description, cql_type, policy)
             return cql_type
 
-        # In ``SET ssn = :other``, the marker stands for a value of another column than its name.
+        # A named marker may differ in name from its column, as in ``SET ssn = :other``. Use the
+        # name of the column.
         names = sorted(named.get(column.name, ()))
         name = names[0] if names else column.name
         if len(names) > 1 and any(is_encrypted_column(column, other) for other in names):
@@ -352,7 +356,7 @@ def bound_columns(
         return column if cql_type is column.type else column._replace(type=cql_type)
 
     def is_encrypted_column(column: ColumnMetadata, name: str) -> bool:
-        """Return True if the policy encrypts a column, whose name may be that of its list."""
+        """Return True if the policy encrypts the column of `name`, which may be "in(column)"."""
         bare_name = name[3:-1] if name.startswith("in(") else name
         return policy.contains_column(ColDesc(*column[:2], bare_name))
 
@@ -365,7 +369,8 @@ def bound_columns(
 def _type_of_ambiguous(column: ColumnMetadata, names: Sequence[str]) -> CqlType:
     """Return a type that raises an error for each value of a named marker.
 
-    :param names: the columns for which the marker stands. Not all of them are encrypted.
+    :param column: the marker.
+    :param names: the columns of the marker. Some of them are encrypted, but not all.
     """
     message = (
         f":{column.name} stands for the columns {', '.join(names)} of {'.'.join(column[:2])}, and "
@@ -379,9 +384,13 @@ def _type_of_ambiguous(column: ColumnMetadata, names: Sequence[str]) -> CqlType:
 
 
 def _type_that_refuses_values(column: ColDesc, cql_type: CqlType, policy: Encryption) -> CqlType:
-    """Return a type that raises an error for each value, because no row could be found by it.
+    """Return a type that raises an error for each value of an encrypted key column.
 
+    The column's bytes differ each time, so no row could be found by it.
+
+    :param column: the column, for the message.
     :param cql_type: the type of the encrypted column.
+    :param policy: the policy, for the message.
     """
     message = (
         f"{place_of(column)} is a column of the primary key, and {type(policy).__name__} "
@@ -402,14 +411,15 @@ def type_of_marker(
 ) -> CqlType:
     """Return the type of a bind marker, whose values may consist of values of several columns.
 
-    Servers name the marker of ``column IN ?`` "in(column)", and its type is a list. They name the
-    marker of ``(a, b) > ?`` "(a,b)", a tuple, and the marker of ``(a, b) IN ?`` "in(a,b)".
+    Servers name the marker of ``column IN ?`` "in(column)"; its type is a list. They name the
+    marker of ``(a, b) > ?`` "(a,b)"; its type is a tuple. They name the marker of ``(a, b) IN ?``
+    "in(a,b)".
 
     :param name: the name of the marker.
     :param cql_type: the type of the marker on the server.
     :param type_of: called with the name and the type of each column; returns the type to use.
-    :param with_subtypes: called with `cql_type` or its element type, if `type_of` has returned
-        other types for its columns, and with these types. Returns the type to use.
+    :param with_subtypes: called if `type_of` has returned other types. Its arguments are
+        `cql_type`, or the element type of `cql_type`, and these types. Returns the type to use.
     """
     match = _COMPOSED_MARKER.match(name)
     if match is None:
@@ -422,7 +432,8 @@ def type_of_marker(
     if not issubclass(cql_type, ListType) or not cql_type.subtypes:
         return type_of(name, cql_type)
     element_type = cql_type.subtypes[0]
-    # The marker of ``a IN ?`` has the same name as that of ``(a) IN ?``, so one tuple is a value.
+    # The marker of ``a IN ?`` has the same name as the marker of ``(a) IN ?``. So if the elements
+    # are tuples of one value, treat them as plain values of the column.
     new_type = _type_of_tuple(inner_name, element_type, type_of, with_subtypes, least=2)
     if new_type is None:
         new_type = type_of(inner_name, element_type)
@@ -438,9 +449,9 @@ def _type_of_tuple(
 ) -> CqlType | None:
     """Return the type of a tuple of values of the columns in `name`, such as "a,b".
 
-    None if the values are not such tuples. See `type_of_marker`.
+    None if the values are not tuples of these columns. See `type_of_marker`.
 
-    :param least: the smallest number of columns.
+    :param least: the minimum number of columns.
     """
     names = name.split(",")
     is_tuple = issubclass(cql_type, TupleType) and not issubclass(cql_type, UserType)
@@ -455,7 +466,7 @@ def _type_of_tuple(
 def composed_type(server_type: CqlType, subtypes: tuple[CqlType, ...]) -> CqlType:
     """Return the type for a marker whose values consist of values of encrypted columns.
 
-    Each of these values is encrypted by itself.
+    Each of these values is encrypted separately.
 
     :param server_type: the marker's type on the server, a list or a tuple.
     :param subtypes: the types of the columns.
@@ -474,11 +485,11 @@ def composed_type(server_type: CqlType, subtypes: tuple[CqlType, ...]) -> CqlTyp
 
 
 class SubstituteMetadata(ResultMetadata):
-    """The columns of a result, with types that differ from the server's; immutable.
+    """The columns of a result, with types that differ from the server's types; immutable.
 
     :param source: the columns with the server's types. This object accepts the same bytes of column
         specs: see `ResultMetadata.rows_at`.
-    :param columns: the same columns with the types by which the values are decoded.
+    :param columns: the same columns with the types with which the values are decoded.
     """
 
     __slots__ = ("source",)
@@ -509,7 +520,8 @@ class SubstituteMetadata(ResultMetadata):
         if metadata_id == self.metadata_id:
             return self
         other = self._with_source(self.source.with_id(metadata_id))
-        # The copy shares the row plan and column plans, which depend only on the columns' types.
+        # The copy shares the row plan and the column plans, which only depend on the columns'
+        # types.
         other._row_plan = self._row_plan
         other.column_plans = self.column_plans
         return other
@@ -527,7 +539,7 @@ class SubstituteMetadata(ResultMetadata):
 class DecryptingMetadata(SubstituteMetadata):
     """The columns of a result, at least one of which is encrypted; immutable.
 
-    `source` has the columns with the server's types (blobs for the encrypted ones).
+    `source` has the columns with the server's types. An encrypted column is a blob there.
     """
 
     __slots__ = ("_policy",)
@@ -568,14 +580,14 @@ class DecryptingMetadata(SubstituteMetadata):
 
 
 def decrypting(metadata: ResultMetadata, policy: Encryption | None) -> ResultMetadata:
-    """Return metadata that decrypt the columns which `policy` encrypts.
+    """Return metadata that decrypts the columns that `policy` encrypts.
 
-    If no column is encrypted or `policy` is None, nothing is decrypted.
+    If `policy` is None or encrypts no column of the result, the metadata decrypts nothing.
     """
     if policy is None or not metadata.columns:
         return metadata
-    metadata = metadata.native  # without converters: the caller adds the current ones
-    # The policy may have changed since `metadata` was made. So start again from the server's types.
+    metadata = metadata.native  # without converters: the caller adds the current converters
+    # The policy may have changed since `metadata` was made, so start from the server's types.
     source = metadata.source if isinstance(metadata, DecryptingMetadata) else metadata
     columns = []
     for column in source.columns:
@@ -589,8 +601,8 @@ def decrypting(metadata: ResultMetadata, policy: Encryption | None) -> ResultMet
 class DecryptedPages:
     """Reads pages with encrypted columns into arrays; has the same methods as `ColumnPlan`.
 
-    A `ColumnPlan` does not call a codec for each value. So this class makes a copy of the page with
-    all encrypted values decrypted, and has the `ColumnPlan` read the copy.
+    A `ColumnPlan` does not call a codec for each value. So this class makes a copy of the page in
+    which all encrypted values are decrypted, and lets the `ColumnPlan` read the copy.
 
     :param column_plan: a `ColumnPlan` of the plain types.
     :param columns: the columns of the page.
@@ -622,13 +634,13 @@ class DecryptedPages:
         for row in range(row_count):
             for index, decrypt in enumerate(self._decrypt):
                 start = pos + 4
-                # If even the length is missing, take an impossible size, which fails the check
-                # below.
+                # If the page ends before the length, use an impossible size, so that the check
+                # below fails.
                 size = _int32.unpack_from(body, pos)[0] if start <= end else end
                 pos = start + max(size, 0)
                 if pos > end:
-                    # The page is truncated. Return the rest unchanged: the column plan will raise
-                    # an error that says what is wrong.
+                    # The page is truncated. Return the rest unchanged, because the column plan will
+                    # raise a clear error for it.
                     return b"".join((*parts, body[copied_until:]))
                 # Nulls are never encrypted, because the server must know that there is no value.
                 if decrypt is None or size < 0:
@@ -637,7 +649,7 @@ class DecryptedPages:
                     plain_bytes = decrypt(body[start:pos])
                 except DecodeError as error:
                     raise self._with_location(row, index, error) from error
-                # Copy everything since the last encrypted value in one piece, then the new value.
+                # Copy everything since the last encrypted value, and then the decrypted value.
                 parts.extend(
                     (body[copied_until : start - 4], _int32.pack(len(plain_bytes)), plain_bytes)
                 )

@@ -1,9 +1,10 @@
 """A table of the responses that the protocol allows for each request.
 
-The handshake, applications' requests and the engine's own requests check their responses by it. If
-a response is well-formed but not allowed (native_protocol_v5.spec, sections 4.1.1 to 4.1.8), client
-and server disagree about the state of the connection. `check_answer` then raises `ProtocolError`,
-and the connection is closed. ERROR is allowed for every request, and so is not in the table.
+The handshake, applications' requests and the engine's own requests use this table to check their
+responses. If a response is well-formed but not allowed (native_protocol_v5.spec, sections 4.1.1 to
+4.1.8), client and server disagree about the state of the connection. `check_answer` then raises
+`ProtocolError`, and the connection is closed. ERROR is not in the table, because it is allowed for
+every request.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ _SCHEMA_CHANGE: Answer = (RESULT, RESULT_KIND_SCHEMA_CHANGE)
 _DATA = frozenset({_VOID, _ROWS})
 _SCHEMA = _DATA | {_SCHEMA_CHANGE}
 
-# The responses to a statement, by its first word. Statements that begin with any other word may
-# change the schema (CREATE, ALTER, ...), but never set the keyspace.
+# The responses that are allowed for a statement, by its first word. Statements that begin with any
+# other word may change the schema (CREATE, ALTER, ...), but never set the keyspace.
 _STATEMENTS: dict[str, frozenset[Answer]] = {
     "USE": frozenset({_SET_KEYSPACE}),
     **dict.fromkeys(
@@ -61,18 +62,18 @@ ALLOWED: dict[int, frozenset[Answer]] = {
     },
     opcodes.PREPARE: frozenset({(RESULT, RESULT_KIND_PREPARED)}),
     opcodes.BATCH: _DATA,
-    # Which of these are allowed depends on the statement: see `is_allowed`.
+    # `is_allowed` decides by the statement which of these are allowed.
     opcodes.QUERY: _SCHEMA | {_SET_KEYSPACE},
     opcodes.EXECUTE: _SCHEMA | {_SET_KEYSPACE},
 }
 
-# Skips white space and comments, and matches the first word. At each character at most one
-# alternative matches, so the pattern never backtracks for long.
+# Skips white space and comments, and matches the first word. At each character, only one
+# alternative can match, so the pattern never backtracks for long.
 _FIRST_WORD = pattern(r"(?:\s|--[^\n]*(?:\n|\Z)|//[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*(\w*)")
 
 
 def first_word(text: str) -> str:
-    """Return a statement's first word in capitals, such as "SELECT", or "" if it has none."""
+    """Return a statement's first word in upper case, such as "SELECT", or "" if it has none."""
     match = _FIRST_WORD.match(text)
     return match[1].upper() if match is not None else ""
 
@@ -81,8 +82,8 @@ def is_allowed(request: int, text: str | None, opcode: int, kind: int | None) ->
     """Return True if the protocol allows a response for a request.
 
     :param request: the request's opcode.
-    :param text: the text of the statement, if the request is a QUERY or EXECUTE and we know the
-        text. With it, the check is stricter.
+    :param text: the statement, if the request is a QUERY or EXECUTE and the statement is known.
+        With it, the check is stricter. None skips the check of the statement.
     :param opcode: the response's opcode.
     :param kind: the RESULT_KIND_ constant of a RESULT; None for other responses.
     """
@@ -93,7 +94,8 @@ def is_allowed(request: int, text: str | None, opcode: int, kind: int | None) ->
         return False
     if text is None or request not in (opcodes.QUERY, opcodes.EXECUTE):
         return True
-    # The first word of a statement says what it may return; an unknown word may change the schema.
+    # The first word of the statement says what the server may return. A statement with an unknown
+    # first word may change the schema.
     return response in _STATEMENTS.get(first_word(text), _SCHEMA)
 
 
@@ -102,11 +104,11 @@ def check_answer(
 ) -> None:
     """Raise an error if the protocol does not allow a response for a request.
 
-    The first four parameters are those of `is_allowed`.
+    The first four parameters are described at `is_allowed`.
 
-    :param endpoint: the node that answered.
+    :param endpoint: the node that responded.
     :raises ProtocolError: if the response is not allowed. The message names the request, the
-        response and the node. It shows only the statement's first word, as the rest may be secret.
+        response and the node. It only shows the statement's first word, as the rest may be secret.
     """
     if is_allowed(request, text, opcode, kind):
         return

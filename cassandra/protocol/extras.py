@@ -1,7 +1,7 @@
-"""The flags of a request's envelope, and the custom payload that comes before its body.
+"""Encodes the flags of a request's envelope, and the custom payload that precedes its body.
 
-Only this module encodes them. See native_protocol_v5.spec, section 2.4.1.2 for the flags, and
-section 3 for [bytes map] and [bytes].
+See native_protocol_v5.spec, section 2.4.1.2 for the flags, and section 3 for [bytes map] and
+[bytes].
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from cassandra.protocol.opcodes import CUSTOM_PAYLOAD_FLAG, TRACING_FLAG, USE_BE
 from cassandra.protocol.primitives import NULL_VALUE, int32_pack, uint16_pack
 from cassandra.versions import ProtocolVersion
 
-# The limit for the entries of a map, and for the bytes of a key: both are counted by a [short].
+# The maximum number of entries of a map, and of bytes of a key: each has a [short] for its size.
 MAX_SHORT = 0xFFFF
-MAX_VALUE_SIZE = 0x7FFFFFFF  # bytes; the length of a value is an [int]
+MAX_VALUE_SIZE = 0x7FFFFFFF  # the maximum number of bytes of a value, whose length is an [int]
 
 Payload = Mapping[str, bytes | bytearray | memoryview | None]
 
@@ -23,7 +23,7 @@ Payload = Mapping[str, bytes | bytearray | memoryview | None]
 def standing_flags(version: int) -> int:
     """Return the flags that every request of this protocol version must have.
 
-    For a beta version that is USE_BETA: servers reject an envelope of a beta version without it.
+    For a beta version this is USE_BETA, because servers reject an envelope without it.
     """
     return USE_BETA_FLAG if version in ProtocolVersion.BETA_VERSIONS else 0
 
@@ -65,7 +65,7 @@ def check_payload(payload: Payload) -> None:
 def request_extras(
     version: int, tracing: bool, payload: Payload | None, allow_beta: bool
 ) -> tuple[int, bytes]:
-    """Return (flags, bytes) of a request; the bytes are its custom payload, before the body.
+    """Return (flags, bytes) of a request; the bytes are its custom payload, for before the body.
 
     :param version: protocol version of the connection.
     :param tracing: ask the server to trace the request.
@@ -105,7 +105,7 @@ def _check_mapping(payload: object) -> None:
 
 
 def _encoded_key(key: object) -> bytes:
-    """Return the bytes of a payload's key; raises an error if it is not a string or too long."""
+    """Return the bytes of a payload's key; raise an error if it is no string or too long."""
     if not isinstance(key, (str, bytes)):
         raise TypeError(f"a custom payload's keys are str, not {type(key).__name__}: {key!r}")
     name = key if isinstance(key, bytes) else key.encode()
@@ -118,7 +118,7 @@ def _encoded_key(key: object) -> bytes:
 
 
 def _checked_value_size(key: str, value: object) -> int:
-    """Return the size of a value in bytes; raises an error if it is not bytes or too large."""
+    """Return the size of a value in bytes; raise an error if it is not bytes or too large."""
     if not isinstance(value, (bytes, bytearray, memoryview)):
         raise TypeError(
             f"custom payload {key[:40]!r} has a value of type {type(value).__name__}; "

@@ -1,7 +1,7 @@
 """The protocol extensions that a node offers, parsed from the options of its SUPPORTED message.
 
 The names come from ScyllaDB's document "protocol extensions" and from Cassandra's CEP-59
-(GRACEFUL_DISCONNECT). If an option's value cannot be parsed, the option is ignored.
+(GRACEFUL_DISCONNECT). An option whose value cannot be parsed is ignored.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ Options = Mapping[str, Sequence[str]]
 class ShardingInfo(NamedTuple):
     """How a ScyllaDB node distributes tokens over its shards.
 
-    :param shards_count: the number of the node's shards.
+    :param shards_count: the number of shards of the node.
     :param partitioner: the partitioner, as the name of the server's class.
-    :param sharding_algorithm: the algorithm's name.
-    :param sharding_ignore_msb: how many of a token's most significant bits the algorithm ignores.
-    :param shard_aware_port: the port on which the client chooses the shard of a new connection, or
+    :param sharding_algorithm: the name of the algorithm.
+    :param sharding_ignore_msb: the number of a token's most significant bits that the algorithm
+        ignores.
+    :param shard_aware_port: the port on which the client chooses the shard of a new connection;
         None if the node has no such port.
-    :param shard_aware_port_ssl: the same for TLS connections.
+    :param shard_aware_port_ssl: the shard-aware port for TLS connections, or None.
     """
 
     shards_count: int
@@ -53,12 +54,13 @@ class ShardingInfo(NamedTuple):
     shard_aware_port_ssl: int | None
 
     def shard_id_from_token(self, token: Any) -> int:
-        """Return the shard of a token, by ScyllaDB's algorithm "biased-token-round-robin".
+        """Return the shard of a token, computed by ScyllaDB's algorithm "biased-token-round-robin".
 
         :param token: an int, or an object whose attribute `value` is the number.
         """
         number = int(getattr(token, "value", token))
-        # Make the token unsigned, drop the ignored highest bits, and scale the rest to the shards.
+        # Make the token unsigned, drop the ignored highest bits, and scale the result to the number
+        # of shards.
         biased = (number + (1 << 63) << self.sharding_ignore_msb) & (1 << 64) - 1
         return biased * self.shards_count >> 64
 
@@ -72,7 +74,7 @@ class LwtInfo(NamedTuple):
     meta_bit_mask: int
 
     def get_lwt_flag(self, flags: int) -> bool:
-        """Return True if a PREPARED message with these flags is of a lightweight transaction.
+        """Return True if a PREPARED message with these flags describes a lightweight transaction.
 
         :param flags: the flags of the metadata.
         """
@@ -83,18 +85,17 @@ class LwtInfo(NamedTuple):
 class ProtocolFeatures:
     """The extensions that a server offers or, after the handshake, that both sides use.
 
-    :param rate_limit_error: the ERROR code for a reached rate limit, or None without the extension.
+    :param rate_limit_error: the ERROR code for an exceeded rate limit; None without the extension.
     :param shard_id: the shard that serves this connection.
-    :param sharding_info: how the node distributes tokens over its shards. None if it has no shards.
-    :param tablets_routing_v1: the server adds information about tablets to responses.
-    :param tablets_routing_v2: every EXECUTE ends with a byte with the tablet's version.
+    :param sharding_info: how the node distributes tokens over its shards; None if it has no shards.
+    :param tablets_routing_v1: True if the server adds information about tablets to responses.
+    :param tablets_routing_v2: True if every EXECUTE ends with a byte with the tablet's version.
     :param lwt_info: how prepared lightweight transactions are marked, or None.
-    :param use_metadata_id: EXECUTE has a result metadata id before version 5 too.
+    :param use_metadata_id: True if EXECUTE has a result metadata id even before version 5.
     :param host_id: the host id of the node, or None if SUPPORTED does not contain it.
-    :param graceful_disconnect: before the server closes the connection, it announces this by an
-        event.
-    :param is_scylla: True if the server is ScyllaDB. None means that it is if `sharding_info` is
-        given.
+    :param graceful_disconnect: True if the server sends an event before it closes the connection.
+    :param is_scylla: True if the server is ScyllaDB. None derives it from `sharding_info`: a node
+        with shards is a ScyllaDB node.
     """
 
     __slots__ = (
@@ -124,7 +125,7 @@ class ProtocolFeatures:
         self.use_metadata_id = use_metadata_id
         self.host_id = host_id
         self.graceful_disconnect = graceful_disconnect
-        # If the caller does not say so, a node with shards is a ScyllaDB node.
+        # If the caller has not set `is_scylla`, a node with shards is a ScyllaDB node.
         self.is_scylla = sharding_info is not None if is_scylla is None else is_scylla
 
     def __repr__(self) -> str:
@@ -162,7 +163,7 @@ class ProtocolFeatures:
         """
         if self.rate_limit_error is not None:
             options[RATE_LIMIT_ERROR_EXTENSION] = ""
-        # If the server offers both versions, accept only the newer one.
+        # If the server offers both versions, accept only version 2.
         if self.tablets_routing_v2:
             options[TABLETS_ROUTING_V2] = ""
         elif self.tablets_routing_v1:
@@ -177,8 +178,8 @@ class ProtocolFeatures:
 def is_scylla(supported: Options) -> bool:
     """Return True if a SUPPORTED message comes from a ScyllaDB node.
 
-    Any option of ScyllaDB shows that. SCYLLA_SHARD is not enough: a node with shard awareness
-    turned off does not send it.
+    Any option with a ScyllaDB prefix shows that. SCYLLA_SHARD is not enough: a node does not send
+    it if shard awareness is turned off.
 
     :param supported: the values of each option, by the option's name.
     """
@@ -208,28 +209,28 @@ def _parse_uuid(text: str | None) -> uuid.UUID | None:
 
 
 def _named_settings(supported: Options, name: str) -> dict[str, str]:
-    """Return the NAME=value items of an option."""
+    """Return the NAME=value items of an option as a dict."""
     return dict(item.split("=", 1) for item in supported.get(name, ()) if "=" in item)
 
 
 def _parse_lwt_info(supported: Options) -> LwtInfo | None:
-    """Return which flag marks lightweight transactions; None if the server does not mark them."""
+    """Return how lightweight transactions are marked; None if the server does not mark them."""
     mask = _parse_int(
         _named_settings(supported, LWT_ADD_METADATA_MARK).get(LWT_OPTIMIZATION_META_BIT_MASK)
     )
     if mask is None:
         return None
-    # The mask may be a negative number in SUPPORTED. Make it unsigned, as the flags are.
+    # The mask may be a negative number in SUPPORTED. Make it unsigned, because flags are unsigned.
     return LwtInfo(mask & 0xFFFFFFFF) if mask else None
 
 
 def _parse_sharding(supported: Options) -> tuple[int, ShardingInfo | None]:
-    """Return the shard of this connection and how the node is sharded; (0, None) if it is not."""
+    """Return the shard of this connection and the node's sharding; (0, None) without shards."""
     shard = _parse_int(_first_value(supported, _SHARD))
     count = _parse_int(_first_value(supported, _NR_SHARDS))
     algorithm: Any = _first_value(supported, _SHARDING_ALGORITHM)
-    # Without all three, the shard of a token cannot be computed, so treat the node as one without
-    # shards.
+    # All three options are needed to compute the shard of a token. If one is missing, treat the
+    # node as a node without shards.
     if shard is None or not count or count < 0 or algorithm is None:
         return 0, None
     return shard, ShardingInfo(

@@ -1,8 +1,8 @@
 """Functions that read and write the protocol's data types, for applications that build messages.
 
 They work on binary file-like objects. Names in brackets, such as [int], are the types of
-native_protocol_v5.spec, section 3. A read past the end of the file raises `ProtocolError`. A write
-of a value that does not fit its field raises ValueError.
+native_protocol_v5.spec, section 3. Reading past the end of the file raises `ProtocolError`. Writing
+a value that does not fit its field raises ValueError.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from cassandra.sentinels import UNSET_VALUE
 
 
 def _read(f: BinaryIO, size: int) -> bytes:
-    """Return the next `size` bytes; ProtocolError if the file has fewer."""
-    # Never pass a negative size to read(), which would then return the whole rest of the file.
+    """Return the next `size` bytes; raise ProtocolError if the file has fewer bytes."""
+    # Never pass a negative size to read(): it would return the whole rest of the file.
     data = f.read(size) if size > 0 else b""
     if len(data) < size or size < 0:
         raise ProtocolError(f"{size} bytes are to follow, and {len(data)} do")
@@ -43,7 +43,7 @@ def _text(data: bytes) -> str:
 
 
 def read_byte(f: BinaryIO) -> int:
-    """Read a [byte]: 8 bits, here signed.
+    """Read a [byte], 8 bits, as a signed number.
 
     :param f: a file-like reader.
     """
@@ -51,7 +51,7 @@ def read_byte(f: BinaryIO) -> int:
 
 
 def write_byte(f: BinaryIO, b: int) -> None:
-    """Write a [byte], here signed.
+    """Write a [byte], 8 bits, as a signed number.
 
     :param f: a file-like object to write to.
     :param b: the number.
@@ -151,7 +151,7 @@ def write_consistency_level(f: BinaryIO, cl: int) -> None:
 
 
 def read_string(f: BinaryIO) -> str:
-    """Read a [string]: a [short] length and as many bytes of UTF-8.
+    """Read a [string]: a [short] length, followed by that many bytes of UTF-8.
 
     :param f: a file-like reader.
     """
@@ -159,7 +159,7 @@ def read_string(f: BinaryIO) -> str:
 
 
 def read_binary_string(f: BinaryIO) -> bytes:
-    """Read [short bytes]: a [short] length and as many bytes.
+    """Read [short bytes]: a [short] length, followed by that many bytes.
 
     :param f: a file-like reader.
     """
@@ -170,16 +170,16 @@ def write_string(f: BinaryIO, s: str | bytes) -> None:
     """Write a [string], or [short bytes] if `s` is bytes.
 
     :param f: a file-like object to write to.
-    :param s: the text, or bytes.
+    :param s: the string, or bytes.
     """
-    # Encode first: the length in the message counts bytes, not characters.
+    # Encode first, because the length in the message is in bytes, not in characters.
     data = s.encode() if isinstance(s, str) else s
     write_short(f, len(data))
     f.write(data)
 
 
 def read_longstring(f: BinaryIO) -> str:
-    """Read a [long string]: an [int] length and as many bytes of UTF-8.
+    """Read a [long string]: an [int] length, followed by that many bytes of UTF-8.
 
     :param f: a file-like reader.
     """
@@ -187,7 +187,7 @@ def read_longstring(f: BinaryIO) -> str:
 
 
 def read_binary_longstring(f: BinaryIO) -> bytes:
-    """Read an [int] length and as many bytes.
+    """Read an [int] length, followed by that many bytes.
 
     :param f: a file-like reader.
     """
@@ -195,10 +195,10 @@ def read_binary_longstring(f: BinaryIO) -> bytes:
 
 
 def write_longstring(f: BinaryIO, s: str | bytes) -> None:
-    """Write a [long string].
+    """Write a [long string]: an [int] length, followed by that many bytes.
 
     :param f: a file-like object to write to.
-    :param s: the text.
+    :param s: the string, or bytes.
     """
     data = s.encode() if isinstance(s, str) else s
     write_int(f, len(data))
@@ -265,11 +265,11 @@ def write_stringmultimap(f: BinaryIO, strmmap: Mapping[str, Sequence[str]]) -> N
 
 
 def read_value(f: BinaryIO) -> bytes | None:
-    """Read [bytes]; returns None for null.
+    """Read [bytes]; return None for null.
 
     :param f: a file-like reader.
     """
-    # By section 3 of the specification, any negative length means null, not only -1.
+    # Any negative length means null, not only -1 (section 3 of the specification).
     size = read_int(f)
     return None if size < 0 else _read(f, size)
 
@@ -310,7 +310,7 @@ def write_bytesmap(f: BinaryIO, bytesmap: Mapping[str, Any]) -> None:
 
 
 def read_inet_addr_only(f: BinaryIO) -> str:
-    """Read an [inetaddr]; returns the address as a string.
+    """Read an [inetaddr]; return the address as a string.
 
     :param f: a file-like reader.
     """
@@ -318,7 +318,7 @@ def read_inet_addr_only(f: BinaryIO) -> str:
 
 
 def read_inet(f: BinaryIO) -> tuple[str, int]:
-    """Read an [inet]; returns (address, port).
+    """Read an [inet]; return (address, port).
 
     :param f: a file-like reader.
     """
@@ -342,14 +342,14 @@ def write_inet(f: BinaryIO, addrtuple: tuple[str, int]) -> None:
 
 
 def read_error_code_map(f: BinaryIO) -> dict[str, int]:
-    """Read the <reasonmap> of a read or write failure; returns the error code of each node.
+    """Read the <reasonmap> of a read or write failure; return the error code of each node.
 
-    It is an [int] count, followed by an [inetaddr] and a [short] for each node.
+    A <reasonmap> is an [int] count, followed by an [inetaddr] and a [short] for each node.
 
     :param f: a file-like reader.
     """
     count = read_int(f)
-    # range() would treat a negative count as 0, and the bytes that follow would be misread.
+    # Check here: range() would treat a negative count as 0, and the next bytes would be misread.
     if count < 0:
         raise ProtocolError(f"a map of {count} failure reasons")
     return {read_inet_addr_only(f): read_short(f) for _ in range(count)}

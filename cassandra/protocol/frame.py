@@ -1,22 +1,22 @@
-"""Frames: `FrameReader` splits a byte stream into envelopes, `FrameWriter` makes a stream of them.
+"""Frames: `FrameReader` splits a byte stream into envelopes, `FrameWriter` joins envelopes.
 
-See native_protocol_v5.spec, section 2: an envelope is a header and a body, that is, one message.
+An envelope is a header and a body, that is, one message (native_protocol_v5.spec, section 2).
 
 Theory of operation. `FrameReader` has two layers. The upper layer, `_read_envelopes`, accepts any
 piece of the stream and consumes all of it. It returns the complete envelopes, and keeps an
 incomplete header or body for the next call. With protocol versions 3 and 4, and with version 5
 until the end of the handshake, it gets the bytes as they come from the network. After that, version
 5 uses segments. The lower layer, `_read_segments`, splits the stream into segments, checks both
-checksums of each, decompresses the payload and passes it to the upper layer. An incomplete segment
-stays in the receive buffer (`_block`) until the rest arrives.
+checksums of each segment, decompresses the payload and passes it to the upper layer. An incomplete
+segment stays in the receive buffer (`_block`) until the rest arrives.
 
 Each body is copied once: from the receive buffer to the bytes object that `FrameReader` returns.
-But if a large body is incomplete, `get_buffer` returns the free part of that body's own memory, so
+But if a large body is incomplete, `get_buffer` returns the free part of that body's memory, so
 the transport writes the rest of the body where it belongs.
 
-The reader checks each length before it allocates memory for it. Every error is final. After an
+The reader checks each length before it allocates memory for it. Every error is final: after an
 error we do not know where the next envelope begins, so the reader raises the same error for all
-later bytes. The compiled twin is ``cassandra._accel.frame``.
+later bytes. The compiled version of this module is ``cassandra._accel.frame``.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ Envelope = tuple[int, int, int, bytes, int]
 
 ENVELOPE_HEADER_SIZE = 9
 BLOCK_SIZE = 64 * 1024
-# The size of a large block: enough for a segment of the largest size, and for a block of bytes that
-# is received after it.
+# The size of a large block in bytes: enough for a segment of the maximum size, and for a block of
+# bytes that is received after it.
 _LARGE_BLOCK_SIZE = MAX_PAYLOAD + LZ4_HEADER_SIZE + TRAILER_SIZE + BLOCK_SIZE
-# The transport writes to the memory of a body itself if at least so many bytes of the body are
-# missing. If fewer are missing, a copy is cheaper than an extra read.
+# The transport writes directly to the memory of a body if at least this number of the body's bytes
+# is missing. If fewer are missing, copying them is cheaper than an extra read.
 _IN_PLACE_FROM = 32 * 1024
 
 _READABLE_VERSIONS = (3, 4, 5, 6)
@@ -68,7 +68,7 @@ class FrameReader:
 
     :param version: the protocol version of the envelopes; 0 accepts every version that the driver
         can read.
-    :param max_body: the largest body in bytes, before and after decompression.
+    :param max_body: the maximum size of a body in bytes, before and after decompression.
     :param requests: True reads requests, as a server does; False reads responses.
     """
 
@@ -86,25 +86,25 @@ class FrameReader:
         self._segmented = False  # True after `enable_segments`
         self._uses_lz4_segments = False
         self._error: ProtocolError | None = None  # the first error, which every later call raises
-        # The upper layer: either `_partial_header` has the first bytes of an incomplete header, or
-        # `_body` is an incomplete body, of which `_body_filled` bytes have arrived.
+        # State of the upper layer: either `_partial_header` has the first bytes of an incomplete
+        # header, or `_body` is an incomplete body, of which `_body_filled` bytes have arrived.
         self._partial_header = b""
         self._body: bytearray | None = None
-        self._body_size = 0  # of the whole body, by its header; `_body` may still be shorter
+        self._body_size = 0  # the size in the header; `_body` may still be shorter
         self._body_filled = 0
         self._open_header = (0, 0, 0, 0)  # stream, opcode, flags, version of `_body`
-        # The lower layer: `_block[_pending_start:_pending_end]` are the bytes that were received
-        # but not consumed. They are the beginning of a segment, which has `_segment_size` bytes in
-        # all (0: not known yet).
+        # State of the lower layer: `_block[_pending_start:_pending_end]` are the bytes that were
+        # received but not consumed yet. They are the beginning of a segment. `_segment_size` is the
+        # size of the whole segment in bytes, or 0 if it is not known yet.
         self._block: bytearray | None = None
         self._pending_start = 0
         self._pending_end = 0
         self._segment_size = 0
-        # True if the memory that `get_buffer` returned is that of `_body`.
+        # True if `get_buffer` has returned memory of `_body`.
         self._transport_fills_body = False
 
     def set_compression(self, algorithm: str | None) -> None:
-        """Expect bodies (version 3 and 4) or segments (5) compressed with "lz4" or "snappy".
+        """Expect bodies (version 3 and 4) or segments (5) to be compressed with "lz4" or "snappy".
 
         :raises DependencyException: if the package is not installed.
         """
@@ -113,7 +113,7 @@ class FrameReader:
             self._use_segment_compression()
 
     def set_max_body(self, max_body: int) -> None:
-        """Set the size of the largest body, in bytes, for all headers that are read from now on."""
+        """Set the maximum size of a body, in bytes, for all headers that are read from now on."""
         self._max_body = max_body
 
     def enable_segments(self) -> None:
@@ -125,8 +125,9 @@ class FrameReader:
         self._use_segment_compression()
 
     def _use_segment_compression(self) -> None:
-        """Use the chosen compression for segments too; ValueError for snappy, which is for bodies
-        only.
+        """Use the chosen compression for segments; raise ValueError for snappy.
+
+        The protocol allows snappy for bodies only.
         """
         if self._compression is not None and self._compression.decompress_segment is None:
             raise ValueError(
@@ -138,7 +139,7 @@ class FrameReader:
         self._segment_size = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Envelope]:
-        """Read the next bytes of the stream; returns the envelopes that they complete.
+        """Read the next bytes of the stream; return the envelopes that they complete.
 
         :returns: a tuple (stream, opcode, flags, body, version) for each envelope.
         """
@@ -146,20 +147,20 @@ class FrameReader:
         view = memoryview(data)
         try:
             self._raise_if_dead()
-            # A transport may have asked for memory (`get_buffer`) for the rest of a body. That
-            # memory is no longer valid, because `data` may complete the body.
+            # A transport may have got memory for the rest of a body from `get_buffer`. This memory
+            # is no longer valid, because `data` may complete the body.
             self._transport_fills_body = False
             if not self._segmented:
                 self._read_envelopes(view, out)
             elif self._pending_start == self._pending_end:
-                # No bytes are left over from before. So read the segments in `data` itself, and
-                # copy only an incomplete one at its end.
+                # No bytes are left over from earlier calls. So read the segments in `data` without
+                # copying them, and copy only an incomplete segment at the end.
                 self._keep_pending(view[self._read_segments(view, out) :])
             else:
                 self._keep_pending(view)
                 self._read_pending_segments(out)
         except ProtocolError as error:
-            # We do not know where the next envelope begins, so all later calls must fail too.
+            # We do not know where the next envelope begins, so all later calls must fail, too.
             self._error = error
             raise
         return out
@@ -167,12 +168,12 @@ class FrameReader:
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return memory into which the transport can write received bytes.
 
-        When the transport has written, it must call `buffer_updated`. Both are methods of
+        After the transport has written, it must call `buffer_updated`. Both are methods of
         `asyncio.BufferedProtocol`; `sizehint` is not used.
         """
         body = self._body
         if not self._segmented:
-            # Let the transport write the rest of a large body to that body's memory.
+            # Let the transport write the rest of a large body directly to the body's memory.
             if body is not None and self._body_size - self._body_filled >= _IN_PLACE_FROM:
                 self._transport_fills_body = True
                 return memoryview(self._reserve_body(_IN_PLACE_FROM))[self._body_filled :]
@@ -184,16 +185,16 @@ class FrameReader:
     def buffer_updated(self, nbytes: int) -> list[Envelope]:
         """Read the `nbytes` bytes that the transport has written to the memory of `get_buffer`.
 
-        Returns the envelopes that they complete, as `feed` does.
+        :returns: the envelopes that these bytes complete, as from `feed`.
         """
         out: list[Envelope] = []
         try:
             self._raise_if_dead()
-            # With a wrong count, bytes of an earlier read would be taken for new ones.
+            # If the count were too large, bytes of an earlier read would be taken for new bytes.
             if not 0 <= nbytes <= self._offered_size():
                 raise ValueError(f"{nbytes} bytes cannot have been written to the buffer")
-            # What the bytes are depends on the memory that `get_buffer` returned: the rest of a
-            # body, or a piece of a stream of envelopes or of segments.
+            # What the bytes are depends on the memory that `get_buffer` has returned: the rest of a
+            # body, a piece of a stream of envelopes, or a piece of a stream of segments.
             if self._transport_fills_body:
                 self._transport_fills_body = False
                 self._body_filled += nbytes
@@ -221,7 +222,7 @@ class FrameReader:
     # -- segments ----------------------------------------------------------------------------------
 
     def _reserve(self, size: int) -> bytearray:
-        """Return `_block`, with room for `size` more bytes and for the whole pending segment."""
+        """Return `_block`, with space for `size` more bytes and for the whole pending segment."""
         block = self._block
         if block is None:
             block = self._block = bytearray(BLOCK_SIZE)
@@ -266,8 +267,8 @@ class FrameReader:
     def _read_segments(self, view: memoryview, out: list[Envelope]) -> int:
         """Pass the payloads of all complete segments in `view` to the upper layer.
 
-        Returns the size of these segments. If an incomplete segment follows, its size is stored in
-        `_segment_size`.
+        :returns: the size of these segments in bytes. If an incomplete segment follows, its size is
+            stored in `_segment_size`.
         """
         lz4 = self._uses_lz4_segments
         header_size = LZ4_HEADER_SIZE if lz4 else HEADER_SIZE
@@ -284,8 +285,8 @@ class FrameReader:
             check_payload(payload, int.from_bytes(view[stop : stop + TRAILER_SIZE], "little"))
             if plain_size:
                 payload = self._inflate(payload, plain_size)
-            # A self-contained segment consists of whole envelopes. If an envelope begins before it
-            # or ends after it, client and server disagree about the stream.
+            # A self-contained segment consists of whole envelopes. If an envelope begins before the
+            # segment or ends after it, client and server disagree about the stream.
             if self_contained and (self._body is not None or self._partial_header):
                 raise ProtocolError("a self-contained segment came in the middle of an envelope")
             self._read_envelopes(payload, out)
@@ -311,10 +312,10 @@ class FrameReader:
             first, flags, stream, opcode, length = _unpack_header(view, pos)
             version = first & 0x7F  # the highest bit of the first byte is the direction
             if (
-                # A quick check that almost every header passes. For the others, `_check_header`
-                # decides, and its error says what is wrong.
-                # `not version` rejects the invalid version 0. Without this line, a reader that
-                # accepts any version (its own is 0) would find it equal to its own.
+                # Almost every header passes this quick check. `_check_header` decides about the
+                # other headers, and its error says what is wrong.
+                # Version 0 is invalid. Without `not version`, a reader that accepts any version
+                # (its `_version` is 0) would accept it.
                 not version
                 or version != self._version
                 or first != version | self._direction
@@ -329,7 +330,7 @@ class FrameReader:
                 self._append_to_body(view[start:])
                 return
             body = bytes(view[start:pos])
-            # From version 5 on, segments are compressed instead, and the flag has no meaning.
+            # From version 5 on, the flag has no meaning, because segments are compressed instead.
             if flags & COMPRESSED_FLAG and version < 5:
                 body = self._decompress(body)
                 flags &= ~COMPRESSED_FLAG
@@ -338,7 +339,7 @@ class FrameReader:
             self._partial_header = bytes(view[pos:])
 
     def _continue_envelope(self, view: memoryview, out: list[Envelope]) -> memoryview:
-        """Complete the header or body whose first part came earlier; returns the rest of `view`."""
+        """Complete the header or body that an earlier call has begun; return the rest of `view`."""
         if self._partial_header:
             missing = ENVELOPE_HEADER_SIZE - len(self._partial_header)
             self._partial_header += view[:missing]
@@ -358,7 +359,7 @@ class FrameReader:
     def _start_body(self, length: int) -> None:
         """Start a body of `length` bytes.
 
-        The length is only the peer's claim. So allocate at most one block now, and more memory only
+        The peer may claim a false length. So allocate at most one block now, and more memory only
         as bytes arrive.
         """
         self._body = bytearray(min(length, BLOCK_SIZE))
@@ -376,7 +377,7 @@ class FrameReader:
         assert body is not None
         if len(body) - self._body_filled < size:
             needed = max(self._body_filled + size, 2 * len(body))
-            # Allocate a new object: the old one cannot grow while the transport has a view of it.
+            # Allocate a new object: a bytearray cannot grow while the transport has a view of it.
             larger = bytearray(min(needed, self._body_size))
             larger[: self._body_filled] = memoryview(body)[: self._body_filled]
             body = self._body = larger
@@ -389,14 +390,14 @@ class FrameReader:
         body = bytes(self._body)
         self._body = None
         stream, opcode, flags, version = self._open_header
-        # From version 5 on, segments are compressed instead, and the flag has no meaning.
+        # From version 5 on, the flag has no meaning, because segments are compressed instead.
         if flags & COMPRESSED_FLAG and version < 5:
             body = self._decompress(body)
             flags &= ~COMPRESSED_FLAG
         out.append((stream, opcode, flags, body, version))
 
     def _decompress(self, body: bytes) -> bytes:
-        """Return the decompressed body; ProtocolError if no compression was agreed on."""
+        """Return the decompressed body; raise ProtocolError if no compression was agreed on."""
         if self._compression is None:
             raise ProtocolError(
                 "a compressed body came over a connection that has agreed on no compression"
@@ -416,7 +417,7 @@ class FrameReader:
                 f"or not a version that is known here: its message begins {head!r}"
             )
         # Another version is allowed in one case: a server that does not speak the version of our
-        # STARTUP answers with an ERROR in a version that it does speak.
+        # STARTUP responds with an ERROR in a version that it speaks.
         if self._version not in (0, version) and (opcode != ERROR or self._segmented):
             raise ProtocolError(
                 f"a message of protocol version {version} came over a connection of version "
@@ -434,9 +435,9 @@ class FrameWriter:
 
     `pending` is the number of queued bytes.
 
-    :param version: protocol version of the envelopes. Requests of a beta version get the flag
+    :param version: the protocol version of the envelopes. Requests of a beta version get the flag
         USE_BETA, which servers require.
-    :param max_body: the largest body in bytes.
+    :param max_body: the maximum size of a body in bytes.
     :param responses: True writes responses, as a server does; False writes requests.
     """
 
@@ -485,7 +486,7 @@ class FrameWriter:
         self._parts = []
 
     def _check_compression(self) -> None:
-        """Raise ValueError if the connection's compression has no form for segments."""
+        """Raise ValueError if the connection's compression cannot be used for segments."""
         if self._compression is not None and self._compression.compress_segment is None:
             raise ValueError(
                 f"segments cannot be compressed with {self._compression.name}; "
@@ -496,7 +497,7 @@ class FrameWriter:
         """Queue one envelope.
 
         :raises ValueError: if the body is larger than the limit, or if stream, opcode or flags do
-            not fit their fields. The envelope is not queued then.
+            not fit their fields. Then the envelope is not queued.
         """
         if not isinstance(body, bytes):
             raise TypeError(f"a body is {body!r} ({type(body).__name__}); it has to be bytes")
@@ -510,17 +511,19 @@ class FrameWriter:
             raise ValueError(f"stream {stream} is not a signed number of 16 bits")
         if not (0 <= opcode <= 0xFF and 0 <= flags <= 0xFF):
             raise ValueError(f"opcode {opcode} and flags {flags} are not numbers of 8 bits")
-        # With a beta version, servers require USE_BETA in every envelope. Set it here, so that no
-        # caller can forget it.
+        # With a beta version, servers require USE_BETA in every envelope. Set the flag here, so
+        # that no caller can forget it.
         flags |= self._flags_of_version
         if self._segmented:
-            # Append header and body as one item: `encode_envelopes` puts whole items into segments.
+            # Append header and body as one item, because `encode_envelopes` packs whole items into
+            # segments.
             header = _pack_header(self._version | self._direction, flags, stream, opcode, size)
             self._parts.append(header + body)
         else:
             algorithm = self._compression
-            # STARTUP must not be compressed (native_protocol_v5.spec, section 2.3.2). Nor may
-            # OPTIONS, since the server may get it before STARTUP, which sets up the compression.
+            # STARTUP must not be compressed (native_protocol_v5.spec, section 2.3.2), because it
+            # sets up the compression. OPTIONS must not be compressed either: the server may get it
+            # before STARTUP.
             if (
                 algorithm is not None
                 and size >= WORTH_COMPRESSING
@@ -528,8 +531,8 @@ class FrameWriter:
                 and self._version < 5
             ):
                 compressed = algorithm.compress_body(body)
-                # Each envelope has its own flag, so send a body uncompressed if compression does
-                # not make it smaller.
+                # If compression does not make the body smaller, send it uncompressed. The flag in
+                # each envelope says whether the body is compressed.
                 if len(compressed) < size:
                     body, size, flags = compressed, len(compressed), flags | COMPRESSED_FLAG
             self._parts.append(
@@ -541,14 +544,14 @@ class FrameWriter:
     def take(self) -> bytes:
         """Return all queued envelopes as bytes for the network, and empty the queue.
 
-        Returns b"" if no envelope was added since the last call.
+        :returns: b"" if no envelope was added since the last call.
         """
         parts, self._parts = self._parts, []
         self.pending = 0
         if not self._segmented:
             return b"".join(parts)
         segments = encode_envelopes(parts, self._compression)
-        # Envelopes that were queued before `enable_segments` go first, as they are.
+        # Envelopes that were queued before `enable_segments` go first, and not in segments.
         if self._unsegmented_parts:
             segments = b"".join([*self._unsegmented_parts, segments])
             self._unsegmented_parts = []

@@ -4,9 +4,9 @@ To do so, subclass `_ProtocolHandler` or `ProtocolHandler`. Override the class m
 `encode_message` or `decode_message`, or set another `message_types_by_opcode`. Then assign your
 class to `Session.client_protocol_handler`.
 
-A session with the default handler does not call this module. The engine then encodes and decodes
-messages itself, to the same bytes and objects. If an application has replaced a method of the
-default handler before the session is created, the session calls it (`called_handler`).
+A session with the default handler does not call this module: the engine encodes and decodes
+messages to the same bytes and objects. But if an application has replaced a method of the default
+handler before the session is created, the session calls that method (`called_handler`).
 """
 
 from __future__ import annotations
@@ -39,32 +39,32 @@ if TYPE_CHECKING:
 _Handler = TypeVar("_Handler")
 
 _NOT_GIVEN: Any = object()
-# The driver's own message classes. (An application may replace those in `message_types_by_opcode`
-# with `register_class`.)
+# The driver's message classes, before an application replaces some in `message_types_by_opcode` by
+# `register_class`.
 _STOCK_MESSAGE_TYPES = dict(message_types_by_opcode)
 _MESSAGE_TYPES = MappingProxyType(message_types_by_opcode)
 _COLUMN_BYTES = 500  # estimated memory of a cached column, for the cache's limit
-# A cache: the `ResultMetadata` of each list of columns that an application passed.
+# A cache of the `ResultMetadata` for each list of columns that an application has passed.
 _metadata_by_columns: Bounded[tuple[ColumnMetadata, ...], ResultMetadata] = Bounded(256, 1 << 22)
-# The last metadata from the cache: to compare columns with its own is faster than to hash them.
+# The metadata that was last taken from the cache: comparing columns is faster than hashing them.
 _last_metadata = NO_COLUMNS
 
 
 class ProtocolHandlerBase:
-    """Encodes requests and decodes responses; meant to be subclassed."""
+    """Encodes requests and decodes responses; the base class of all handlers."""
 
     # Read-only, because a change of this mapping would have no effect on sessions with the default
-    # handler. An application's handler sets a mapping of its own.
+    # handler. An application's handler sets another mapping.
     message_types_by_opcode: Mapping[int, type[MessageType]] = _MESSAGE_TYPES
 
     column_encryption_policy: ClassVar[Encryption | None] = None
     """The policy that decrypts columns of results, or None.
 
-    A session whose cluster has such a policy uses a subclass of its handler with this attribute
-    set.
+    If the cluster of a session has such a policy, the session uses a subclass of its handler in
+    which this attribute is set.
     """
 
-    # True if the class overrides `_adapt`, so that its results differ from the engine's own.
+    # True if the class overrides `_adapt`, so that its results differ from the engine's results.
     _overrides_adapt: ClassVar[bool] = False
 
     def __init_subclass__(cls, **named: Any) -> None:
@@ -86,9 +86,9 @@ class ProtocolHandlerBase:
         :param msg: the message.
         :param stream_id: the stream on which the message is sent.
         :param protocol_version: the version of the connection.
-        :param compressor: compresses the body before version 5. It is not called from version 5 on,
-            which compresses segments instead.
-        :param allow_beta_protocol_version: set the flag that beta versions require.
+        :param compressor: compresses the body before version 5. From version 5 on, it is not
+            called, because segments are compressed instead.
+        :param allow_beta_protocol_version: True sets the flag that beta versions require.
         :param protocol_features: the extensions of the connection.
         :raises UnsupportedOperation: if the message needs a feature that the version lacks.
         """
@@ -113,10 +113,10 @@ class ProtocolHandlerBase:
         decompressor: Callable[[bytes], bytes] | None = None,
         result_metadata: ResultMetadata | Sequence[ColumnMetadata] | None = _NOT_GIVEN,
     ) -> Any:
-        """Decode the envelope of a response; returns the message.
+        """Decode the envelope of a response; return the message.
 
         You may leave out `protocol_features`, which cassandra-driver does not have. Then pass
-        `user_type_map` as the second argument, and the others after it.
+        `user_type_map` as the second argument, followed by the other arguments in their order.
 
         :param protocol_version: the version of the envelope.
         :param protocol_features: the extensions of the connection.
@@ -131,8 +131,8 @@ class ProtocolHandlerBase:
         :raises ProtocolError: for malformed bytes.
         """
         if result_metadata is _NOT_GIVEN:
-            # The last parameter got no argument: this is a call without `protocol_features`, in
-            # which each argument is in the parameter before its own.
+            # The last parameter got no argument, so this is a call without `protocol_features`.
+            # Move each argument to the parameter after the one that received it.
             shifted: tuple[Any, ...] = (
                 protocol_features, user_type_map, stream_id, flags, opcode, body, decompressor,
             )  # fmt: skip
@@ -141,7 +141,7 @@ class ProtocolHandlerBase:
         if flags & COMPRESSED_FLAG:
             flags, body = _decompress(flags, body, protocol_version, decompressor)
         types: Mapping[int, type[MessageType]] = cls.message_types_by_opcode
-        # The proxy's own `get` is three times as slow as that of its dict.
+        # Use the dict itself, because `get` of the proxy is three times as slow.
         custom = (message_types_by_opcode if types is _MESSAGE_TYPES else types).get(opcode)
         if (
             custom is not None and custom is not _STOCK_MESSAGE_TYPES.get(opcode)
@@ -150,8 +150,8 @@ class ProtocolHandlerBase:
             return cls._decode_with_own_class(
                 custom, context, stream_id, flags, opcode, body, result_metadata
             )
-        # The usual case. It is here and not in `_decode_with_own_class` to save a call for each
-        # response.
+        # The usual case, for the driver's message classes. It is not in `_decode_with_own_class`,
+        # to save a call for each response.
         if result_metadata is not None:
             result_metadata = _as_metadata(result_metadata)
         message = decode_response(
@@ -165,7 +165,7 @@ class ProtocolHandlerBase:
         )
         if cls.column_encryption_policy is not None:
             _decrypt(message, cls.column_encryption_policy)
-        # Only applications that override `decode_message` need this attribute; the engine does not.
+        # Applications that override `decode_message` need this attribute; the engine does not.
         message.stream_id = stream_id
         return message
 
@@ -202,14 +202,14 @@ class ProtocolHandlerBase:
 
     @classmethod
     def _adapt(cls, message: MessageType) -> MessageType:
-        """Change the class of `message` to the one that this handler uses for its opcode."""
+        """Change the class of `message` to the class that this handler uses for the opcode."""
         custom = cls.message_types_by_opcode.get(message.opcode)
         if (
             custom is not None
             and custom is not _STOCK_MESSAGE_TYPES.get(message.opcode)
             and not isinstance(message, custom)
         ):
-            # The application has its own class for this opcode. Changing the class of the message
+            # The application uses another class for this opcode. Changing the class of the message
             # keeps its attributes.
             message.__class__ = custom
         return message
@@ -223,16 +223,16 @@ class ProtocolHandler(ProtocolHandlerBase):
 
 
 class _ChangedProtocolHandler(ProtocolHandler):
-    """The default handler of sessions if an application has changed `ProtocolHandler` or its base.
+    """Replaces `ProtocolHandler` in new sessions if an application has changed its methods.
 
     The engine encodes and decodes messages itself for `ProtocolHandler`, but calls the methods of
-    any other class, such as this one.
+    any other class, such as this class.
     """
 
 
 _ChangedProtocolHandler.__name__ = _ChangedProtocolHandler.__qualname__ = "ProtocolHandler"
 
-# What tracers replace in the classes themselves, instead of making a subclass.
+# The attributes that tracing tools replace in the handler classes, instead of making a subclass.
 _REPLACEABLE = (
     "column_encryption_policy",
     "decode_message",
@@ -253,10 +253,10 @@ _STOCK_ATTRIBUTES = _replaceable_attributes()
 
 
 def called_handler(handler: Any) -> Any:
-    """Return a handler whose methods the engine calls if an application has replaced some.
+    """Return a handler whose methods the engine calls, if an application has replaced methods.
 
-    :param handler: the handler of a new session; returned itself unless it is `ProtocolHandler`,
-        with replaced attributes.
+    :param handler: the handler of a new session. It is returned unchanged, unless it is
+        `ProtocolHandler` and some of its attributes were replaced.
     """
     if handler is not ProtocolHandler:
         return handler
@@ -284,8 +284,8 @@ class NumpyProtocolHandler(ProtocolHandlerBase):
     ``parsed_rows`` raises `DependencyException` if NumPy is not installed.
 
     bigint, counter, int, smallint, float and double become masked arrays. All other types become
-    arrays of objects. If you set `typed` to True in a subclass, booleans, tinyints, dates, times
-    and timestamps also become arrays of their own dtype, and only arrays with nulls are masked.
+    arrays of objects. If `typed` is True in a subclass, booleans, tinyints, dates, times and
+    timestamps also become arrays of a matching dtype, and only arrays with nulls are masked.
     """
 
     typed: ClassVar[bool] = False
@@ -319,7 +319,7 @@ class NumpyResultMessage(ResultMessage):
 
 def arrays_of(message: ResultMessage, typed: bool = False) -> dict[str, NDArray[Any]] | None:
     """Return a dict with the NumPy array of each column, or None if `message` is not ROWS."""
-    # Imported only when needed: most applications never read results as columns.
+    # Import it only here, because most applications never read results as columns.
     from cassandra.protocol.columnar.pages import page_arrays
 
     if message.kind != RESULT_KIND_ROWS:
@@ -337,7 +337,7 @@ def _decompress(
     flags: int, body: bytes, version: int, decompressor: Callable[[bytes], bytes] | None
 ) -> tuple[int, bytes]:
     """Return (flags, body) with the body decompressed, for an envelope with COMPRESSED_FLAG."""
-    # With segments, the flag has no meaning: the segments are compressed, not the bodies in them.
+    # With segments, the flag has no meaning, because segments are compressed, not bodies.
     if ProtocolVersion.uses_segments(version):
         return flags, body
     if decompressor is None:
@@ -350,8 +350,9 @@ def _decompress(
 def _as_metadata(
     columns: ResultMetadata | Sequence[ColumnMetadata] | None,
 ) -> ResultMetadata | None:
-    """Return `columns`, which an application may pass as a list, as a `ResultMetadata`; None if
-    there are no columns.
+    """Return `columns`, which an application may pass as a list, as a `ResultMetadata`.
+
+    None if there are no columns.
     """
     global _last_metadata
     if columns is None or isinstance(columns, ResultMetadata):
@@ -359,7 +360,7 @@ def _as_metadata(
     if not columns:
         return None
     # An application passes an equal list for each response. Cache the metadata, so that its row
-    # plan is made only once.
+    # plan (the decoder of its rows) is made only once.
     key = tuple(columns)
     last = _last_metadata
     if key == last.columns:
@@ -377,7 +378,7 @@ def _as_metadata(
 
 
 def _decrypt(message: Any, policy: Encryption | None) -> None:
-    """Make the rows of `message` decrypt the columns that `policy` encrypts."""
+    """Change the metadata of `message` so that columns that `policy` encrypts are decrypted."""
     if policy is None or not isinstance(message, ResultMessage):
         return
     if message.kind == RESULT_KIND_ROWS:
@@ -424,7 +425,7 @@ def encrypting_handler(handler: _Handler, policy: Encryption | None) -> _Handler
         or getattr(handler, "column_encryption_policy", None) is not None
     ):
         return handler
-    # A cache that lives as long as the policy, so that each handler has only one subclass.
+    # This cache lives as long as the policy, so each handler has only one subclass per policy.
     handlers = objects_of_policy(policy)
     encrypting: _Handler | None = handlers.get(handler)
     if encrypting is None:

@@ -1,12 +1,12 @@
 """Constants of the native protocol: opcodes, flags and kinds, for requests and responses.
 
-The sections in the comments below are those of native_protocol_v5.spec.
+The sections in the comments below are sections of native_protocol_v5.spec.
 """
 
 from __future__ import annotations
 
-# Opcodes, section 2.4.1.4. CREDENTIALS exists only in version 1, and REVISE_REQUEST only in the
-# protocol versions of DSE.
+# Opcodes, section 2.4.1.4. CREDENTIALS only exists in version 1, and REVISE_REQUEST only in the
+# protocol versions of DataStax Enterprise (DSE).
 ERROR = 0x00
 STARTUP = 0x01
 READY = 0x02
@@ -43,7 +43,7 @@ USE_BETA_MASK = ~USE_BETA_FLAG
 HEADER_DIRECTION_TO_CLIENT = 0x80
 HEADER_DIRECTION_MASK = 0x80
 
-# Flags of QUERY and EXECUTE, and some of BATCH, section 4.1.4.
+# Flags of QUERY and EXECUTE, section 4.1.4. BATCH has some of these flags.
 FLAG_VALUES = 0x01
 FLAG_SKIP_METADATA = 0x02
 FLAG_PAGE_SIZE = 0x04
@@ -54,7 +54,7 @@ FLAG_NAMED_VALUES = 0x40
 FLAG_KEYSPACE = 0x80
 FLAG_NOW_IN_SECONDS = 0x100
 
-# PREPARE, section 4.1.5.
+# Flag of PREPARE, section 4.1.5.
 PREPARE_FLAG_KEYSPACE = 0x01
 
 # Kinds of RESULT, section 4.2.5.
@@ -70,8 +70,8 @@ ROWS_HAS_MORE_PAGES = 0x02
 ROWS_NO_METADATA = 0x04
 ROWS_METADATA_CHANGED = 0x08
 
-# A custom type's option id, section 4.2.5.2.
+# The option id of a custom type, section 4.2.5.2.
 CUSTOM_TYPE = 0x0000
 
-# Section 2.4.1.5: "an envelope body is limited to 256MB in length".
+# In bytes. Section 2.4.1.5: "an envelope body is limited to 256MB in length".
 MAX_BODY = 256 << 20

@@ -16,18 +16,20 @@ Values: TypeAlias = "ValuesBlock | Sequence[object] | None"
 class QueryParams:
     """The <query_parameters> of one request.
 
-    :param consistency: consistency level of the operation.
+    :param consistency: the consistency level of the operation.
     :param values: a `ValuesBlock`, or a sequence whose items are bytes, None (null) or UNSET_VALUE.
         None if there are no values.
     :param value_names: a name for each value, for QUERY only.
-    :param skip_metadata: ask the server for rows without result metadata.
-    :param page_size: rows per page. None means no paging.
+    :param skip_metadata: True asks the server for rows without result metadata.
+    :param page_size: the number of rows per page. None means no paging.
     :param paging_state: the paging state of the previous page, or None for the first page.
-    :param serial_consistency: consistency level of the first phase of a lightweight transaction.
+    :param serial_consistency: the consistency level of the first phase of a lightweight
+        transaction. None uses the server's default.
     :param timestamp: microseconds since 1970. None uses the server's time.
-    :param keyspace: the keyspace of tables without one, from protocol version 5 on.
-    :param now_in_seconds: what the server takes as the current time, in seconds since 1970, from
-        protocol version 5 on.
+    :param keyspace: the keyspace of tables without a keyspace in their name, from protocol version
+        5 on. None uses the connection's keyspace.
+    :param now_in_seconds: the time that the server uses as the current time, in seconds since 1970,
+        from protocol version 5 on. None uses the server's clock.
     """
 
     __slots__ = (
@@ -49,7 +51,7 @@ class QueryParams:
         now_in_seconds: int | None = None,
     ) -> None:
         self.consistency = consistency
-        # The values of a prepared statement are always encoded in one block of bytes.
+        # For a prepared statement, this is always a `ValuesBlock`.
         self.values: Any = values
         self.value_names = value_names
         self.skip_metadata = skip_metadata
@@ -62,7 +64,7 @@ class QueryParams:
 
 
 def params_of(message: Any) -> QueryParams:
-    """Return the parameters that are attributes of a `QueryMessage` or `ExecuteMessage`.
+    """Return the parameters from the attributes of a `QueryMessage` or `ExecuteMessage`.
 
     :raises UnsupportedOperation: if the message asks for continuous paging.
     """

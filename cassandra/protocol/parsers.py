@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class ColumnParser:
-    """Base of the parsers."""
+    """Base class of the parsers: a callable that takes a result message."""
 
     def __call__(self, message: ResultMessage) -> object:
         raise NotImplementedError
 
 
 class LazyParser(ColumnParser):
-    """Returns an iterator of rows (tuples) that decodes each row when it is reached."""
+    """Returns an iterator of rows (tuples) that decodes each row when it reaches the row."""
 
     def __call__(self, message: ResultMessage) -> Iterator[tuple[Any, ...]]:
         return message.metadata.row_plan.iterate(*message.rows_body)
@@ -43,7 +43,8 @@ class NumpyParser(ColumnParser):
 def make_recv_results_rows(colparser: ColumnParser) -> Callable[..., Any]:
     """Return a method that only raises NotImplementedError.
 
-    The function exists for imports. Pass the parser to `cython_protocol_handler` instead.
+    The function exists so that imports of it do not fail. Pass the parser to
+    `cython_protocol_handler` instead.
     """
 
     def recv_results_rows(*args: object, **kwargs: object) -> NoReturn:

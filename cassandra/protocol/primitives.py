@@ -2,7 +2,7 @@
 
 `Cursor` reads a message's body in memory. It raises `ProtocolError` if a field goes past the end of
 the body, or if a string is not valid UTF-8. For applications that build messages,
-`cassandra.protocol.fileio` has functions that read and write file-like objects.
+`cassandra.protocol.fileio` has functions that read and write these types in file-like objects.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _int32_at = struct.Struct(">i").unpack_from
 _uint16_at = struct.Struct(">H").unpack_from
 _int64_at = struct.Struct(">q").unpack_from
 
-# The [value]s that consist only of a length (section 3): null and "not set".
+# The [value]s that have a length but no bytes (section 3): null and "not set".
 NULL_VALUE = b"\xff\xff\xff\xff"
 UNSET_MARK = b"\xff\xff\xff\xfe"
 
 
 def address_text(raw: bytes) -> str:
-    """Return the 4 or 16 bytes of an IP address as text, such as "127.0.0.1" or "::1"."""
+    """Return the 4 or 16 bytes of an IP address as a string, such as "127.0.0.1" or "::1"."""
     if len(raw) == 4:
         return socket.inet_ntoa(raw)
     if len(raw) == 16:
@@ -56,7 +56,7 @@ class Cursor:
         self.pos = pos
 
     def take(self, size: int) -> bytes:
-        """Return the next `size` bytes; raises `ProtocolError` if the body is shorter."""
+        """Return the next `size` bytes; raise `ProtocolError` if the body is shorter."""
         pos = self.pos
         end = pos + size
         if size < 0 or end > len(self.data):
@@ -101,7 +101,7 @@ class Cursor:
         return UUID(bytes=self.take(16))
 
     def _text(self, raw: bytes) -> str:
-        """Decode UTF-8 that was read just before; ProtocolError if it is not valid."""
+        """Decode the UTF-8 string that was just read; raise ProtocolError if it is not valid."""
         try:
             return raw.decode()
         except UnicodeDecodeError as error:
@@ -115,9 +115,9 @@ class Cursor:
     def name(self) -> str:
         """Read a [string] that is the name of a keyspace, table, type, function or the like.
 
-        In some messages, Cassandra does not encode these names as UTF-8, as the specification says,
-        but as Latin-1. (Letters outside Latin-1 are then already lost.) So if the bytes are not
-        UTF-8, decode them as Latin-1.
+        The specification says that names are UTF-8. But in some messages, Cassandra encodes them as
+        Latin-1. (Letters outside Latin-1 are then already lost.) So if the bytes are not UTF-8,
+        decode them as Latin-1.
         """
         raw = self.take(self.short())
         try:
@@ -133,7 +133,7 @@ class Cursor:
         return self._text(self.take(self.int32()))
 
     def blob(self) -> bytes | None:
-        """Read [bytes]; returns None if the length is negative."""
+        """Read [bytes]; return None if the length is negative, which means null."""
         size = self.int32()
         return None if size < 0 else self.take(size)
 
@@ -141,8 +141,8 @@ class Cursor:
         return self.take(self.short())
 
     def _read_list(self, read_item: Callable[[], Any]) -> list[Any]:
-        """Read a [short] count and as many items with the method `read_item`."""
-        # Each item has at least two bytes. So reject an impossible count before we allocate memory.
+        """Read a [short] count, and that many items with the method `read_item`."""
+        # Each item has at least two bytes. Reject an impossible count before we allocate memory.
         count = self.short()
         if count * 2 > len(self.data) - self.pos:
             raise ProtocolError(

@@ -21,16 +21,16 @@ from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locat
 from cassandra.errors import MissingParameter, UnsetUnsupported
 from cassandra.sentinels import UNSET_VALUE
 
-# The exact classes, whose first argument is the message, that `locate_row` changes by itself.
+# The exact classes whose first argument is the message, which `locate_row` may change.
 _CHANGEABLE_ERRORS = frozenset({TypeError, ValueError, MissingParameter, UnsetUnsupported})
-# An instance of a class from these modules is a single value, never a row. If an application
-# passes, for example, a UUID instead of a row, it gets an error.
+# An instance of a class from these modules is a single value, never a row. So if an application
+# passes, for example, a UUID instead of a row, an error is raised.
 _SCALAR_MODULES = frozenset({"builtins", "datetime", "decimal", "uuid", "ipaddress"})
 _ABSENT = object()
-# The markers of the statements for which we have logged a warning about unknown names. If there are
+# The bind markers of statements for which a warning about unknown names was logged. If there are
 # too many, all are forgotten: a repeated warning is better than a set that grows for ever.
 _warned: Bounded[tuple[str, ...], bool] = Bounded(1000, 1 << 20)
-# The longest value, in characters, that the advice for a single value repeats.
+# The maximum length of a value, in characters, in the advice for a single value.
 _MAX_SHOWN = 60
 
 log = logging.getLogger("cassandra.query")
@@ -42,8 +42,8 @@ def declared_fields(cls: type[Any]) -> tuple[str, ...] | None:
     fields: Any = getattr(cls, "__dataclass_fields__", None)
     if fields is not None:
         # Unlike __dataclass_fields__, dataclasses.fields() leaves out pseudo-fields (ClassVar,
-        # InitVar). If there is a dataclass, its module is already imported. For applications
-        # without one, we save the import.
+        # InitVar). Take the module from sys.modules: since there is a dataclass, it is already
+        # imported, and applications without dataclasses never import it.
         return tuple(field.name for field in sys.modules["dataclasses"].fields(cls))
     fields = getattr(cls, "__attrs_attrs__", None)
     return None if fields is None else tuple(field.name for field in fields)
@@ -52,12 +52,12 @@ def declared_fields(cls: type[Any]) -> tuple[str, ...] | None:
 def is_record(values: object) -> bool:
     """Return True if `values` may be an object whose attributes are the values of a row.
 
-    False means that it is a sequence or mapping of values, or a single value.
+    False means that `values` is a sequence or mapping of values, or a single value.
     """
     cls: Any = type(values)
     if declared_fields(cls) is not None:
         return True
-    # Exclude sequences and mappings, which have a length, and classes, which are only passed by
+    # Exclude sequences and mappings, which have a length. Exclude classes, which are only passed by
     # mistake.
     return (
         not hasattr(cls, "__len__")
@@ -69,16 +69,16 @@ def is_record(values: object) -> bool:
 def is_lone_text(values: object, marker_count: int) -> bool:
     """Return True if `values` is a string of one character and the statement has one bind marker.
 
-    cassandra-driver accepts this as a sequence of one value, so we do too. A longer string is an
-    error, because each of its characters would be bound to a marker.
+    cassandra-driver accepts such a string as a sequence of one value, so we do, too. A longer
+    string is an error: each of its characters would be bound to a marker.
     """
     return marker_count == 1 and isinstance(values, str) and len(values) == 1
 
 
 def _value_by_name(row: Mapping[str, Any], name: str) -> object:
-    """Return the value of `name` in a mapping; UNSET_VALUE if it has none."""
+    """Return the value of `name` in a mapping; UNSET_VALUE if the mapping lacks the name."""
     try:
-        # get() would not call `__missing__`, with which a defaultdict makes missing values.
+        # Do not use get(): it would not call `__missing__`, with which a defaultdict makes values.
         return row[name]
     except KeyError:
         return UNSET_VALUE
@@ -96,7 +96,7 @@ def values_of(
     `row` may be:
 
     - a mapping: values are found by the names of the markers. Other keys are ignored unless
-      `strict` is set.
+      `strict` is True.
     - an instance of a dataclass or attrs class: values are found by field name. A field without a
       marker is an error.
     - a sequence or other iterable: values are in the order of the markers.
@@ -107,15 +107,15 @@ def values_of(
 
     :param row: the row to bind.
     :param names: the names of the bind markers.
-    :param version: protocol version. Before version 4, no value may be missing.
-    :param key: positions of the partition key's markers, whose values must not be missing.
-    :param strict: if True, a mapping with a name that has no marker is an error.
+    :param version: the protocol version. Before version 4, no value may be missing.
+    :param key: the positions of the partition key's markers, whose values must not be missing.
+    :param strict: True refuses a mapping with a name that has no marker.
     :raises ValueError: for a name without a marker, or a key column without a value.
     :raises KeyError: if a value is missing before version 4.
-    :raises TypeError: if `row` is none of the above, or a set with several items.
+    :raises TypeError: if `row` is something else, or a set with several items.
     """
     cls: Any = type(row)
-    # Strings are iterable, but no rows: each character would be bound to a marker.
+    # A string is iterable, but it is no row: each character would be bound to a marker.
     if isinstance(row, (str, bytes, bytearray)):
         if is_lone_text(row, len(names)):
             return (row,)
@@ -135,7 +135,7 @@ def values_of(
         aliases = attributes_by_alias(cls)
         attributes = [aliases.get(name, name) for name in names] if aliases else names
         values = [getattr(row, name, _ABSENT) for name in attributes]
-        # If the object has none of the attributes, it is an iterator of values, or a mistake.
+        # An object with none of the attributes is an iterator of values, or was passed by mistake.
         if all(value is _ABSENT for value in values):
             if isinstance(row, Iterable):
                 return _values_in_order(row, names)
@@ -145,8 +145,8 @@ def values_of(
         return _values_in_order(row, names)
     else:
         _refuse(row, names)
-    # A missing value may be an error: see `refuse_missing`. A misspelt key of the mapping is a
-    # likely cause, so log a warning first.
+    # A missing value may be an error: see `refuse_missing`. A likely cause is a misspelt key of a
+    # mapping, so log a warning first.
     for index, value in enumerate(values):
         if value is UNSET_VALUE:
             if isinstance(row, Mapping) and not strict:
@@ -157,9 +157,9 @@ def values_of(
 
 
 def _values_in_order(row: Iterable[Any], names: Sequence[str]) -> tuple[Any, ...]:
-    """Return the values of an iterable. Raises TypeError for a set, as it has no order.
+    """Return the values of an iterable; raise TypeError for a set, because it has no order.
 
-    Warn of a named tuple, or a pandas Series, whose names are those of other markers.
+    Warn of a named tuple or a pandas Series whose names have another order than the markers.
     """
     if isinstance(row, Set) and len(row) > 1:
         raise TypeError(
@@ -167,7 +167,7 @@ def _values_in_order(row: Iterable[Any], names: Sequence[str]) -> tuple[Any, ...
             "mapping of values by name"
         )
     labels, conversion = _labels_of(row)
-    # Names that belong to no marker, such as aliases, do not say what was meant.
+    # If some names belong to no marker (they may be aliases), we cannot tell what the user means.
     if labels != tuple(names[: len(labels)]) and set(labels) <= set(names):
         warn(
             f"the values of a {type(row).__name__} are bound by position, and its names "
@@ -178,13 +178,15 @@ def _values_in_order(row: Iterable[Any], names: Sequence[str]) -> tuple[Any, ...
 
 
 def _labels_of(row: Any) -> tuple[tuple[str, ...], str]:
-    """Return the names of the values of a named tuple or a pandas Series, and the expression that
-    makes a mapping of them; () for other rows.
+    """Return the names of the values of a named tuple or pandas Series, and how to convert it.
+
+    :returns: (names, the expression that converts the row to a mapping); the names are () for other
+        rows.
     """
     fields = getattr(type(row), "_fields", ())
     if isinstance(fields, tuple) and fields:
         return fields, "row._asdict()"
-    # NumPy's arrays and the columns of polars have no labels.
+    # NumPy's arrays and polars' columns do not have both attributes.
     if hasattr(row, "iloc") and hasattr(row, "to_dict"):
         labels = tuple(row.index)
         if all(isinstance(label, str) for label in labels):
@@ -193,10 +195,10 @@ def _labels_of(row: Any) -> tuple[tuple[str, ...], str]:
 
 
 def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
-    """Warn if `row` has a key that is certainly misspelt: a marker without a value has the same
-    letters. Log other keys without a marker. Both at most once for each statement.
+    """Warn if `row` has a misspelt key: it has the same letters as a marker without a value.
 
-    As in cassandra-driver, the values of these keys are ignored.
+    Other keys without a marker are only logged. Each statement gets at most one warning. As in
+    cassandra-driver, the values of these keys are ignored.
     """
     markers = tuple(names)
     if _warned.get(markers):
@@ -221,10 +223,10 @@ def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
 
 
 def _is_misspelt(key: str, marker: str) -> bool:
-    """Return True if `key` was certainly meant to be `marker`: it has the same letters.
+    """Return True if `key` was certainly meant to be `marker`, because it has the same letters.
 
-    Names that are only alike may belong to another statement, such as created_at and created_to.
-    So may names with other numbers, such as address1 and address2.
+    Names that are only similar may belong to another statement, such as created_at and created_to.
+    So may names with different numbers, such as address1 and address2.
     """
     numbers_of_key = [character for character in key if character.isdigit()]
     numbers_of_marker = [character for character in marker if character.isdigit()]
@@ -232,12 +234,11 @@ def _is_misspelt(key: str, marker: str) -> bool:
 
 
 def _values_of_fields(row: object, fields: Sequence[str], names: Sequence[str]) -> list[Any]:
-    """Return the values of a dataclass or attrs instance, in the order of the bind markers
-    `names`.
-    """
+    """Return the values of a dataclass or attrs instance, in the order of the markers `names`."""
     cls: Any = type(row)
     aliases = attributes_by_alias(cls)
-    # A field that supplies a marker under its alias is used, although its own name has no marker.
+    # If a marker has the alias of a field as its name, the field is used. So do not require a
+    # marker for the field's own name.
     if aliases:
         attribute_names = {aliases.get(name, name) for name in names}
         fields = tuple(name for name in fields if name not in attribute_names or name in names)
@@ -247,9 +248,11 @@ def _values_of_fields(row: object, fields: Sequence[str], names: Sequence[str]) 
 
 
 def check_names(supplied: Iterable[str], names: Sequence[str], what: str, plural: str) -> None:
-    """Raise ValueError if one of the names in `supplied` has no marker.
+    """Raise ValueError if a name in `supplied` has no marker.
 
-    :param what: the beginning of the error's message.
+    :param supplied: the names of the values.
+    :param names: the names of the markers.
+    :param what: the beginning of the error message.
     :param plural: what to append to `what` if several names have no marker.
     """
     unknown = [name for name in supplied if name not in names]
@@ -260,7 +263,7 @@ def check_names(supplied: Iterable[str], names: Sequence[str], what: str, plural
 def refuse_unknown(
     unknown: Sequence[Any], names: Sequence[str], what: str = "values for"
 ) -> NoReturn:
-    """Raise a ValueError that lists the names without a marker, and the markers."""
+    """Raise a ValueError that lists the names without a marker, and all markers."""
     raise ValueError(
         f"{what} {', '.join(map(repr, unknown))}, but the bind markers are "
         f"{', '.join(names) or 'none'}"
@@ -274,11 +277,12 @@ def refuse_missing(
     version: int,
     supplied: Iterable[Any] = (),
 ) -> None:
-    """Raise MissingParameter if the marker at `index`, which has no value, requires one.
+    """Raise MissingParameter if the marker at `index`, which has no value, requires a value.
 
-    Markers of the partition key require a value, and before protocol version 4 all markers do.
+    Markers of the partition key require a value. Before protocol version 4, all markers do.
 
-    :param supplied: the names of the values that were passed. The error shows a similar one.
+    :param supplied: the names of the values that were passed, from which the error message
+        suggests a similar name.
     """
     if key and index in key:
         raise MissingParameter(
@@ -293,8 +297,10 @@ def refuse_missing(
 
 
 def _misspelt_note(name: str, supplied: Iterable[Any], names: Sequence[str]) -> str:
-    """Return a note for an error's message: which of the names in `supplied` have no marker, and
-    whether one of them is probably a misspelt `name`. "" if all have a marker.
+    """Return a note for an error message about a marker without a value.
+
+    The note lists the names in `supplied` that have no marker, or the name that probably is a
+    misspelt `name`. "" if all names have a marker.
     """
     unknown = {key.lower(): key for key in supplied if isinstance(key, str) and key not in names}
     similar_name = nearest(name.lower(), unknown)
@@ -306,10 +312,12 @@ def _misspelt_note(name: str, supplied: Iterable[Any], names: Sequence[str]) -> 
 
 
 def note_misspelt_key(error: Exception, row: object, names: Sequence[str]) -> None:
-    """Add the note of `refuse_missing` about similar names to its error, if it has none yet.
+    """Add the note of `refuse_missing` about similar names to its error, if it lacks the note.
 
     The compiled `BindPlan` does not pass the names of a dict to `refuse_missing`.
 
+    :param error: an error of binding.
+    :param row: the row that was bound.
     :param names: the names of the bind markers.
     """
     if not isinstance(error, MissingParameter) or not isinstance(row, Mapping):
@@ -326,7 +334,8 @@ def _refuse(row: object, names: Sequence[str], why: str = "") -> NoReturn:
     elif not why and len(names) == 1:
         value = repr(row)
         why = f"; write ({value if len(value) <= _MAX_SHOWN else 'value'},)"
-    # For a string in place of the values of one marker, cassandra-driver raises ValueError.
+    # EncodeTypeError is also a ValueError, which cassandra-driver raises if a string is passed in
+    # place of the values of one marker.
     raise EncodeTypeError(
         f"values are {row!r} ({type(row).__name__}); they have to be a sequence, "
         f"one for each bind marker, (value,) for a single one, a mapping or an object{why}"
@@ -334,9 +343,9 @@ def _refuse(row: object, names: Sequence[str], why: str = "") -> NoReturn:
 
 
 def locate_row(error: Exception, index: int) -> None:
-    """Put the row's number before the message of `error`. The caller then raises `error` again."""
-    # `locate` changes the message of encoding errors. To errors of an application's own classes, it
-    # only adds a note, because their arguments may have any meaning.
+    """Put the row's number before the message of `error`. The caller must raise `error` again."""
+    # `locate` changes the message of encoding errors. It only adds a note to errors of other
+    # classes, for example the application's, because their arguments may have any meaning.
     if (
         isinstance(error, (EncodeTypeError, EncodeValueError))
         or type(error) not in _CHANGEABLE_ERRORS

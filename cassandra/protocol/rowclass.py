@@ -1,4 +1,4 @@
-"""Makes the named tuple class of rows, once for each list of column names."""
+"""Makes the named tuple class for rows, once for each list of column names."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from cassandra._bounded import Bounded, text_size
 from cassandra._habits import ROW, Habit, names_of
 from cassandra._patterns import pattern
 
-# It takes about 40 us to make a class, so classes are cached. The cache has a limit, at which it is
+# Making a class takes about 40 us, so classes are cached. When the cache reaches its limit, it is
 # emptied, because an application may use new column names again and again.
 _CLASS_BYTES = 4000
 _FIELD_BYTES = 400
 _classes: Bounded[tuple[str, ...], type[Any]] = Bounded(1024, 1 << 25)
-# Returns the class for a tuple of names if it is in the cache, else None.
+# Returns the cached class for a tuple of names, or None.
 known_row_class = _classes.get
 
-# For names that rows of other libraries have, such as ``keys``: attributes that raise an
+# Attributes for names that rows of other libraries have, such as ``keys``. They raise an
 # AttributeError with advice.
 _ROW_HABITS = {name: Habit(name, advice) for name, advice in ROW.items()}
 
@@ -32,10 +32,11 @@ _INNER = pattern(r"[^a-zA-Z0-9_]")
 def clean_column_name(name: str) -> str:
     """Turn a column's name into an attribute name, for example ``count(*)`` into ``count``.
 
-    Characters other than ASCII letters, digits and underscores are removed at both ends, and become
-    underscores in between. Underscores at the beginning are also removed. The result may be "".
+    At both ends, characters other than ASCII letters, digits and underscores are removed, and in
+    between, they become underscores. Underscores at the beginning are also removed. The result may
+    be "".
     """
-    # A fast path for most names: in an ASCII identifier, only leading underscores would change.
+    # A fast path for most names: an ASCII identifier without a leading underscore does not change.
     if name.isidentifier() and name[0] != "_" and name.isascii():
         return name
     return _INNER.sub("_", _TRAILING.sub("", _LEADING.sub("", name)))
@@ -44,8 +45,8 @@ def clean_column_name(name: str) -> str:
 def field_names(names: Sequence[str]) -> list[str]:
     """Return a unique attribute name for each column: see `row_class`."""
     fields = []
-    # How many underscores the last field of each repeated name needed. Without this, a name that is
-    # repeated many times would take quadratic time.
+    # For each repeated name, the number of underscores that its last field needed. Without it, a
+    # name that is repeated many times would take quadratic time.
     underscores: dict[str, int] = {}
     used_names = set()
     for index, name in enumerate(names):
@@ -62,19 +63,21 @@ def field_names(names: Sequence[str]) -> list[str]:
 
 
 def row_of(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a row of these columns and values. Unpickling a row calls this function."""
+    """Return a row with these columns and values. Unpickling a row calls this function."""
     row: tuple[Any, ...] = row_class(names)._make(values)
     return row
 
 
 def _raise_missing(row: Any, name: str) -> None:
-    """Raise the error for an attribute that a row lacks, with the names of its columns. Return for
-    a name whose own error has advice.
+    """Raise the error for an attribute that a row lacks; the message has the row's columns.
+
+    Return for a name in `_ROW_HABITS`, whose own error has advice.
     """
     if name not in _ROW_HABITS:
         letters = name.replace("_", "").lower()
         similar = [field for field in row._fields if field.replace("_", "").lower() == letters]
-        # CREATE TABLE turns names without quotes into lower case.
+        # CREATE TABLE converts names without quotes to lower case, so suggest a column that only
+        # differs in case or underscores.
         advice = f"; write row.{similar[0]}" if similar else ""
         columns = ", ".join(row._fields)
         # With these arguments, Python suggests a similar name in tracebacks.
@@ -95,11 +98,11 @@ def _raise_read_only(row: Any, name: str, value: object) -> None:
 
 
 def row_class(names: Sequence[str]) -> type[Any]:
-    """Return the named tuple class `Row` for columns of these names.
+    """Return the named tuple class `Row` for columns with these names.
 
-    Each column's field has the name that `clean_column_name` returns. If that is not an identifier,
-    or is a keyword, the name is ``field_N_``, where N is the column's position from 0. If several
-    columns have the same name, underscores are appended to make it unique.
+    Each column's field has the name that `clean_column_name` returns. If that name is not an
+    identifier, or is a keyword, the field is ``field_N_``, where N is the column's position from 0.
+    If several columns have the same name, underscores are appended to make the fields unique.
     """
     key = tuple(names)
     cached = known_row_class(key)
@@ -111,14 +114,14 @@ def row_class(names: Sequence[str]) -> type[Any]:
         # Pickle the names and values, because pickle cannot find a class that was made at run time.
         return row_of, (key, tuple(row))
 
-    # The base class of rows is `RowBase`, which has the error for ``row["name"]``. So copy the
+    # The base class of rows must be `RowBase`, which has the error for ``row["name"]``. So copy the
     # members of the named tuple class, whose base class is `tuple`.
     members = {
-        # Advice comes first, so that a column of the same name replaces it.
+        # Advice comes first, so that a column with the same name replaces it.
         **_ROW_HABITS,
         **vars(named_tuple),
         "__dir__": names_of,  # leaves out the names that only give advice
-        # This cannot clash with a field, since no field begins with an underscore.
+        # No field begins with an underscore, so this name cannot clash with a field.
         "_column_names": key,
         # The compiled `RowBase` calls this for an attribute that the row lacks.
         "_raise_missing": _raise_missing,
@@ -127,8 +130,9 @@ def row_class(names: Sequence[str]) -> type[Any]:
         "__reduce__": reduce,
     }
     cls = type("Row", (implementations.rows.RowBase,), members)
-    # An estimate of the class's memory. Names count three times: about so many copies of them are
-    # kept.
+    # An estimate of the class's memory in bytes. Count the names three times, because about three
+    # copies of them are kept.
     size = _CLASS_BYTES + _FIELD_BYTES * len(key) + 3 * text_size(key)
-    # Two threads may both make a class. `keep` returns the first, so that all use the same class.
+    # Two threads may both make a class. `keep` returns the first class, so all rows have the same
+    # class.
     return _classes.keep(key, cls, size)

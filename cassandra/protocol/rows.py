@@ -3,7 +3,8 @@
 The rows of a page are sequences of [bytes], one for each column (native_protocol_v5.spec, section
 4.2.5.2). A row plan decodes them in one pass into tuples, named tuples, dicts or columns. It checks
 that no value goes past the end of the page. An error names the row (counted from 0) and the column,
-and does not affect the connection. The compiled twin is ``cassandra._accel.rows``.
+and does not affect the connection. The compiled version of this module is
+``cassandra._accel.rows``.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ _INNER_TYPES = {_LIST: 1, _MAP: 2, _SET: 1}  # the number of types that follow e
 class RowBase(tuple[Any, ...]):
     """The base class of rows that are named tuples.
 
-    For ``row["name"]``, the compiled class raises an error that shows how to write it, and for a
-    misspelt column one that names the columns. This class does not: it would need Python methods,
-    which would slow down each ``row[0]`` and ``row.name``.
+    For ``row["name"]``, the compiled version raises an error that shows how to write it, and for a
+    misspelt column an error that lists the columns. This class does not: it would need Python
+    methods, which would slow down each ``row[0]`` and ``row.name``.
     """
 
     __slots__ = ()
 
 
 class EncodedRows:
-    """The rows of one page, as bytes. They are decoded when they are first accessed.
+    """The rows of one page, as bytes. They are decoded at the first access.
 
     :param body: the bytes that contain the rows.
     :param offset: the position of the first row in `body`.
@@ -55,27 +56,27 @@ class EncodedRows:
 
     __slots__ = ("_decoded", "body", "count", "offset")
 
-    # Held for a moment to store decoded rows: they are decoded without a lock.
+    # Held only to store decoded rows. Decoding needs no lock.
     _guard = Lock()
 
     def __init__(self, body: bytes, offset: int, count: int) -> None:
         self.body = body
         self.offset = offset
         self.count = count
-        # None until the rows are decoded. Then (name of the row plan's method, the rows that it
-        # returned), or (None, error) if decoding failed.
+        # None until the rows are decoded. Then (name of the row plan's method, decoded rows), or
+        # (None, error) if decoding failed.
         self._decoded: tuple[str | None, Any] | None = None
 
     def decode(self, row_plan: Any, method: str) -> list[Any]:
         """Return the rows that a row plan's method decodes.
 
-        The rows of the last call are kept with the name of its method, and a further call with the
-        same method returns these rows. If two threads decode them at the same time, both get the
-        list of the first.
+        The rows are kept, together with the name of the method, and a further call with the same
+        method returns them. If two threads decode the rows at the same time, both get the list that
+        is stored first.
 
-        :param row_plan: the `RowPlan` of the columns, or what replaces it.
-        :param method: the name of one of its methods, for example "tuples".
-        :raises DecodeError: at each call, once a value could not be decoded.
+        :param row_plan: the `RowPlan` of the columns, or an object with the same methods.
+        :param method: the name of a method of the row plan, for example "tuples".
+        :raises DecodeError: if a value cannot be decoded; then also at each later call.
         """
         decoded = self._decoded
         if decoded is not None:
@@ -94,10 +95,10 @@ class EncodedRows:
         return decoded[1]
 
     def check(self) -> None:
-        """Raise the error of an earlier `decode` again, if there was one."""
+        """If an earlier `decode` has failed, raise its error again."""
         decoded = self._decoded
         if decoded is not None and decoded[0] is None:
-            # Reset the traceback: otherwise, each access would add its frames to it.
+            # Reset the traceback: otherwise, each access would add its frames to the traceback.
             raise decoded[1].with_traceback(None)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -126,13 +127,13 @@ class RowPlan:
             raise ValueError(f"{len(names)} names and {len(codecs)} codecs")
         self.names = tuple(names)
         self._codecs = tuple(codecs)
-        # For each column: (decode function, value for zero bytes). The second is _EMPTY_IS_VALUE if
-        # zero bytes must be decoded like any others.
+        # For each column: (decode function, value for zero bytes). The value is _EMPTY_IS_VALUE if
+        # zero bytes must be decoded like other bytes.
         self._columns = tuple((codec.decode, _value_of_no_bytes(codec)) for codec in codecs)
-        self._row_class: type[Any] | None = None  # of `named_tuples`; None until it is needed
+        self._row_class: type[Any] | None = None  # for `named_tuples`; None until needed
 
     def tuples(self, body: bytes, offset: int, row_count: int) -> list[Any]:
-        """Decode the rows at `offset` into tuples; a `DecodeError` names the row and column."""
+        """Decode the rows at `offset` into tuples; a `DecodeError` names the row and the column."""
         return self._decode_rows(body, offset, row_count, tuple)
 
     def named_tuples(self, body: bytes, offset: int, row_count: int) -> list[Any]:
@@ -154,27 +155,27 @@ class RowPlan:
         )
 
     def columns(self, body: bytes, offset: int, row_count: int) -> list[list[Any]]:
-        """Decode the page into columns; returns a list of values for each column."""
+        """Decode the page into columns; return a list of values for each column."""
         rows = self._decode_rows(body, offset, row_count, tuple)
         if not rows:
             return [[] for _ in self.names]
         return [list(column) for column in zip(*rows, strict=True)]
 
     def iterate(self, body: bytes, offset: int, row_count: int) -> Iterator[Any]:
-        """Return an iterator of the rows as tuples. Each row is decoded when it is reached."""
-        # The generator is a separate method. So this call raises the error for a bad count; a
-        # generator would raise it only when the first row is read.
+        """Return an iterator of the rows as tuples, which decodes each row when it is requested."""
+        # The generator is a separate method, so that this call raises the error for a bad count. A
+        # generator would raise the error only when the first row is read.
         check_row_count(len(body), offset, row_count, len(self.names))
         return self._iterate(body, offset, row_count)
 
     def _iterate(self, body: bytes, offset: int, row_count: int) -> Iterator[Any]:
         for row in range(row_count):
-            begin_page()  # each row counts by itself for `limits.null_cells`
+            begin_page()  # `limits.null_cells` applies to each row separately
             values, offset = self._decode_row(body, offset, row)
             yield tuple(values)
 
     def _decode_row(self, body: bytes, pos: int, row: int) -> tuple[list[Any], int]:
-        """Decode the row at `pos`; returns its values and the offset of the next row."""
+        """Decode the row at `pos`; return its values and the offset of the next row."""
         values: list[Any] = []
         try:
             for decode, empty in self._columns:
@@ -184,7 +185,7 @@ class RowPlan:
                 elif size or empty is _EMPTY_IS_VALUE:
                     value = decode(data)
                 else:
-                    value = empty  # what zero bytes mean for this column, usually None
+                    value = empty  # the value for zero bytes, usually None
                 values.append(value)
         except Exception as error:
             raise self._decode_error(row, len(values), error) from error
@@ -193,7 +194,7 @@ class RowPlan:
     def _decode_rows(
         self, body: bytes, offset: int, row_count: int, make_row: Callable[[list[Any]], Any]
     ) -> list[Any]:
-        """Decode all rows; `make_row` turns the list of a row's values into the row."""
+        """Decode all rows; `make_row` converts the list of a row's values to the row."""
         columns = self._columns
         check_row_count(len(body), offset, row_count, len(columns))
         begin_page()
@@ -221,10 +222,10 @@ class RowPlan:
                         elif empty is _EMPTY_IS_VALUE:
                             row.append(decode(b""))
                         else:
-                            row.append(empty)  # what zero bytes mean, usually None
+                            row.append(empty)  # the value for zero bytes, usually None
                 rows.append(make_row(row))
         except Exception as error:
-            # The lengths of the two lists tell which value failed.
+            # The lengths of the two lists tell which row and column failed.
             raise self._decode_error(len(rows), len(row), error) from error
         return rows
 
@@ -232,7 +233,7 @@ class RowPlan:
         """Return an error that names the row and column at which `error` was raised."""
         if isinstance(error, struct.error):
             error = DecodeError("its length goes past the end of the page")
-        # If all values of the row were decoded, it was the function that makes the row that failed.
+        # If all values of the row were decoded, the function that makes the row has failed.
         if column >= len(self.names):
             return DecodeError(f"row {row}: {error}")
         return DecodeError(
@@ -267,7 +268,7 @@ def dicts_of(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[dict[s
     if not row_list:  # a result without columns may have no names at all
         return []
     keys = tuple(names)
-    # A faster way for tuples of the right length, which almost all rows are.
+    # A faster way for tuples of the right length: almost all rows are such tuples.
     if all(type(row) is tuple for row in row_list) and {*map(len, row_list)} == {len(keys)}:
         return _dicts_by_name(keys, row_list)
     return [dict(zip(keys, row, strict=True)) for row in row_list]
@@ -277,9 +278,9 @@ _EMPTY_IS_VALUE = object()
 
 
 def _read_field(body: bytes, pos: int) -> tuple[int, bytes, int]:
-    """Read the [bytes] at `pos`; returns (size, bytes, offset of the next field).
+    """Read the [bytes] at `pos`; return (size, bytes, offset of the next field).
 
-    If it is null, the size is negative.
+    The size is negative for a null.
     """
     size: int = _int32_at(body, pos)[0]
     pos += 4
@@ -305,7 +306,7 @@ def shared_columns(
     """
     check_row_count(len(body), offset, row_count, len(readers))
     columns: list[list[Any]] = [[] for _ in readers]
-    # The cells of the row before. For the first row, these are nulls.
+    # The cells of the previous row. Before the first row, these are nulls.
     previous_cells: list[tuple[int, bytes]] = [(-1, b"")] * len(readers)
     values: list[Any] = [None] * len(readers)
     for row in range(row_count):
@@ -329,10 +330,10 @@ def shared_columns(
 def columns_end(body: bytes, pos: int) -> int:
     """Return the offset after the column specs of the RESULT at `pos`, or 0.
 
-    A cache of metadata uses these bytes as its key: if the offset is not 0, the bytes up to it
-    determine the columns. It is 0 if the result has a paging state or a new metadata id, if a
-    column contains a UDT (which depends on the registered classes), if the result is not ROWS, and
-    if it is malformed.
+    A cache of metadata uses the bytes up to this offset as its key, because they determine the
+    columns. The offset is 0 if they do not: if the result has a paging state or a new metadata id,
+    if a column contains a UDT (which depends on the registered classes), if the result is not ROWS,
+    or if it is malformed.
 
     :param body: the body of a RESULT.
     :param pos: the offset of its <kind>.
@@ -350,8 +351,8 @@ def columns_end(body: bytes, pos: int) -> int:
             if not flags:
                 pos = _end_of_string(body, _end_of_string(body, pos))
             pos = _end_of_string(body, pos)
-            # `types_left` is how many types are still to come for this column: a composed type is
-            # followed by those inside it.
+            # `types_left` is the number of types that still follow for this column: a composed type
+            # is followed by the types inside it.
             types_left = 1
             while types_left:
                 code = _uint16_at(body, pos)[0]
@@ -376,19 +377,21 @@ def _end_of_string(body: bytes, pos: int) -> int:
 
 
 def _value_of_no_bytes(codec: Codec) -> object:
-    """Return the value that a row plan uses for zero bytes, or _EMPTY_IS_VALUE to decode them."""
+    """Return a row plan's value for zero bytes, or _EMPTY_IS_VALUE if they must be decoded."""
     if codec.empty_is_value:
         return _EMPTY_IS_VALUE
     return codec.legacy_empty
 
 
 def check_row_count(size: int, offset: int, row_count: int, column_count: int) -> None:
-    """Raise `DecodeError` if the body is too short for so many rows.
+    """Raise `DecodeError` if the body is too short for this number of rows.
 
     Each value has at least four bytes. Call this before you allocate memory for the rows.
 
-    :param size: the size of the body.
+    :param size: the size of the body in bytes.
     :param offset: the offset of the first row.
+    :param row_count: the number of rows.
+    :param column_count: the number of columns.
     """
     if (
         offset < 0

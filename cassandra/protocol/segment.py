@@ -2,8 +2,8 @@
 
 See native_protocol_v5.spec, sections 2.1 and 2.2. A segment is a header, the header's CRC24, a
 payload of at most 131,071 bytes, and the payload's CRC32. The payload consists of envelopes. The
-integers of the header are little-endian, while those of the envelopes are big-endian. The compiled
-twin is in ``cassandra/_accel/frame_segments.pxi``.
+integers of the header are little-endian, while the integers of envelopes are big-endian. The
+compiled version of this module is in ``cassandra/_accel/frame_segments.pxi``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HEADER_SIZE = 6  # 3 bytes for the length and flag, 3 for the CRC24
 LZ4_HEADER_SIZE = 8  # 5 bytes for the two lengths and the flag, 3 for the CRC24
 TRAILER_SIZE = 4
 
-# The initial value for the CRC32 of a payload: the checksum of these four bytes.
+# The initial value for the CRC32 of a payload. Section 2.1 defines it as the CRC32 of these bytes.
 CRC32_INITIAL = zlib.crc32(b"\xfa\x2d\x55\xca")
 
 _SELF_CONTAINED = 1 << 17
@@ -49,7 +49,7 @@ def crc24(value: int, length: int) -> int:
     """Return the CRC24 of a header of `length` bytes, given as the little-endian number `value`."""
     crc = CRC24_INIT
     table = _CRC24
-    # There are at most 5 bytes, so it is cheaper to shift the number than to make a bytes object.
+    # There are at most 5 bytes, so shifting the number is cheaper than making a bytes object.
     for _ in range(length):
         crc = ((crc << 8) & 0xFFFFFF) ^ table[(crc >> 16) ^ (value & 0xFF)]
         value >>= 8
@@ -80,15 +80,15 @@ def encode_segment(payload: bytes, self_contained: bool) -> bytes:
 def encode_lz4_segment(payload: bytes, self_contained: bool, algorithm: BodyCompression) -> bytes:
     """Return a segment in the format with LZ4 compression.
 
-    If the payload does not shrink, it is stored uncompressed, and the header's uncompressed length
-    is 0.
+    If compression does not make the payload smaller, the payload is stored uncompressed, and the
+    uncompressed length in the header is 0.
     """
     uncompressed_size = 0
     segment_payload = payload
     if len(payload) >= WORTH_COMPRESSING and algorithm.compress_segment is not None:
         compressed = algorithm.compress_segment(payload)
-        # An uncompressed length of 0 means that the payload is not compressed (section 2.2). We
-        # need this, because compression could make the largest payload too long for a segment.
+        # An uncompressed length of 0 means that the payload is not compressed (section 2.2). This
+        # is necessary, because compression could make the largest payload too long for a segment.
         if len(compressed) < len(payload):
             segment_payload, uncompressed_size = compressed, len(payload)
     # Each of the two lengths has 17 bits.
@@ -112,14 +112,14 @@ def decode_header(
 ) -> tuple[int, int, bool]:
     """Return the fields of the segment header at `offset`.
 
-    :returns: (size of the payload in the segment, its size after decompression or 0 if it is not
-        compressed, True if the segment is self-contained).
+    :returns: (size of the payload in the segment, size of the payload after decompression, is
+        self-contained). The second size is 0 if the payload is not compressed.
     :raises CrcException: if the header's checksum is wrong.
     """
-    length = 5 if lz4 else 3  # of the header without its checksum, which has 3 bytes
+    length = 5 if lz4 else 3  # the length of the header without its checksum of 3 bytes
     header = int.from_bytes(data[offset : offset + length], "little")
     expected = int.from_bytes(data[offset + length : offset + length + 3], "little")
-    # Check this before anybody uses the length, which says where the next segment begins.
+    # Check the header before its length is used: the length says where the next segment begins.
     actual = crc24(header, length)
     if actual != expected:
         raise CrcException(
@@ -148,19 +148,19 @@ def encode_envelopes(envelopes: Sequence[bytes], algorithm: BodyCompression | No
     """Return `envelopes`, in order, in as few segments as possible.
 
     Small envelopes share a self-contained segment. An envelope that is larger than a payload is cut
-    into several segments, which are not self-contained and have no other envelopes (section 1).
+    into several segments, which are not self-contained and contain no other envelopes (section 1).
     """
     segments: list[bytes] = []
     next_segment: list[bytes] = []
     next_size = 0
     for envelope in envelopes:
-        # If the envelope does not fit into the next segment any more, finish that segment.
+        # If the envelope does not fit into the segment that is being filled, finish that segment.
         if next_size + len(envelope) > MAX_PAYLOAD and next_segment:
             segments.append(_encode(b"".join(next_segment), True, algorithm))
             next_segment, next_size = [], 0
         if len(envelope) > MAX_PAYLOAD:
-            # The last part is not self-contained either, even if it is small: only the flag tells
-            # the reader that the segment continues an envelope.
+            # The last part is not self-contained either, even if it is small: the reader needs the
+            # flag to know that the segment continues an envelope.
             starts = range(0, len(envelope), MAX_PAYLOAD)
             segments.extend(
                 _encode(envelope[start : start + MAX_PAYLOAD], False, algorithm) for start in starts

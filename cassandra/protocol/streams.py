@@ -1,7 +1,7 @@
 """Allocates the stream ids of one connection.
 
-It always returns the lowest free id, so that the ids in use stay small. The caller keeps track of
-which request uses which stream, and detects responses on a stream without a request.
+The lowest free id is used first, so that the ids stay small. The caller keeps track of which
+request uses which stream, and detects responses on a stream without a request.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class StreamIds:
         if not 0 < limit <= MAX_STREAMS:
             raise ValueError(f"{limit} streams; a connection has 1 to {MAX_STREAMS}")
         self.limit = limit
-        self._next = 0  # the lowest id that was never used
+        self._next = 0  # the lowest id that has never been used
         self._free: list[int] = []  # a heap of the ids that were released
 
     def take(self) -> int:
-        """Allocate and return the lowest free id; returns -1 if all are in use."""
-        # Use ids that were released before new ones, so that the numbers stay small.
+        """Allocate and return the lowest free id; return -1 if all ids are in use."""
+        # Use released ids before new ids, so that the numbers stay small.
         if self._free:
             return heappop(self._free)
         if self._next >= self.limit:

@@ -4,15 +4,15 @@ The consumer (pyarrow, polars, ...) gets a C struct with the addresses of our bu
 the struct's release callback exactly once, and may do so from any thread. For each struct,
 including the structs of child columns, `_held` keeps the memory alive. The key in `_held` is a
 number that the struct carries in `private_data`, not the struct's address. So a consumer may move a
-struct, as the interface allows: copy it elsewhere, and set the original's callback to NULL. If no
-consumer takes the struct out of its capsule, the capsule's destructor releases the struct.
+struct, as the interface allows: copy it elsewhere, and set the callback of the original to NULL. If
+no consumer takes the struct out of its capsule, the capsule's destructor releases the struct.
 
-This is the reference implementation, in ctypes; the compiled twin is
-``cassandra._accel.arrow_capsules``. A ctypes callback has one weakness. If it runs while an
-exception is being raised (for example because a frame that is being left drops the last reference
-to an object), the exception is lost and the callback may not complete. `RELEASES_SAFELY` is False
-because of this, and `cassandra.protocol.columnar.pages` then lets pyarrow, if it is installed, own
-the exported data.
+This is the reference implementation, in ctypes; the compiled version is
+``cassandra._accel.arrow_capsules``. A ctypes callback has one weakness: if it runs while an
+exception is being raised, the exception is lost and the callback may not complete. (An example is a
+frame that is being left, and drops the last reference to an object.) `RELEASES_SAFELY` is False
+because of this. Then `cassandra.protocol.columnar.pages` lets pyarrow, if it is installed, own the
+exported data.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _Callback = TypeVar("_Callback", bound="CFuncPtr")
 RELEASES_SAFELY = False
 
 _NULLABLE = 2  # ARROW_FLAG_NULLABLE
-# The interface requires an errno for a failed call. get_last_error returns the real message.
+# A failed call must return an errno. Any number will do, because get_last_error returns the
+# message.
 _EIO = 5
 
 _pointer = ctypes.c_void_p
@@ -79,7 +80,7 @@ class _Stream(ctypes.Structure):
 
 
 class _View(ctypes.Structure):
-    """The C struct Py_buffer, by which CPython gives access to the memory of an object."""
+    """The C struct Py_buffer, with which CPython gives access to the memory of an object."""
 
     _fields_ = (
         ("buf", _pointer),
@@ -100,8 +101,8 @@ _Release = ctypes.CFUNCTYPE(None, _pointer)
 _Fill = ctypes.CFUNCTYPE(ctypes.c_int, _pointer, _pointer)
 _Text = ctypes.CFUNCTYPE(_pointer, _pointer)
 
-# Make our own prototypes: if we set argtypes on ctypes.pythonapi's functions, we would change them
-# for all other code in the process.
+# Make new prototypes: setting argtypes on the functions of ctypes.pythonapi would change them for
+# all other code in the process.
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, _pointer, ctypes.c_char_p, _pointer)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
@@ -114,14 +115,14 @@ _get_buffer = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, _pointer, ctypes
 _keep = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 _release_buffer = ctypes.PYFUNCTYPE(None, _pointer)(("PyBuffer_Release", ctypes.pythonapi))
 
-# Maps the number in a struct's private_data to the objects whose memory the struct points to, for
-# each struct that was not released yet.
+# For each struct that is not released yet, maps the number in its private_data to the objects whose
+# memory the struct points to.
 _held: dict[int, tuple[Any, ...]] = {}
 _numbers = itertools.count(1)
 
 
 def _hold(*objects: Any) -> int:
-    """Keep `objects` alive in `_held`; returns their key, for private_data."""
+    """Keep `objects` alive in `_held`; return their key, for private_data."""
     number = next(_numbers)
     _held[number] = objects
     return number
@@ -147,7 +148,7 @@ def _child_structs(struct_type: type[ctypes.Structure], count: int) -> tuple[Any
 
 
 def _fill_schema(schema: _Schema, layout: Layout, name: str) -> None:
-    """Fill an ArrowSchema struct for `layout` and, below it, those of the child layouts."""
+    """Fill an ArrowSchema struct for `layout`, and the structs of its child layouts."""
     children, child_pointers = _child_structs(_Schema, len(layout.children))
     for child, child_layout, child_name in zip(
         children, layout.children, layout.names, strict=True
@@ -162,7 +163,7 @@ def _fill_schema(schema: _Schema, layout: Layout, name: str) -> None:
     schema.n_children = len(children)
     schema.children = ctypes.addressof(child_pointers)
     schema.dictionary = None
-    # The struct has only addresses, so keep the objects themselves until it is released.
+    # The struct only has addresses, so keep the objects alive until the struct is released.
     schema.private_data = _hold(
         format_string, name_string, metadata_string, children, child_pointers
     )
@@ -180,20 +181,20 @@ def _fill_array(array: _Array, column: ColumnArray) -> None:
     array.null_count = column.null_count if buffers else column.length
     array.offset = 0
     array.n_buffers = len(buffers)
-    # Incremented below for each child, so that after an error `_release_array` releases only those
-    # children that were started.
+    # The number grows below with each child, so that after an error `_release_array` only releases
+    # children that were begun.
     array.n_children = 0
     array.buffers = ctypes.addressof(buffer_pointers)
     array.children = ctypes.addressof(child_pointers)
     array.dictionary = None
     array.private_data = _hold(buffer_views, buffer_pointers, children, child_pointers)
-    # Set before anything can fail: after an error, `_release_array` cleans up.
+    # Set the callback before anything can fail: after an error, `_release_array` cleans up.
     array.release = _release_array_address
     try:
         for index, buffer in enumerate(buffers):
             if buffer is not None:
                 buffer_views.append(_buffer_view(buffer))
-                buffer_pointers[index] = buffer_views[-1].buf  # the address of the buffer
+                buffer_pointers[index] = buffer_views[-1].buf  # the address of the memory
         for child, child_column in zip(children, column.children, strict=True):
             array.n_children += 1
             _fill_array(child, child_column)
@@ -203,7 +204,7 @@ def _fill_array(array: _Array, column: ColumnArray) -> None:
 
 
 def _buffer_view(buffer: object) -> _View:
-    """Return a Py_buffer of `buffer`, which keeps its memory in place until it is released."""
+    """Return a Py_buffer of `buffer`, which keeps the memory in place until it is released."""
     view = _View()
     _get_buffer(buffer, ctypes.addressof(view), 0)
     return view
@@ -212,8 +213,8 @@ def _buffer_view(buffer: object) -> _View:
 def _make_release_callback(struct_type: type[ctypes.Structure]) -> Callable[[int], None]:
     """Return the release callback for structs of the class `struct_type`.
 
-    The interpreter may destroy a consumer's objects after it has cleared this module's globals. So
-    the callback refers to everything that it needs by local variables.
+    At exit, the interpreter may destroy a consumer's objects after it has cleared this module's
+    globals. So the callback refers to everything that it needs by local variables.
     """
     held, pointer, prototype, release_buffer, address_of = (
         _held,
@@ -233,12 +234,12 @@ def _make_release_callback(struct_type: type[ctypes.Structure]) -> Callable[[int
             for child_address in (pointer * released_struct.n_children).from_address(
                 released_struct.children
             ):
-                # If it is NULL, a consumer has moved the child, and the new owner releases it.
+                # NULL means that a consumer has moved the child. Then the new owner releases it.
                 child_release = struct_type.from_address(child_address).release
                 if child_release:
                     prototype(child_release)(child_address)
         released_struct.release = None
-        # Drop the objects that `_hold` keeps for the struct. For an array, the first of them is the
+        # Drop the objects that `_hold` keeps for the struct. For an array, the first object is the
         # list of its Py_buffers, which must be released. Schemas and streams have no such list.
         held_objects = held.pop(released_struct.private_data, ())
         if held_objects and type(held_objects[0]) is list:
@@ -254,9 +255,9 @@ _release_stream = _make_release_callback(_Stream)
 
 
 class _Source:
-    """Holds what a stream's callbacks need: the layout, the function `following`, and the last
-    error.
+    """Holds what a stream's callbacks need: the layout, the source of columns, and the last error.
 
+    :param layout: the layout of the columns.
     :param following: returns the next column, or None at the end of the stream.
     """
 
@@ -277,7 +278,7 @@ def _source_of(stream: int) -> _Source:
 
 
 def _get_schema(stream: int, out: int) -> int:
-    """Fill the ArrowSchema at the address `out`; return 0, or an errno."""
+    """Fill the ArrowSchema at the address `out`; return 0, or an errno after an error."""
     source = _source_of(stream)
     try:
         _fill_schema(_Schema.from_address(out), source.layout, "")
@@ -287,9 +288,9 @@ def _get_schema(stream: int, out: int) -> int:
 
 
 def _get_next(stream: int, out: int) -> int:
-    """Callback get_next of the stream at the address `stream`; fills the ArrowArray at `out`.
+    """Fill the ArrowArray at the address `out` with the next column of the stream.
 
-    Returns 0, or an errno if there was an error.
+    :returns: 0, or an errno after an error.
     """
     source = _source_of(stream)
     try:
@@ -315,7 +316,7 @@ def _address(function: CFuncPtr) -> int:
 
 
 def _keep_for_ever(callback: _Callback) -> _Callback:
-    """Never free `callback`, since it may be called after this module was destroyed."""
+    """Keep `callback` alive for ever, because it may be called after this module was destroyed."""
     _keep(callback)
     return callback
 
@@ -333,14 +334,14 @@ _release_stream_address = _address(_release_stream_callback)
 
 def _make_destructor(name: bytes, struct_type: type[ctypes.Structure]) -> object:
     """Return the destructor of capsules named `name` whose struct has the class `struct_type`."""
-    # Use only local variables in `destroy`: this module's globals may be gone when it is called.
-    # See `_make_release_callback`.
+    # `destroy` only uses local variables, because this module's globals may be gone when it is
+    # called. See `_make_release_callback`.
     held, prototype, pointer_of = _held, _Release, _capsule_pointer
 
     def destroy(capsule: int) -> None:
         address = pointer_of(capsule, name)
         release = struct_type.from_address(address).release
-        # It is NULL if a consumer has moved the struct out; then the consumer releases it.
+        # NULL means that a consumer has moved the struct. Then the consumer releases it.
         if release:
             prototype(release)(address)
         held.pop(address, None)
@@ -368,14 +369,14 @@ def _capsule(content: ctypes.Structure) -> object:
 
 
 def schema_capsule(layout: Layout) -> object:
-    """Return the Arrow schema of `layout`, an ``arrow_schema`` capsule."""
+    """Return the Arrow schema of `layout` as an ``arrow_schema`` capsule."""
     schema = _Schema()
     _fill_schema(schema, layout, "")
     return _capsule(schema)
 
 
 def array_capsule(column: ColumnArray) -> object:
-    """Return `column` as an ``arrow_array`` capsule; the consumer's release frees it."""
+    """Return `column` as an ``arrow_array`` capsule; the consumer's release callback frees it."""
     array = _Array()
     _fill_array(array, column)
     return _capsule(array)
@@ -397,7 +398,7 @@ def stream_capsule(layout: Layout, following: Callable[[], ColumnArray | None]) 
 
 
 def held_count() -> int:
-    """Return the number of structs that were handed out and not yet released."""
+    """Return the number of structs that were exported and are not released yet."""
     return len(_held)
 
 

@@ -1,7 +1,7 @@
 """Converts nested Arrow arrays to the Python objects in the cells of a pandas DataFrame.
 
-pyarrow converts most columns. This module converts those with values for which pyarrow returns
-unsuitable objects, or fails:
+pyarrow converts most columns. This module converts the columns for whose values pyarrow fails or
+returns unsuitable objects:
 
 - UUIDs: pyarrow fails for a list of UUIDs, and returns bytes for UUIDs in a struct. We return
   `uuid.UUID`.
@@ -11,7 +11,8 @@ unsuitable objects, or fails:
 - dates and timestamps in structs and maps: pyarrow returns `datetime.datetime`, which is limited to
   the years 1 to 9999. We return `pandas.Timestamp`.
 
-The containers are the same as pyarrow's: an array for a list, a list of pairs for a map, and a dict
+The containers are the same as in pyarrow: an array for a list, a list of pairs for a map, and a
+dict
 for a struct.
 """
 
@@ -35,12 +36,12 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import codecs
 
-# The kinds of layouts that this module converts, if they are inside another value.
+# The kinds of layouts that this module converts if they are inside another value.
 _CONVERTED_INSIDE = frozenset({"time", "bytes", "decimal", "varint"})
 
 
 def _varint(text: str) -> int:
-    # int() raises an error for strings of more than some thousand digits.
+    # int() would raise an error for strings of more than about 4300 digits.
     return -int_of_digits(text[1:]) if text.startswith("-") else int_of_digits(text)
 
 
@@ -68,8 +69,8 @@ def is_ours(layout: Layout) -> bool:
 def bounds(array: pyarrow.Array) -> tuple[int, list[int]]:
     """Return where the elements of the lists or maps in `array` are in its child array.
 
-    :returns: (first, ends). `first` is the index of the first element in the child array. List
-        number i has the elements ends[i] to ends[i + 1] - 1, counted from `first`.
+    :returns: (first, ends). `first` is the index of the first element in the child array. The
+        list with number i has the elements ends[i] to ends[i + 1] - 1, counted from `first`.
     """
     if type(array).__name__ == "FixedSizeListArray":
         # Such an array has no offsets: all lists have the same size.
@@ -91,13 +92,14 @@ def with_nulls(array: pyarrow.Array, values: Sequence[Any]) -> list[Any]:
 
 
 def _uuids(array: pyarrow.Array) -> list[uuid.UUID]:
-    """Return the UUIDs of an array of the extension type arrow.uuid; any UUID for a null."""
+    """Return the UUIDs of an array of the extension type arrow.uuid. A null becomes any UUID."""
     count = len(array)
     _, packed = array.storage.buffers()
     if not count or packed is None:
         return [_NO_UUID] * count
     start = array.storage.offset * UUID_SIZE
-    # The array has the bytes of a vector<uuid, count>. Its codec makes all objects in one call.
+    # The array has the same bytes as a vector<uuid, count>. So decode it as a vector, because the
+    # codec of vectors makes all UUIDs in one call.
     vector = codecs.vector_of(codecs.uuid(), count)
     uuids: list[uuid.UUID] = vector.decode(packed[start : start + count * UUID_SIZE].to_pybytes())
     return uuids
@@ -115,7 +117,7 @@ def cells(array: pyarrow.Array, layout: Layout) -> list[Any]:
         return [None if value is None else to_number(value) for value in array.to_pylist()]
     if layout.kind == "time":
         return [None if value is None else Time(value) for value in array.cast("int64").to_pylist()]
-    # pyarrow converts everything else, except containers of the types above.
+    # pyarrow converts all other values, unless they contain values that we must convert.
     if not is_ours(layout):
         series = array.to_pandas(date_as_object=False, integer_object_nulls=True)
         return with_nulls(array, series.astype(object).tolist())

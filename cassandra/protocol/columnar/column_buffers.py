@@ -1,16 +1,17 @@
 """Column plans. A `ColumnPlan` decodes pages of rows into columns, for one list of columns.
 
 Theory of operation. The rows of a page are sequences of [bytes] (native_protocol_v5.spec, section
-4.2.5.2). `_split_cells` slices the page into cells: the encoded bytes of one value each, or None
-for a null. Then `build` decodes each column from the list of its cells, all at once, without a
+4.2.5.2). `_split_cells` slices the page into cells: a cell has the encoded bytes of one value, or
+None for a null. Then `build` decodes each column from the list of its cells, all at once, without a
 Python object for each value. If the type contains other types (list, map, UDT, ...), `build` slices
 each cell into the cells of the inner types, and builds the child columns from these in the same
-way, at any depth. A cell of zero bytes is a value for some types, such as text. For all other types
-it becomes a null, because Arrow has nothing else for it.
+way, at any depth. For some types, such as text, a cell of zero bytes is a value. For all other
+types it becomes a null, because Arrow has no such value.
 
-If a column cannot be decoded, the row plan decodes the same bytes and raises its own error, which
-names the row, the column and the position in the value. So applications get the same error whether
-they read rows or columns. The compiled twin is ``cassandra._accel.column_buffers``.
+If a column cannot be decoded, the row plan (the decoder of rows) decodes the same bytes. It raises
+an error that names the row, the column and the position in the value. So applications get the same
+error whether they read rows or columns. The compiled version of this module is
+``cassandra._accel.column_buffers``.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ from cassandra.util.temporal import Time
 
 Cells = list[Any]  # the bytes of each value, or None if it is null
 
-# Counts the cells made for nulls in the page that this thread decodes, against the limit
+# Counts the cells that were made for nulls in the page that this thread is decoding. The limit is
 # `limits.null_cells`.
 _nulls = NullCells()
 
 _int32_at = struct.Struct(">i").unpack_from
 _interval = struct.Struct("=iiq").pack
-# A column of vectors with nulls that needs more bytes than this is built by `_sparse`.
+# If a column of vectors with nulls needs more bytes than this, `_sparse` builds it.
 _SPARSE_FROM = 1 << 20
 _LITTLE = sys.byteorder == "little"
 _CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
@@ -62,7 +63,7 @@ class ColumnPlan:
 
     :param names: the columns' names.
     :param codecs: the codec of each column's type.
-    :param layouts: the layout of the array that each column becomes.
+    :param layouts: the layout of each column's array.
     """
 
     __slots__ = ("_codecs", "_rows", "layout")
@@ -87,16 +88,17 @@ class ColumnPlan:
         check_row_count(len(body), offset, row_count, len(layouts))
         arrays: list[ColumnArray] = []
         columns: list[Cells] = []
-        # Code of the application may read this page while the same thread is in the middle of
-        # another page. Store the count of nulls of that other page, and restore it at the end.
+        # The application's code may read this page while the same thread is in the middle of
+        # another page. So save the count of nulls of the other page, and restore it at the end.
         outer_null_count = _nulls.begin()
         begin_page()
         try:
             columns = _split_cells(body, offset, row_count, len(layouts))
-            # Use a loop and not a comprehension: `len(arrays)` tells below which column failed.
+            # Use a loop and not a comprehension: after an error, `len(arrays)` is the column that
+            # failed.
             for index in range(len(layouts)):
                 arrays.append(self._build(index, columns[index]))  # noqa: PERF401
-        # After a MemoryError, do not look for a bad value: the data are not to blame, and
+        # After a MemoryError, do not look for a bad value: the values are not the cause, and
         # `_error_to_raise` would need even more memory.
         except MemoryError:
             raise
@@ -109,7 +111,7 @@ class ColumnPlan:
         return ColumnArray(self.layout, row_count, 0, (None,), tuple(arrays))
 
     def _build(self, column: int, cells: Cells) -> ColumnArray:
-        """Build the column with the index `column`: of buffers, or of a list of Python objects."""
+        """Build the column with the index `column`, from buffers or a list of Python objects."""
         layout = self.layout.children[column]
         if layout.kind != "object":
             return build(layout, cells)
@@ -125,7 +127,7 @@ class ColumnPlan:
         column: int,
         error: Exception,
     ) -> Exception:
-        """Return the error to raise because `_build` failed with `error` for this column.
+        """Return the error to raise after `_build` has failed with `error` for this column.
 
         If the row plan cannot decode the page either, this raises the row plan's error instead.
         """
@@ -134,8 +136,8 @@ class ColumnPlan:
         self._rows.tuples(body, offset, row_count)
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
         # A builder decodes all cells of a column together, so its error does not name the row.
-        # Build each cell by itself to find the row; but not for TooManyNulls, which is due to all
-        # rows together.
+        # Build each cell separately to find the row. This does not help for TooManyNulls, which all
+        # rows cause together.
         one_by_one = () if isinstance(error, TooManyNulls) else columns[column]
         for row, cell in enumerate(one_by_one):
             _nulls.begin()
@@ -147,7 +149,7 @@ class ColumnPlan:
 
 
 def _split_cells(body: bytes, offset: int, row_count: int, column_count: int) -> list[Cells]:
-    """Slice the page into cells; returns the list of cells of each column."""
+    """Slice the page into cells; return the list of cells of each column."""
     cells: Cells = []
     append = cells.append
     end = len(body)
@@ -160,7 +162,7 @@ def _split_cells(body: bytes, offset: int, row_count: int, column_count: int) ->
         start = offset
         offset += size
         append(body[start:offset])
-    # Offsets only increase, so it is enough to check the last one.
+    # Offsets only increase, so it is enough to check the last offset.
     if offset > end:
         raise DecodeError("the rows go past the end of the page")
     return [cells[column::column_count] for column in range(column_count)]
@@ -168,7 +170,8 @@ def _split_cells(body: bytes, offset: int, row_count: int, column_count: int) ->
 
 def build(layout: Layout, cells: Cells) -> ColumnArray:
     """Decode `cells` into a column of `layout`."""
-    # In most types, zero bytes are not a value. Make them nulls: Arrow has nothing else for them.
+    # In most types, zero bytes are not a value. Replace them by nulls, because Arrow has no such
+    # value.
     if not layout.empty_is_value:
         cells = [cell or None for cell in cells]
     null_count = cells.count(None)
@@ -199,7 +202,7 @@ def _native(data: bytes, width: int) -> array[Any]:
 def _join_fixed(cells: Cells, width: int, null_count: int) -> bytes:
     """Join `cells`, each of `width` bytes; a null becomes zeros.
 
-    Raises DecodeError if a cell does not have `width` bytes.
+    :raises DecodeError: if a cell does not have `width` bytes.
     """
     if null_count:
         zeros = bytes(width)
@@ -212,11 +215,8 @@ def _join_fixed(cells: Cells, width: int, null_count: int) -> bytes:
 def _sparse(cells: Cells, step: int, width: int) -> mmap:
     """Return the numbers of `cells` in mapped memory.
 
-    The operating system only allocates those pages of this memory that are written to. Nulls are
+    The operating system only allocates the pages of this memory to which we write. Nulls are
     skipped, so they cost no memory.
-
-    :param step: the size of a cell in bytes.
-    :param width: the size of a number in bytes.
     """
     memory = mmap(-1, len(cells) * step)
     for row, cell in enumerate(cells):
@@ -256,8 +256,8 @@ def _build_boolean(layout: Layout, cells: Cells, null_count: int) -> Built:
 def _join_cells(cells: Cells, null_count: int) -> tuple[list[bytes], Any, bytes]:
     """Return (cells, offsets, data) for a column of strings or bytes.
 
-    In `cells`, b"" replaces each null. `data` has all cells joined, and `offsets` where each
-    begins.
+    In `cells`, b"" replaces each null. `data` has all cells joined, and `offsets` has the position
+    in `data` at which each cell begins.
     """
     if null_count:
         cells = [cell or b"" for cell in cells]
@@ -270,9 +270,10 @@ def _build_blob(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _build_text(layout: Layout, cells: Cells, null_count: int) -> Built:
-    """Build a column of strings from ASCII or UTF-8; DecodeError if the bytes are not valid."""
+    """Build a column of strings from ASCII or UTF-8; raise DecodeError for invalid bytes."""
     cells, offsets, data = _join_cells(cells, null_count)
-    # Most texts are ASCII. If all bytes are, then each cell is valid UTF-8 and need not be decoded.
+    # Most strings are ASCII. If all bytes are ASCII, each cell is valid UTF-8 and need not be
+    # decoded.
     if not data.isascii():
         if layout.kind == "ascii":
             raise DecodeError("not ASCII")
@@ -282,7 +283,7 @@ def _build_text(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _text_builder(to_text: Callable[[bytes], bytes]) -> Callable[[Layout, Cells, int], Built]:
-    """Return a builder of text columns that calls `to_text` to turn each cell into text."""
+    """Return a builder of string columns that calls `to_text` to convert each cell to a string."""
 
     def build_text(layout: Layout, cells: Cells, null_count: int) -> Built:
         texts = [None if cell is None else to_text(cell) for cell in cells]
@@ -297,16 +298,16 @@ def _show_inet(cell: bytes) -> bytes:
 
 
 def show_varint(cell: bytes) -> bytes:
-    """Return the decimal digits of a varint of any size; str() of an int has a limit."""
+    """Return the decimal digits of a varint of any size. str() of an int would have a limit."""
     return str(coerce.shown_number(int.from_bytes(cell, "big", signed=True), "varint")).encode()
 
 
 def show_decimal(cell: bytes) -> bytes:
-    """Return a decimal as text, in the format of `str(decimal.Decimal(...))`."""
+    """Return a decimal as a string, in the format of `str(decimal.Decimal(...))`."""
     if len(cell) < 5:
         raise DecodeError("takes at least 5 bytes")
     number = coerce.decimal_of(int.from_bytes(cell[4:], "big", signed=True), _int32_at(cell)[0])
-    # str() would write "E" or "e" depending on the decimal context of the thread.
+    # Use a fixed context: str() writes "E" or "e" depending on the decimal context of the thread.
     return WIDE_CONTEXT.to_sci_string(number).encode()
 
 
@@ -317,7 +318,7 @@ def _build_varint64(layout: Layout, cells: Cells, null_count: int) -> Built:
 def _build_decimal_fixed(layout: Layout, cells: Cells, null_count: int) -> Built:
     """Build a column of Arrow decimals, which all have the precision and scale of `layout`."""
     zeros = bytes(layout.width)
-    # A decimal is a scale of four bytes and a varint of at least one.
+    # A decimal is a scale of four bytes, followed by a varint of at least one byte.
     if any(cell is not None and len(cell) < 5 for cell in cells):
         raise DecodeError("takes at least 5 bytes")
     numbers = [zeros if cell is None else fixed_decimal(cell, layout) for cell in cells]
@@ -346,7 +347,7 @@ def _build_duration(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 def _build_duration_parts(layout: Layout, cells: Cells, null_count: int) -> Built:
     """Build a column of structs of months, days and nanoseconds."""
-    # Without cells, `zip` returns nothing, but there are still three columns.
+    # Without cells, `zip` returns nothing, but the struct still has three columns.
     columns = [*zip(*_durations(cells), strict=True)] or [(), (), ()]
     arrays = [
         ColumnArray(part, len(cells), 0, (None, array(_CODES[part.width], column)), ())
@@ -362,7 +363,7 @@ def _build_nothing(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _read_items(cell: bytes, offset: int, count: int) -> Cells:
-    """Return the `count` [bytes] of `cell` from `offset` on; DecodeError if others follow them."""
+    """Return `count` [bytes] of `cell` from `offset` on; raise DecodeError if others follow."""
     items: Cells = []
     for _ in range(count):
         start, size = take(cell, offset)
@@ -374,9 +375,9 @@ def _read_items(cell: bytes, offset: int, count: int) -> Cells:
 
 
 def _collection_items(cell: bytes, per_element: int) -> Cells:
-    """Return the cells in a list, set or map.
+    """Return the inner cells of a list, set or map.
 
-    :param per_element: 1, or 2 for a map, whose elements are a key and a value.
+    :param per_element: the number of inner cells per element: 1, or 2 for a map (key and value).
     """
     if len(cell) < 4:
         raise DecodeError("truncated")
@@ -412,7 +413,7 @@ def _build_map(layout: Layout, cells: Cells, null_count: int) -> Built:
     if keys.null_count:
         raise DecodeError("a key is null, which a column of maps cannot hold")
     values = build(entries.children[1], items[1::2])
-    # An entry itself is never null, so its column has no validity bitmap.
+    # An entry of a map is never null, so the column of entries has no validity bitmap.
     return (offsets,), (ColumnArray(entries, len(items) // 2, 0, (None,), (keys, values)),)
 
 
@@ -425,7 +426,7 @@ def _build_struct(layout: Layout, cells: Cells, null_count: int) -> Built:
         end = 0 if cell is None else len(cell)
         for field in fields:
             size = -1
-            # If the value ends early, it was written before the last fields were added to the type.
+            # If the value ends early, it was written before the last fields were added to its type.
             # These fields are null.
             if offset < end:
                 fields_read += 1
@@ -445,13 +446,13 @@ def _build_vector(layout: Layout, cells: Cells, null_count: int) -> Built:
     """Build a column of vectors: one child column with all elements of all vectors."""
     child, dimension = layout.children[0], layout.dimension
     element_size = child.wire_size
-    # Check the size before we allocate memory: a null has four bytes in the page, but takes as much
-    # memory in the column as a whole vector.
+    # Check the size before we allocate memory: a null takes four bytes in the page, but as much
+    # memory as a whole vector in the column.
     if len(cells) * dimension * (child.width or 8) > COLUMN_LIMIT:
         raise too_large(layout)
     holds_numbers = element_size >= 0 and child.kind == "number"
     if null_count:
-        # Eight numbers count as one cell, because the memory of null vectors is never written.
+        # Count eight numbers as one cell, because the memory of null vectors is never written to.
         _nulls.charge(null_count * dimension // (8 if holds_numbers else 1), layout.cql_name)
     # For vectors of numbers, swap the bytes of all elements at once.
     if holds_numbers:
@@ -463,14 +464,14 @@ def _build_vector(layout: Layout, cells: Cells, null_count: int) -> Built:
                 _join_fixed(cells, element_size * dimension, null_count), element_size
             )
         return (), (ColumnArray(child, len(cells) * dimension, 0, (None, numbers), ()),)
-    # For other vectors, slice them into cells for the child column. A null vector gets `dimension`
-    # null elements, as Arrow requires.
+    # Slice other vectors into cells for the child column. A null vector gets `dimension` null
+    # elements, because Arrow requires elements for it.
     nulls: Cells = [None] * dimension if null_count else []
     items: Cells = []
     for cell in cells:
         if cell is None:
             items += nulls
-        elif element_size < 0:  # each element has a length before it
+        elif element_size < 0:  # each element is preceded by its length
             items += _vector_items(cell, dimension)
         elif len(cell) != element_size * dimension:
             raise DecodeError(f"takes {element_size * dimension} bytes")
@@ -484,7 +485,7 @@ def _build_vector(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _vector_items(cell: bytes, dimension: int) -> Cells:
-    """Return the cells of a vector whose elements each have an unsigned vint as their length."""
+    """Return the cells of a vector whose elements are each preceded by a length (unsigned vint)."""
     if dimension > len(cell):
         raise DecodeError("truncated")
     items: Cells = []

@@ -1,10 +1,11 @@
-"""Layouts: how the values of each CQL type are stored in an Arrow column.
+"""Layouts, which describe how the values of a CQL type are stored in an Arrow column.
 
-A layout is a tree with a node for the column's type and one for each type inside it. Each node says
-which Arrow type the column has (as a format string of Arrow's C data interface), and which builder
-decodes the values. A layout depends only on the CQL type and the options, never on values. So all
-pages of a result have the same Arrow schema. For a layout, the builders in
-`cassandra.protocol.columnar.column_buffers` and its compiled twin make a tree of `ColumnArray`.
+A layout is a tree with a node for the column's type and a node for each type inside it. Each node
+says which Arrow type the column has (as a format string of Arrow's C data interface), and which
+builder decodes the values. A layout depends only on the CQL type and the options, never on values.
+So all pages of a result have the same Arrow schema. The builders in
+`cassandra.protocol.columnar.column_buffers`, or in the compiled version of that module, make a tree
+of `ColumnArray` for a layout.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ CqlType = type[CassandraType]
 class ColumnOptions(NamedTuple):
     """Options for the Arrow types of decimals, varints and durations.
 
-    :param decimals: "text" for strings, or (precision, scale) for Arrow decimals. They have 128
-        bits up to precision 38, and 256 bits up to 76. A value that does not fit exactly raises
-        `DecodeError`.
-    :param varints: "text" for strings, or "int64". With "int64", a larger value raises
-        `DecodeError`.
+    :param decimals: "text" for strings, or (precision, scale) for Arrow decimals. These have 128
+        bits up to precision 38, and 256 bits up to precision 76. A value that does not fit exactly
+        raises `DecodeError`.
+    :param varints: "text" for strings, or "int64". With "int64", a value of more than 64 bits
+        raises `DecodeError`.
     :param durations: "interval" for Arrow's month_day_nano, or "struct" for a struct of months,
         days and nanoseconds.
     """
@@ -84,19 +85,20 @@ DEFAULT_OPTIONS = ColumnOptions()
 class Layout(NamedTuple):
     """How the values of one CQL type are stored in a column.
 
-    :param kind: which builder of `cassandra.protocol.columnar.column_buffers` decodes the values.
+    :param kind: the builder in `cassandra.protocol.columnar.column_buffers` that decodes the
+        values.
     :param cql_name: the CQL type, for error messages.
     :param format: the Arrow type, as a format string of the C data interface.
-    :param width: the size of a value in the column in bytes, or 0 if it varies.
+    :param width: the size of a value in the column in bytes, or 0 if the size varies.
     :param wire_size: the encoded size of a value in bytes, if all values of the type have the same
-        size; else -1. In a vector, values of a fixed size have no length before them.
+        size; else -1. In a vector, values of a fixed size are not preceded by a length.
     :param empty_is_value: True if zero bytes are a valid value, False if they become a null.
     :param dimension: the dimension of a vector.
-    :param names: the children's names.
-    :param children: the layouts of the types inside this one.
+    :param names: the names of the children.
+    :param children: the layouts of the types inside this type.
     :param decimal: (precision, scale) of an Arrow decimal.
     :param extension: the name of an Arrow extension type, or "".
-    :param nullable: False if the column cannot have nulls, as the keys of a map.
+    :param nullable: False if the column cannot have nulls, like the keys of a map.
     """
 
     kind: str
@@ -116,15 +118,15 @@ class Layout(NamedTuple):
 class ColumnArray(NamedTuple):
     """A column of values: an Arrow array; immutable.
 
-    It must not change, because other libraries read as many bytes of the buffers as it says.
+    It must not change: other libraries read the buffers, and rely on the lengths that it states.
 
     :param layout: how the values are stored.
     :param length: the number of values, nulls included.
     :param null_count: the number of nulls.
-    :param buffers: objects with the buffer protocol, in the order of Arrow's columnar format for
-        the layout. The first is the validity bitmap, or None if there are no nulls. If the layout's
-        kind is "object", `buffers` holds just the list of Python objects.
-    :param children: the columns of the types inside this one.
+    :param buffers: objects with the buffer protocol, in the order that Arrow's columnar format
+        defines for the layout. The first buffer is the validity bitmap, or None if there are no
+        nulls. If the layout's kind is "object", `buffers` only holds the list of Python objects.
+    :param children: the columns of the types inside this type.
     """
 
     layout: Layout
@@ -155,8 +157,8 @@ _DURATION_PARTS = (
 def layout_of(cqltype: CqlType, options: ColumnOptions = DEFAULT_OPTIONS) -> Layout:
     """Return the layout of columns of `cqltype`, a class of `cassandra.cqltypes`.
 
-    If we do not know how the values are encoded, they become a binary column of their bytes. This
-    is so for custom types, composites, and classes that override the serialization methods.
+    If we do not know how the values are encoded, they become a binary column with their bytes. This
+    applies to custom types, composites, and classes that override the serialization methods.
     """
     # Frozen and reversed types have the layout of the type that they wrap.
     while issubclass(cqltype, _Wrapper):
@@ -283,8 +285,8 @@ _CONTAINERS: tuple[tuple[type[Any], Callable[..., Layout]], ...] = (
     (VectorType, _layout_of_vector),
 )
 
-# The largest size of a buffer in bytes: Arrow's offsets are signed 32-bit numbers. A page of the
-# protocol is never longer, so only nulls in a column of huge vectors can exceed it.
+# The maximum size of a buffer in bytes, because Arrow's offsets are signed 32-bit numbers. A page
+# of the protocol is never longer, so only nulls in a column of huge vectors can exceed the limit.
 COLUMN_LIMIT = (1 << 31) - 1
 
 
@@ -304,18 +306,18 @@ def fixed_decimal(data: bytes, layout: Layout) -> bytes:
     """
     precision, scale = layout.decimal
     unscaled = int.from_bytes(data[4:], "big", signed=True)
-    # How many zeros to append to the number to get the Arrow scale; if negative, to remove.
+    # The number of zeros to append to the number to get the Arrow scale; if negative, to remove.
     missing_digits = scale - int.from_bytes(data[:4], "big", signed=True)
     remainder = 0
     if unscaled and missing_digits > 0:
         # The server's scale may be huge, and 10**missing_digits could exhaust the memory. It is
-        # enough to multiply by 10**precision: then the number is too large in any case.
+        # enough to multiply by 10**precision: then the number is already too large.
         unscaled *= 10 ** min(missing_digits, precision)
     elif unscaled and missing_digits < 0:
-        # The division below must leave no remainder. Detect most failures without it, since the
-        # power of ten may be huge. A multiple of 10**n ends with at least n zero bits; and the size
-        # in bits tells whether the quotient would have no digits or more than the precision.
-        # A decimal digit has log2(10) = 3.322 bits.
+        # The division below must leave no remainder. But its power of ten may be huge, so first
+        # detect most failures without it. A multiple of 10**n ends with at least n zero bits. The
+        # size in bits tells whether the quotient would have no digits, or more digits than the
+        # precision. A decimal digit has log2(10) = 3.322 bits.
         excess_digits = -missing_digits
         zero_bits = (unscaled & -unscaled).bit_length() - 1
         least_bits, most_bits = excess_digits * 3.32, (precision + excess_digits) * 3.33 + 1
@@ -336,7 +338,7 @@ def _inexact(layout: Layout) -> DecodeError:
 
 
 def fixed_varint(data: bytes) -> int:
-    """Decode a varint; raises `DecodeError` if it needs more than 64 bits."""
+    """Decode a varint; raise `DecodeError` if it needs more than 64 bits."""
     number = int.from_bytes(data, "big", signed=True)
     if not -(1 << 63) <= number < 1 << 63:
         raise DecodeError("the value does not fit 64 bits")

@@ -1,8 +1,8 @@
 """Converts pages of rows to the objects of other libraries: Arrow, NumPy, pandas and polars.
 
 A `ColumnPlan` decodes a page into column buffers (`cassandra.protocol.columnar.column_buffers`).
-The library then reads these buffers in place, without a copy, through Arrow's PyCapsule interface.
-In NumPy arrays, values for which NumPy has no type are the same Python objects as in rows.
+The library reads these buffers in place, without a copy, through Arrow's PyCapsule interface. In
+NumPy arrays, values for which NumPy has no type are the same Python objects as in rows.
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ def _is_numeric(layout: Layout) -> bool:
 
 
 def _is_matrix(layout: Layout) -> bool:
-    """Return True if the values are vectors of numbers, booleans, dates or times, which become a
-    two-dimensional array.
+    """Return True for vectors of numbers, booleans, dates or times.
+
+    Their column becomes a two-dimensional array.
     """
     return layout.kind == "vector" and _is_numeric(layout.children[0])
 
@@ -75,7 +76,7 @@ def _is_matrix(layout: Layout) -> bool:
 
 
 def column_plan(metadata: ResultMetadata, options: ColumnOptions = DEFAULT_OPTIONS) -> PagePlan:
-    """Return the `ColumnPlan` for Arrow. The metadata caches one for each choice of options."""
+    """Return the `ColumnPlan` for Arrow. The metadata caches a plan for each set of options."""
     return _cached_column_plan(
         metadata,
         options,
@@ -88,8 +89,8 @@ def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = Tr
 
     Columns of numbers become buffers. All other columns become lists of Python objects.
 
-    :param matrices: True makes buffers of vectors of numbers, booleans, dates and times too.
-    :param typed: True makes buffers of booleans, tinyints, dates, times and timestamps too.
+    :param matrices: True also makes buffers of vectors of numbers, booleans, dates and times.
+    :param typed: True also makes buffers of booleans, tinyints, dates, times and timestamps.
     """
 
     def make_layouts() -> list[Layout]:
@@ -113,7 +114,7 @@ _PLAIN_NUMBERS = frozenset("silfg")
 def _cached_column_plan(
     metadata: ResultMetadata, key: Hashable, make_layouts: Callable[[], Sequence[Layout]]
 ) -> PagePlan:
-    """Return the plan that is cached in the metadata under `key`; create it if there is none."""
+    """Return the plan that the metadata caches under `key`; create it at the first use."""
     plans = metadata.column_plans
     plan = plans.get(key)
     if plan is None:
@@ -164,7 +165,7 @@ class ArrowPage(ArrowSchema):
         """Return (schema, array), a capsule for each.
 
         We ignore `requested_schema`, with which a consumer can ask for other types. The interface
-        allows this; the consumer then converts the data itself.
+        allows that: the consumer then converts the data.
         """
         return self.__arrow_c_schema__(), implementations.arrow_capsules.array_capsule(self.column)
 
@@ -180,7 +181,7 @@ class ArrowPages(ArrowSchema):
         """Return an ``arrow_array_stream`` capsule with all pages, as record batches."""
         capsules = implementations.arrow_capsules
         # Without the compiled module, our release callbacks may fail if they run while an exception
-        # is raised. So let pyarrow own the data if it is installed.
+        # is being raised. So let pyarrow own the data if it is installed.
         if not capsules.RELEASES_SAFELY:
             try:
                 import pyarrow
@@ -195,7 +196,7 @@ class ArrowPages(ArrowSchema):
 
 
 def pyarrow_module(for_what: str) -> ModuleType:
-    """Import pyarrow; raises `DependencyException` if it is not installed."""
+    """Import pyarrow; raise `DependencyException` if it is not installed."""
     try:
         import pyarrow
     except ImportError as error:
@@ -213,7 +214,7 @@ def arrow_schema(pyarrow: ModuleType, layout: Layout) -> pa.Schema:
 
 def arrow_batch(pyarrow: ModuleType, schema: pa.Schema, page: ColumnArray) -> pa.RecordBatch:
     """Return the page as a `pyarrow.RecordBatch`, without copying the buffers."""
-    # If our capsules are not safe, use `arrow_array` instead: see
+    # If our capsules do not release memory safely, make the arrays by `arrow_array` instead: see
     # `cassandra.protocol.columnar.arrow_capsules`.
     if implementations.arrow_capsules.RELEASES_SAFELY:
         return pyarrow.record_batch(ArrowPage(page))
@@ -235,8 +236,8 @@ def arrow_array(pyarrow: ModuleType, arrow_type: pa.DataType, column: ColumnArra
         return pyarrow.ExtensionArray.from_storage(
             arrow_type, arrow_array(pyarrow, arrow_type.storage_type, column)
         )
-    # Find the pyarrow type of each child array. The only child of a map is a struct of key and
-    # value.
+    # Find the pyarrow type of each child array. The only child of a map is a struct of its key and
+    # its value.
     if column.layout.kind == "map":
         child_types = [pyarrow.struct([arrow_type.key_field, arrow_type.item_field])]
     elif column.layout.format == "+s":
@@ -267,7 +268,7 @@ def arrow_table(pyarrow: ModuleType, layout: Layout, pages: Iterable[ColumnArray
 
 
 def polars_module() -> ModuleType:
-    """Import polars; raises `DependencyException` if it is not installed."""
+    """Import polars; raise `DependencyException` if it is not installed."""
     try:
         import polars
     except ImportError as error:
@@ -284,7 +285,7 @@ def polars_frame(polars: ModuleType, layout: Layout, pages: Sequence[ColumnArray
 
 
 def pandas_module() -> tuple[Any, Any]:
-    """Import (pandas, pyarrow or None); raises `DependencyException` if pandas is not installed."""
+    """Import (pandas, pyarrow or None); raise `DependencyException` if pandas is not installed."""
     try:
         import pandas
     except ImportError as error:
@@ -299,7 +300,7 @@ def pandas_module() -> tuple[Any, Any]:
 
 
 def check_no_options(options: dict[str, Any]) -> None:
-    """Raise `DependencyException` if `options` is not empty: without pyarrow, there are none."""
+    """Raise `DependencyException` if there are options: without pyarrow, none are supported."""
     if options:
         raise DependencyException(
             f"to_pandas needs pyarrow for {', '.join(options)}: pip install turbocql[arrow]"
@@ -311,14 +312,14 @@ def pandas_of_arrow(
 ) -> pd.DataFrame:
     """Return the pages as a `pandas.DataFrame`, converted by pyarrow.
 
-    Dates become datetime64, and times become timedelta64. Both hold all CQL values. (pyarrow would
-    return times as `datetime.time`, which has no nanoseconds.)
+    Dates become datetime64, and times become timedelta64. These types hold all CQL values. (pyarrow
+    would convert times to `datetime.time`, which has no nanoseconds.)
     `cassandra.protocol.columnar.arrow_cells` converts UUIDs, decimals and varints, and times, dates
     and timestamps inside other values.
 
     :param options: arguments for `pyarrow.Table.to_pandas`. If `types_mapper` is among them, the
-        application chooses the types, and all columns are left to pyarrow.
-    :raises ValueError: for durations for which `types_mapper` chooses a type.
+        application chooses the types, and pyarrow converts all columns.
+    :raises ValueError: if `types_mapper` chooses a type for durations.
     """
     import pandas
 
@@ -331,8 +332,8 @@ def pandas_of_arrow(
             if child.kind == "time":
                 column = column.cast(pyarrow.int64()).cast(pyarrow.duration("ns"))
             elif child.kind == "bytes" or is_ours(child):
-                # pyarrow does not convert these as we want (older releases return UUIDs as bytes).
-                # So convert them ourselves, and leave a column of nulls in the table for now.
+                # pyarrow does not convert these values as we want (older releases return UUIDs as
+                # bytes). So convert them here, and leave a column of nulls in the table for now.
                 object_columns[index] = [
                     cell for chunk in column.chunks for cell in cells(chunk, child)
                 ]
@@ -343,22 +344,23 @@ def pandas_of_arrow(
         options = {"integer_object_nulls": True, **options}
     frame = table.to_pandas(**{"date_as_object": False, **options})
     for index, objects in object_columns.items():
-        # A Series, since older pandas look for numbers in arrays, and fail at very large ones.
+        # Set a Series, because older pandas look for numbers in arrays, and fail for very large
+        # numbers.
         frame.isetitem(index, pandas.Series(object_array(objects), dtype=object))
     if "types_mapper" not in options:
         for index, column in enumerate(table.columns):
             if column.null_count and pyarrow.types.is_integer(column.type):
-                # By default pandas makes floats of integers with nulls, which rounds large numbers.
-                # Use pandas' nullable integers instead.
+                # By default, pandas converts integers with nulls to floats, which rounds large
+                # numbers. So use pandas' nullable integers.
                 frame.isetitem(index, column.to_pandas(types_mapper=_nullable_integer))
     return frame
 
 
 def check_types_mapper(pyarrow: ModuleType, layout: Layout, options: dict[str, Any]) -> None:
-    """Raise ValueError for a column of durations for which ``types_mapper`` chooses a type.
+    """Raise ValueError if ``types_mapper`` chooses a type for a column of durations.
 
-    No pandas type can show Arrow's intervals of months, days and nanoseconds: ``ArrowDtype`` takes
-    them, but printing the frame raises an error that names no column.
+    No pandas type can show Arrow's intervals of months, days and nanoseconds. ``ArrowDtype``
+    accepts them, but printing the frame then raises an error that names no column.
     """
     types_mapper = options.get("types_mapper")
     if types_mapper is None:
@@ -379,7 +381,7 @@ def _nullable_integer(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDty
 
 
 def pandas_of_arrays(pandas: ModuleType, arrays: dict[str, Any]) -> pd.DataFrame:
-    """Return a `pandas.DataFrame` made of NumPy arrays; used if pyarrow is not installed.
+    """Return a `pandas.DataFrame` from NumPy arrays; used if pyarrow is not installed.
 
     Nulls become NA in columns of integers and booleans, and NaN, NaT or None in other columns.
 
@@ -388,10 +390,10 @@ def pandas_of_arrays(pandas: ModuleType, arrays: dict[str, Any]) -> pd.DataFrame
     numpy = numpy_module("to_pandas")
     columns = {}
     for name, array in arrays.items():
-        mask = getattr(array, "mask", None)  # only masked arrays, which have nulls, have one
+        mask = getattr(array, "mask", None)  # only arrays with nulls (masked arrays) have a mask
         dtype_kind = array.dtype.kind
         if array.ndim > 1:
-            # Vectors: pandas takes one-dimensional columns only, so each cell is an array.
+            # Vectors: pandas only accepts one-dimensional columns, so each cell is an array.
             if mask is None:
                 vectors = [*array]
             else:
@@ -420,7 +422,7 @@ def pandas_of_arrays(pandas: ModuleType, arrays: dict[str, Any]) -> pd.DataFrame
 
 
 def numpy_module(for_what: str) -> ModuleType:
-    """Import NumPy; raises `DependencyException` if it is not installed."""
+    """Import NumPy; raise `DependencyException` if it is not installed."""
     try:
         import numpy
     except ImportError as error:
@@ -445,7 +447,7 @@ def page_arrays(
 ) -> dict[str, Any]:
     """Return a dict with the NumPy array of each column of a page, by column name.
 
-    If several columns have the same name, the dict has the last of them. The types bigint, counter,
+    If several columns have the same name, the dict has the last column. The types bigint, counter,
     int, smallint, float and double become masked arrays of the same width. All other types,
     including vectors, become arrays of Python objects.
 
@@ -464,7 +466,7 @@ def page_arrays(
     arrays = arrays_of_page(numpy, column_plan.read(body, offset, row_count))
     if typed:
         return arrays
-    # Arrays of numbers are always masked arrays here, with an empty mask if there are no nulls.
+    # Return numbers as masked arrays, even if there are no nulls: then nothing is masked.
     return {
         name: array
         if array.dtype == object or isinstance(array, numpy.ma.MaskedArray)
@@ -508,7 +510,7 @@ def _array(numpy: ModuleType, column: ColumnArray) -> NDArray[Any]:
         numeric = _NUMERIC[layout.kind, layout.format]
         values = numpy.frombuffer(column.buffers[1], dtype=numeric.stored, count=column.length)
         # datetime64[D] has 64 bits, but the buffer has 32-bit days, so copy them. All other types
-        # have the size of the array's type, and the array is a view of the buffer.
+        # have the same size in the buffer and in the array, so the array is a view of the buffer.
         values = (
             values.astype("i8").view(numeric.dtype)
             if layout.kind == "date"

@@ -1,8 +1,8 @@
-"""The base of all messages, and the registry of their classes by opcode.
+"""The base class of all messages, and the registry of message classes by opcode.
 
 Messages are plain mutable objects without slots, because applications read and set their
-attributes. Most messages have no trace id, warnings or payload. The defaults of these are class
-attributes, so that they need no memory in each instance.
+attributes. Most messages have no trace id, warnings or payload, so the defaults of these are class
+attributes, which need no memory in each instance.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class MessageType:
     opcode: ClassVar[int]
     name: ClassVar[str]
 
-    # For a request: the opcodes of the messages that may answer it. `cassandra.protocol.expected`
-    # has the answers that depend on the kind of a RESULT.
+    # For a request: the opcodes of the responses to it. `cassandra.protocol.expected` has the
+    # responses that depend on the kind of a RESULT.
     answers: ClassVar[tuple[int, ...]] = ()
 
     tracing: bool = False
@@ -74,7 +74,7 @@ class MessageType:
     def update_custom_payload(self, other: dict[str, Any] | None) -> None:
         """Replace the payload by a new dict that also has the items of `other`.
 
-        The old dict is not changed, since the application may still use it.
+        The old dict is not changed, because the application may still use it.
 
         :param other: a mapping of strings to bytes.
         """
@@ -104,10 +104,10 @@ class MessageType:
 
     @classmethod
     def recv_body(cls, f: BinaryIO, protocol_version: int, *rest: object) -> Any:
-        """Read the body of a response from `f`; returns the message.
+        """Read the body of a response from `f`; return the message.
 
-        An application's message class, in the `message_types_by_opcode` of its handler, may
-        override this method.
+        An application may override this method in a message class that it has put into the
+        `message_types_by_opcode` of its handler.
 
         :param f: a file-like object, positioned at the beginning of the body.
         :param protocol_version: the version of the connection.
@@ -117,7 +117,7 @@ class MessageType:
         if decode is None:
             raise TypeError(f"{cls.__name__} is not a response; it has no body to read")
         cursor = Cursor(f.read())
-        # Only the fields of errors depend on the protocol version.
+        # Only `ErrorMessage.decode` takes the version: the fields of errors depend on it.
         return decode(cursor, protocol_version) if cls.opcode == ERROR else decode(cursor)
 
     def __repr__(self) -> str:

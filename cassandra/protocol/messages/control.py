@@ -39,8 +39,8 @@ def string_map_body(options: Mapping[str, str]) -> bytes:
 class StartupMessage(MessageType):
     """STARTUP: the client chooses the options of the connection.
 
-    :param cqlversion: CQL version to use.
-    :param options: the values of further options, such as "COMPRESSION" and "DRIVER_NAME".
+    :param cqlversion: the CQL version to use.
+    :param options: further options by name, such as "COMPRESSION" and "DRIVER_NAME".
     """
 
     opcode = opcodes.STARTUP
@@ -60,7 +60,7 @@ class StartupMessage(MessageType):
     def body(
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> bytes:
-        # CQL_VERSION comes last, so that it replaces an option of the same name in `options`.
+        # CQL_VERSION comes last, so that it replaces an option with this name in `options`.
         return string_map_body({**self.options, "CQL_VERSION": self.cqlversion})
 
 
@@ -109,7 +109,7 @@ class AuthenticateMessage(MessageType):
 class CredentialsMessage(MessageType):
     """CREDENTIALS: the login of protocol version 1. Later versions use AUTH_RESPONSE.
 
-    :param creds: the values of "username", "password" and so on, by these names.
+    :param creds: the credentials: a mapping with "username", "password" and so on.
     """
 
     opcode = opcodes.CREDENTIALS
@@ -134,7 +134,7 @@ class CredentialsMessage(MessageType):
 @public
 @register_class
 class AuthChallengeMessage(MessageType):
-    """AUTH_CHALLENGE: a token from the server, which the client must answer by AUTH_RESPONSE.
+    """AUTH_CHALLENGE: a token from the server, to which the client must send an AUTH_RESPONSE.
 
     :param challenge: the token, or None if it is null.
     """
@@ -210,7 +210,7 @@ class AuthSuccessMessage(MessageType):
 @public
 @register_class
 class OptionsMessage(MessageType):
-    """OPTIONS: asks which options the server supports."""
+    """OPTIONS: asks the server which options it supports."""
 
     opcode = opcodes.OPTIONS
     name = "OPTIONS"
@@ -228,7 +228,7 @@ class SupportedMessage(MessageType):
     """SUPPORTED: the options that the server supports; the response to OPTIONS.
 
     :param cql_versions: the CQL versions that the server supports.
-    :param options: the list of values of each other option.
+    :param options: for each other option, by name, the list of its values.
     """
 
     opcode = opcodes.SUPPORTED

@@ -30,8 +30,8 @@ _new = object.__new__
 # The flags that announce fields before the message: see `read_extras`.
 _EXTRAS = TRACING_FLAG | WARNING_FLAG | CUSTOM_PAYLOAD_FLAG
 
-# Maps the opcode of any other response to the `decode` method of its message class in these
-# modules.
+# Maps the opcodes of all responses except RESULT and ERROR to the `decode` method of their message
+# class.
 _READERS: dict[int, Callable[[Cursor], MessageType]] = {
     message.opcode: message.decode
     for module in (control, events)
@@ -57,14 +57,14 @@ def decode_response(
     :param opcode: the envelope's opcode.
     :param flags: the flags of the envelope's header.
     :param body: the decompressed body.
-    :param version: protocol version of the envelope.
+    :param version: the protocol version of the envelope.
     :param features: the extensions of the connection.
     :param user_types: classes registered for UDTs, by keyspace and name.
     :param cached: the result metadata that the client has for the executed prepared statement.
     :raises ProtocolError: if the message does not follow the specification.
     """
     try:
-        # The usual case: a result without a trace id, warnings or payload.
+        # The usual case is a result without a trace id, warnings or payload.
         if opcode == RESULT and not flags & _EXTRAS:
             if body == VOID_BODY:
                 # Most writes get this response: create it without parsing anything.
@@ -72,14 +72,15 @@ def decode_response(
                 message.kind = RESULT_KIND_VOID
                 return message
             if cached is not None:
-                # The usual response to a prepared statement: rows with the metadata that we already
-                # have, or without metadata.
+                # The usual response to a prepared statement: rows with the metadata that is cached,
+                # or without metadata.
                 rows_pos = cached.rows_at(body, 0, user_types)
-                if rows_pos:  # 0 means that the response has other metadata
+                if rows_pos:  # 0 means that the metadata of the response differs
                     return rows_result(cached, body, rows_pos)
             return read_result(body, 0, version, features, user_types, cached)
         return _decode_with_extras(opcode, flags, body, version, features, user_types, cached)
-    # Handle ProtocolError first: it is a DriverException too, but the message needs no class name.
+    # Handle ProtocolError first, because it is also a DriverException, which is handled below. Its
+    # message is clear without the name of the class.
     except ProtocolError as error:
         raise ProtocolError(
             f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {error}"
@@ -92,8 +93,8 @@ def decode_response(
         OverflowError,
         DriverException,
     ) as error:
-        # Damaged bytes may lead to any of these errors. As a ProtocolError, they close the
-        # connection; otherwise callers would take them for bugs of the driver.
+        # Damaged bytes may cause any of these errors. Convert them to ProtocolError, which closes
+        # the connection: otherwise callers would take them for bugs of the driver.
         raise ProtocolError(
             f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {type(error).__name__}: "
             f"{error}"
@@ -106,7 +107,7 @@ def read_extras(
     """Read the optional fields before the message in `body`.
 
     :returns: (trace id, warnings, custom payload, offset of the message). A field is None if
-        `flags` do not announce it.
+        `flags` does not announce it.
     """
     trace_id = warnings = payload = None
     cursor = Cursor(body)

@@ -1,7 +1,7 @@
 """Encodes a request's message object into the opcode, flags and body of an envelope.
 
 The engine usually encodes requests without a message object. This module is for message objects
-that an application created or changed, and for those of its own classes.
+that an application has created or changed, and for objects of the application's message classes.
 """
 
 from __future__ import annotations

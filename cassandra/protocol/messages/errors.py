@@ -1,8 +1,8 @@
 """ERROR messages: a class for each error code of native_protocol_v5.spec, section 8.
 
-Each class reads the fields that come after the error's text. The classes are also exceptions, so an
+Each class reads the fields that follow the error's message. The classes are also exceptions, so an
 instance can be raised. If `cassandra.errors` has a public exception for the code, `to_exception`
-returns an instance of that; otherwise it returns the message itself.
+returns an instance of that exception; otherwise it returns the object itself.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class ErrorMessage(MessageType, DriverException):
     """An ERROR from the server.
 
     :param code: the error code.
-    :param message: the server's text.
-    :param info: the further fields, usually as a dict, or None if this code has no further fields.
+    :param message: the server's error message.
+    :param info: the further fields, usually as a dict; None if the code has no further fields.
     """
 
     opcode = opcodes.ERROR
@@ -42,7 +42,7 @@ class ErrorMessage(MessageType, DriverException):
         self.info: Any = info  # its type depends on the code
 
     def summary_msg(self) -> str:
-        """Return one line with the code, the kind of error and the server's text."""
+        """Return one line with the code, the kind of error and the server's message."""
         return f'Error from server: code={self.code:04x} [{self.summary}] message="{self.message}"'
 
     def __str__(self) -> str:
@@ -56,9 +56,9 @@ class ErrorMessage(MessageType, DriverException):
 
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> object:
-        """Read the fields after the error's text. Classes with such fields override this.
+        """Read the fields after the error's message. Classes with such fields override this.
 
-        :param cursor: a cursor after the error's text.
+        :param cursor: a cursor after the error's message.
         :param protocol_version: the version of the connection.
         """
         return None
@@ -67,7 +67,7 @@ class ErrorMessage(MessageType, DriverException):
     def decode(
         cls, cursor: Cursor, protocol_version: int, features: ProtocolFeatures | None = None
     ) -> ErrorMessage:
-        """Decode an ERROR; returns an instance of the class for its code.
+        """Decode an ERROR; return an instance of the class for the error's code.
 
         :param cursor: a cursor at the beginning of the body, which is the [int] code.
         :param protocol_version: the version of the connection.
@@ -75,7 +75,7 @@ class ErrorMessage(MessageType, DriverException):
         """
         code = cursor.int32()
         message = cursor.string()
-        # Accept unknown codes: newer servers have more codes, and their text says what is wrong.
+        # Accept unknown codes: newer servers have more codes, and their message says what is wrong.
         error_class: type[ErrorMessage] | None = error_classes.get(code)
         if (
             features is not None
@@ -83,25 +83,25 @@ class ErrorMessage(MessageType, DriverException):
             and code == features.rate_limit_error
         ):
             error_class = RateLimitReachedException
-        # We do not know the further fields of an unknown code, so ignore them.
+        # The further fields of an unknown code are unknown too, so ignore them.
         if error_class is None:
             return cls(code, message)
         return error_class(code, message, error_class.read_info(cursor, protocol_version))
 
 
 class ErrorMessageSubclass(type):
-    """Metaclass of the error classes: registers those with a code in `error_classes`."""
+    """Metaclass of the error classes: registers each class with a code in `error_classes`."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
-        # Look into the namespace, because `cls.error_code` would also find the code of the base: an
-        # application's subclass must not replace its base in `error_classes`.
+        # Look into the namespace, because `cls.error_code` would also find the code of a base
+        # class. An application's subclass must not replace its base class in `error_classes`.
         if namespace.get("error_code") is not None:
             error_classes[namespace["error_code"]] = cls  # type: ignore[assignment]
 
 
 class ErrorMessageSub(ErrorMessage, metaclass=ErrorMessageSubclass):
-    """Base of the error classes that are registered in `error_classes` under their code."""
+    """Base of the error classes, which are registered in `error_classes` under their code."""
 
 
 class RequestExecutionException(ErrorMessageSub, errors.RequestExecutionException):
@@ -128,7 +128,7 @@ class ProtocolException(ErrorMessageSub):
     @property
     def is_beta_protocol_error(self) -> bool:
         """True if the protocol version is a beta, and our message lacked the flag USE_BETA."""
-        # The protocol has no separate code for this error, so look at the server's text.
+        # The protocol has no code for this error, so look at the server's message.
         return "USE_BETA flag is unset" in str(self.message)
 
     def to_exception(self) -> Exception:
@@ -197,8 +197,7 @@ class TruncateError(RequestExecutionException):
 
 
 def _read_response_counts(cursor: Cursor) -> dict[str, Any]:
-    """Return the fields with which the errors for timeouts and failures begin, by name."""
-    # The keys must be the parameters of the public exceptions, to which `to_exception` passes them.
+    """Read the fields at the beginning of timeout and failure errors; return them by name."""
     return {
         "consistency": cursor.short(),
         "received_responses": cursor.int32(),
@@ -207,16 +206,17 @@ def _read_response_counts(cursor: Cursor) -> dict[str, Any]:
 
 
 def _read_failures(cursor: Cursor, protocol_version: int) -> dict[str, Any]:
-    """Read the fields with which ReadFailure and WriteFailure begin.
+    """Read the fields at the beginning of ReadFailure and WriteFailure.
 
-    Before version 5, they end with the number of failed replicas. Since version 5, the address of
-    each failed replica and the reason follow (native_protocol_v5.spec, section 9).
+    Before version 5, these fields end with the number of failed replicas. Since version 5, the
+    address of each failed replica and the reason follow (native_protocol_v5.spec, section 9).
     """
     info = _read_response_counts(cursor)
     info["failures"] = cursor.int32()
     if protocol_version >= 5:
         count = info["failures"]
-        # Each replica has at least 7 bytes: the address's size (1), the address (4), the code (2).
+        # Each replica takes at least 7 bytes: the address's size (1), the address (4), the code
+        # (2).
         if count < 0 or count * 7 > len(cursor.data) - cursor.pos:
             raise ProtocolError(f"a map of {count} failure reasons is longer than the message")
         reasons = {}
@@ -228,12 +228,12 @@ def _read_failures(cursor: Cursor, protocol_version: int) -> dict[str, Any]:
 
 
 def _write_type(text: str) -> int | str:
-    # If the server knows a write type that this driver does not, keep its name.
+    # If the driver does not know the server's write type, keep the name of the write type.
     return WriteType.name_to_value.get(text, text)
 
 
 class WriteTimeoutErrorMessage(RequestExecutionException):
-    """Replicas did not answer a write in time."""
+    """Too few replicas responded to a write in time."""
 
     summary = "Coordinator node timed out waiting for replica nodes' responses"
     error_code = 0x1100
@@ -245,7 +245,7 @@ class WriteTimeoutErrorMessage(RequestExecutionException):
         if (
             protocol_version >= 5
             and info["write_type"] == WriteType.CAS
-            # Some servers may leave out this field. That must not become a protocol error.
+            # Some servers may leave out this field. Accept that instead of a protocol error.
             and len(cursor.data) - cursor.pos >= 2  # bytes of a [short]
         ):
             info["contentions"] = cursor.short()
@@ -256,7 +256,7 @@ class WriteTimeoutErrorMessage(RequestExecutionException):
 
 
 class ReadTimeoutErrorMessage(RequestExecutionException):
-    """Replicas did not answer a read in time."""
+    """Too few replicas responded to a read in time."""
 
     summary = "Coordinator node timed out waiting for replica nodes' responses"
     error_code = 0x1200
@@ -330,7 +330,7 @@ class CDCWriteException(RequestExecutionException, errors.CDCWriteFailure):
 
 
 class CASWriteUnknownMessage(RequestExecutionException):
-    """It is unknown whether a contended lightweight transaction was applied."""
+    """A lightweight transaction met contention, and it is unknown whether it was applied."""
 
     summary = "CAS write result unknown"
     error_code = 0x1700
@@ -386,7 +386,7 @@ class AlreadyExistsException(ConfigurationException):
 
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> dict[str, Any]:
-        # The table is an empty string if the keyspace already exists (section 8).
+        # If the keyspace already exists, the table is an empty string (section 8).
         return {"keyspace": cursor.name(), "table": cursor.name()}
 
     def to_exception(self) -> Exception:
@@ -394,7 +394,7 @@ class AlreadyExistsException(ConfigurationException):
 
 
 class PreparedQueryNotFound(RequestValidationException):
-    """The host does not know a prepared statement, so it must be prepared again.
+    """The host does not know a prepared statement, so the statement must be prepared again.
 
     `info` is the statement's id (bytes).
     """
@@ -408,7 +408,7 @@ class PreparedQueryNotFound(RequestValidationException):
 
 
 class ClientWriteError(RequestExecutionException):
-    """A client write failed; an error code of DataStax Enterprise (DSE)."""
+    """A write of a client failed; only DataStax Enterprise (DSE) has this error code."""
 
     summary = "Client write failure."
     error_code = 0x8000
@@ -417,7 +417,7 @@ class ClientWriteError(RequestExecutionException):
 class RateLimitReachedException(RequestExecutionException):
     """The request exceeded ScyllaDB's rate limit for a partition.
 
-    This class has no `error_code`: the server tells each connection the code in SUPPORTED.
+    This class has no `error_code`, because each server chooses the code and sends it in SUPPORTED.
     """
 
     summary = "Rate limit was exceeded for a partition affected by the request"
@@ -428,7 +428,7 @@ class RateLimitReachedException(RequestExecutionException):
         try:
             op_type = OperationType(op_type)
         except ValueError:
-            pass  # the server knows a type that this driver does not; keep the number
+            pass  # the driver does not know this type, so keep its number
         return {"op_type": op_type, "rejected_by_coordinator": cursor.byte() != 0}
 
     def to_exception(self) -> Exception:
@@ -436,11 +436,11 @@ class RateLimitReachedException(RequestExecutionException):
 
 
 class NotSupportedError(Exception):
-    """The driver or server does not support something."""
+    """The driver or server does not support a feature. Exists for applications that import it."""
 
 
 class InternalError(Exception):
-    """The driver is in a state that should not be possible."""
+    """The driver is in an impossible state. Exists for applications that import this class."""
 
 
 for _public_class in list(vars().values()):

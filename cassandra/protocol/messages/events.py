@@ -15,19 +15,19 @@ from cassandra.protocol.primitives import Cursor
 from cassandra.versions import SchemaTargetType, UserAggregateDescriptor, UserFunctionDescriptor
 
 GRACEFUL_DISCONNECT = "GRACEFUL_DISCONNECT"
-"""The event by which a server announces that it will close the connection.
+"""The event with which a server announces that it will close the connection.
 
 The option in SUPPORTED that offers this event has the same name.
 """
 
 
 def read_schema_change(cursor: Cursor) -> dict[str, Any]:
-    """Read <change_type><target><options> of a schema change; returns them as a dict.
+    """Read <change_type><target><options> of a schema change; return them as a dict.
 
     The dict has the keys "change_type", "target_type" and "keyspace". Unless the keyspace itself
-    changed, the changed object is under the key "table", "type", "function" or "aggregate". A table
-    or type is given by its name. A function or aggregate is given as a `UserFunctionDescriptor` or
-    `UserAggregateDescriptor`.
+    has changed, the changed object is under the key "table", "type", "function" or "aggregate". A
+    table or type is described by its name. A function or aggregate is described by a
+    `UserFunctionDescriptor` or `UserAggregateDescriptor`.
     """
     change_type = cursor.string()
     target = cursor.string()
@@ -44,8 +44,8 @@ def read_schema_change(cursor: Cursor) -> dict[str, Any]:
     elif target == SchemaTargetType.AGGREGATE:
         event["aggregate"] = UserAggregateDescriptor(cursor.name(), cursor.name_list())
     elif target != SchemaTargetType.KEYSPACE:
-        # If we ignored an unknown target, the driver's schema metadata would be wrong without
-        # notice.
+        # Refuse an unknown target. If we ignored it, the driver's schema metadata would become
+        # wrong without notice.
         raise ProtocolError(f"a schema change of the unknown kind {target!r}")
     return event
 
@@ -64,7 +64,8 @@ def _read_client_routes_change(cursor: Cursor) -> dict[str, Any]:
 
 
 def _read_nothing(cursor: Cursor) -> dict[str, Any]:
-    # GRACEFUL_DISCONNECT has no fields: it is about the connection over which it comes (CEP-59).
+    # GRACEFUL_DISCONNECT has no fields, because it concerns the connection that received it
+    # (CEP-59).
     return {}
 
 
@@ -103,7 +104,7 @@ class EventMessage(MessageType):
         """
         event_type = cursor.string()
         reader = _READERS.get(event_type)
-        # Servers send only the types that our REGISTER named, so an unknown type means damage.
+        # Servers only send the event types in our REGISTER, so an unknown type means damaged bytes.
         if reader is None:
             raise ProtocolError(f"an event of the unknown type {event_type!r}")
         return cls(event_type, reader(cursor))

@@ -1,8 +1,8 @@
 """QUERY, PREPARE, EXECUTE and BATCH (native_protocol_v5.spec, sections 4.1.4 to 4.1.7).
 
-`cassandra.protocol.bodies` or its compiled twin encodes the bodies. An application's subclass may
-override `_write_query_params(f, protocol_version)`. That method then writes the query parameters of
-its messages.
+`cassandra.protocol.bodies`, or the compiled version of that module, encodes the bodies. If an
+application's subclass overrides `_write_query_params(f, protocol_version)`, that method writes the
+query parameters of its messages.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ else:
 
 
 class Numbered(Protocol):
-    """A `BatchType`, or another object with the number of a batch type in `value`."""
+    """An object with the number of a batch type in its attribute `value`, such as a `BatchType`."""
 
     value: int
 
 
 def _batch_type_number(batch_type: Numbered | int) -> int:
-    # Do not check the class: applications pass enums of their own with the same values.
+    # Do not check the class, because applications pass other enums with the same values.
     number: Any = getattr(batch_type, "value", batch_type)
     return int(number)
 
 
 class _QueryMessage(MessageType):
-    """Base of QUERY and EXECUTE, with the <query_parameters> that both have.
+    """Base of QUERY and EXECUTE, which both have <query_parameters>.
 
     :param query_params: the values of the bind markers, or None.
     :param consistency_level: a constant of `ConsistencyLevel`.
@@ -47,9 +47,10 @@ class _QueryMessage(MessageType):
     :param paging_state: the paging state of the previous page's result. None asks for the first
         page.
     :param timestamp: microseconds since 1970. None uses the server's time.
-    :param skip_meta: ask the server not to send the result's columns.
-    :param continuous_paging_options: must be None, since only the DSE protocol versions have it.
-    :param keyspace: the keyspace for tables without one (version 5). None uses the connection's.
+    :param skip_meta: True asks the server not to send the result's columns.
+    :param continuous_paging_options: must be None, because only the DSE protocol versions have it.
+    :param keyspace: the keyspace of tables without a keyspace in their name (version 5). None uses
+        the connection's keyspace.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class _QueryMessage(MessageType):
         self.continuous_paging_options = continuous_paging_options
         self.keyspace = keyspace
 
-    # An attribute and not a parameter of the constructor: applications' subclasses pass the
+    # This is not a parameter of the constructor, because applications' subclasses pass the
     # constructor's arguments by position.
     now_in_seconds: int | None = None
 
@@ -83,7 +84,7 @@ class _QueryMessage(MessageType):
         f.write(bodies.query_params_body(params_of(self), protocol_version))
 
     def _body_by_override(self, head: bytes, protocol_version: int) -> bytes:
-        """Return `head` and the query parameters that a subclass's `_write_query_params` writes."""
+        """Return `head`, and the query parameters that the subclass's method writes."""
         target = BytesIO()
         target.write(head)
         self._write_query_params(target, protocol_version)
@@ -91,8 +92,8 @@ class _QueryMessage(MessageType):
 
 
 public(_QueryMessage)
-# Keep the original method: an application may also assign another method to `_QueryMessage` itself,
-# which counts as an override too.
+# The original method. An application may also replace the method in `_QueryMessage`, which counts
+# as an override, too.
 _stock_write_query_params = _QueryMessage._write_query_params
 
 
@@ -109,10 +110,11 @@ class QueryMessage(_QueryMessage):
     :param paging_state: the paging state of the previous page's result. None asks for the first
         page.
     :param timestamp: microseconds since 1970. None uses the server's time.
-    :param continuous_paging_options: must be None, since only the DSE protocol versions have it.
-    :param keyspace: the keyspace for tables without one (version 5). None uses the connection's.
+    :param continuous_paging_options: must be None, because only the DSE protocol versions have it.
+    :param keyspace: the keyspace of tables without a keyspace in their name (version 5). None uses
+        the connection's keyspace.
     :param query_params: for each bind marker in the statement: bytes, None (null) or UNSET_VALUE.
-        Or None if the statement has no bind markers.
+        None if the statement has no bind markers.
     """
 
     opcode = opcodes.QUERY
@@ -131,7 +133,8 @@ class QueryMessage(_QueryMessage):
         query_params: Values = None,
     ) -> None:
         self.query = query
-        # By its name, which is faster than super(): each request of a protocol handler comes here.
+        # Call the base class by its name, which is faster than super(): each request of a protocol
+        # handler creates a message.
         _QueryMessage.__init__(
             self,
             query_params,
@@ -174,7 +177,8 @@ class PrepareMessage(MessageType):
     """PREPARE: prepares a statement.
 
     :param query: the statement in CQL.
-    :param keyspace: the keyspace for tables without one (version 5). None uses the connection's.
+    :param keyspace: the keyspace of tables without a keyspace in their name (version 5). None uses
+        the connection's keyspace.
     """
 
     opcode = opcodes.PREPARE
@@ -205,8 +209,8 @@ class ExecuteMessage(_QueryMessage):
     :param paging_state: the paging state of the previous page's result. None asks for the first
         page.
     :param timestamp: microseconds since 1970. None uses the server's time.
-    :param skip_meta: ask the server not to send the result's columns.
-    :param continuous_paging_options: must be None, since only the DSE protocol versions have it.
+    :param skip_meta: True asks the server not to send the result's columns.
+    :param continuous_paging_options: must be None, because only the DSE protocol versions have it.
     :param result_metadata_id: the id of the result metadata that the client knows (version 5, or
         ScyllaDB's extension). If it is None or empty, the server sends the metadata.
     :param tablet_version_block: the version of the tablet that the client knows, a byte of
@@ -216,8 +220,8 @@ class ExecuteMessage(_QueryMessage):
     opcode = opcodes.EXECUTE
     name = "EXECUTE"
 
-    # The extensions of the connection. They are used if `body` gets none, because an application's
-    # handler lacks the parameter: the server requires the extensions' fields in any case.
+    # The extensions of the connection, for handlers that lack the parameter `protocol_features`.
+    # `body` then needs them, because the server always requires the fields of the extensions.
     agreed_features: ProtocolFeatures | None = None
 
     def __init__(
@@ -259,10 +263,10 @@ class ExecuteMessage(_QueryMessage):
             protocol_features is not None and protocol_features.use_metadata_id
         ):
             # The field is required (native_protocol_v5.spec, section 4.1.6). An empty id matches no
-            # metadata, so the server sends the metadata with the rows.
+            # metadata, so with it the server sends the metadata with the rows.
             metadata_id = self.result_metadata_id or b""
         if protocol_features is not None and protocol_features.tablets_routing_v2:
-            # With this extension the byte is required, even if the client knows no version yet.
+            # This extension requires the byte, even if the client does not know a version yet.
             version_byte = self.tablet_version_block or 0
         # An application's subclass may write the query parameters itself.
         if type(self)._write_query_params is not _stock_write_query_params:
@@ -301,13 +305,14 @@ class BatchMessage(MessageType):
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL for lightweight transactions. None uses
         the server's default.
     :param timestamp: microseconds since 1970. None uses the server's time.
-    :param keyspace: the keyspace for tables without one (version 5). None uses the connection's.
+    :param keyspace: the keyspace of tables without a keyspace in their name (version 5). None uses
+        the connection's keyspace.
     """
 
     opcode = opcodes.BATCH
     name = "BATCH"
 
-    # An attribute and not a parameter of the constructor, as in `_QueryMessage`.
+    # Not a parameter of the constructor, for the same reason as in `_QueryMessage`.
     now_in_seconds: int | None = None
 
     def __init__(

@@ -1,8 +1,8 @@
 """RESULT messages of all five kinds (native_protocol_v5.spec, section 4.2.5).
 
 When a RESULT arrives, everything before its rows is parsed. The rows stay bytes until the
-application accesses them. They are then decoded once, and the decoded rows are kept. If that fails,
-the error is kept, and each access raises it again.
+application accesses them. They are then decoded once, and the decoded rows are kept. If decoding
+fails, the error is kept, and each access raises it again.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _int32_at = struct.Struct(">i").unpack_from
 VOID_BODY = struct.pack(">i", RESULT_KIND_VOID)
 _new = object.__new__
 
-# A cache for results of unprepared statements. It maps the bytes of their column specs, with the
-# settings on which parsing depends, to the metadata.
+# A cache for results of unprepared statements. It maps the bytes of their column specs, together
+# with the settings on which parsing depends, to the metadata.
 _COLUMN_BYTES = 500  # estimated memory of a column, for the cache's limit
 _metadata_by_specs: Bounded[tuple[int, int, bytes], ResultMetadata] = Bounded(256, 1 << 22)
 
@@ -63,7 +63,7 @@ _metadata_by_specs: Bounded[tuple[int, int, bytes], ResultMetadata] = Bounded(25
 class ResultMessage(StreamedResult):
     """A RESULT message. Its `kind`, a ``RESULT_KIND_`` constant, says which attributes are set.
 
-    * ROWS: metadata (a `ResultMetadata`; the prepared statement's if the server sent none),
+    * ROWS: metadata (a `ResultMetadata`; if the server sent none, the prepared statement's),
       row_count, paging_state (None on the last page), result_metadata_id (bytes if the server sent
       a new id, else None), column_names, column_types, column_metadata, parsed_rows (a list of
       tuples); see also `decode`.
@@ -96,18 +96,18 @@ class ResultMessage(StreamedResult):
     continuous_paging_seq: int | None = None
     continuous_paging_last: bool | None = None
 
-    # What an application has set in place of the properties `column_names`, `column_types`,
-    # `column_metadata` and `parsed_rows`, by name. None if it has set none of them. (Do not look
-    # into `__dict__`, which would make Python create it.)
+    # The values that an application has set for the properties `column_names`, `column_types`,
+    # `column_metadata` and `parsed_rows`, by name. None if it has set no value. (We do not use
+    # `__dict__`, because accessing it would make Python create it.)
     _own: dict[str, Any] | None = None
 
-    # The encoded rows of a ROWS result that was read.
+    # The encoded rows of a ROWS result; None for other kinds, and for an application's message.
     _encoded: EncodedRows | None = None
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
-        # A subclass may override `parsed_rows`, so its rows must come from there. `decode` is
-        # replaced here, so that `ResultMessage.decode` need not check for subclasses.
+        # A subclass may override `parsed_rows`, so its `decode` must call `parsed_rows`. Replace
+        # `decode` here, so that `ResultMessage.decode` need not check for subclasses.
         if cls.decode is ResultMessage.decode:
             cls.decode = _decode_parsed_rows  # type: ignore[method-assign]
 
@@ -135,8 +135,9 @@ class ResultMessage(StreamedResult):
 
     @property
     def column_metadata(self) -> list[ColumnMetadata] | None:
-        """The columns of a ROWS result or, for PREPARED, those that an execution will return; None
-        for other kinds.
+        """The columns of a ROWS result, or of the results of a PREPARED statement.
+
+        None for other kinds.
         """
         if self._own is not None and "column_metadata" in self._own:
             return self._own["column_metadata"]  # type: ignore[no-any-return]
@@ -173,11 +174,11 @@ class ResultMessage(StreamedResult):
 
     @property
     def has_own_rows(self) -> bool:
-        """True if an application's class has set `parsed_rows`, so that there are no row bytes."""
+        """True if an application's class has set `parsed_rows`, so there are no encoded rows."""
         return self._own is not None and "parsed_rows" in self._own
 
     def _set(self, name: str, value: Any) -> None:
-        """Return `value` from now on when the property `name` is read."""
+        """Make the property `name` return `value` from now on."""
         self._own = {**(self._own or {}), name: value}
 
     def take_rows(self, body: bytes, count: int) -> None:
@@ -186,9 +187,9 @@ class ResultMessage(StreamedResult):
         self.row_count = count
 
     def keep_first(self, count: int) -> None:
-        """Drop the encoded rows behind the first ones. They must not have been decoded yet.
+        """Drop all encoded rows except the first `count`. The rows must not have been decoded yet.
 
-        :param count: how many rows to keep.
+        :param count: the number of rows to keep.
         """
         encoded = self._encoded_rows()
         self._encoded = EncodedRows(encoded.body, encoded.offset, count)
@@ -206,7 +207,7 @@ class ResultMessage(StreamedResult):
 
     @property
     def rows_body(self) -> tuple[bytes, int, int]:
-        """The encoded rows: (body, offset of the first row in it, number of rows).
+        """The encoded rows: (body, offset of the first row in the body, number of rows).
 
         This is for code that decodes the rows itself.
         """
@@ -217,16 +218,16 @@ class ResultMessage(StreamedResult):
         """Return the rows that `row_factory` makes, or [] if `kind` is not ROWS.
 
         For the four row factories of `cassandra.query`, the row plan decodes the bytes directly to
-        their rows. Any other factory is called as ``row_factory(column_names, rows)`` with a list
-        of tuples.
+        rows of these factories. Any other factory is called as ``row_factory(column_names, rows)``
+        with a list of tuples.
 
         :param row_factory: a function of column names and rows.
         """
         if self.kind != RESULT_KIND_ROWS:
             return []
         method_of_factory = getattr(row_factory, "row_plan_method", None)
-        # functools.wraps copies the attribute to a wrapper of a factory, but the wrapper must be
-        # called. So check that the attribute belongs to this function.
+        # functools.wraps copies the attribute to a wrapper of a factory, but then we must call the
+        # wrapper. So check that the attribute belongs to this function.
         if method_of_factory is not None and method_of_factory[1] is row_factory:
             return self._decode_rows(method_of_factory[0])
         make_typed_rows = getattr(row_factory, "rows_of", None)
@@ -239,14 +240,14 @@ class ResultMessage(StreamedResult):
 
         If an earlier access to the rows failed, this raises the same error.
 
-        :param column_plan: a `ColumnPlan` of this metadata, or what replaces it.
+        :param column_plan: a `ColumnPlan` of this metadata, or an object with the same methods.
         """
         encoded = self._encoded_rows()
         encoded.check()
         return column_plan.read(encoded.body, encoded.offset, encoded.count)
 
     def _encoded_rows(self) -> EncodedRows:
-        """Return the encoded rows; no rows if an application has created this message."""
+        """Return the encoded rows. If an application has created this message, it has no rows."""
         encoded = self._encoded
         if encoded is None:
             encoded = self._encoded = EncodedRows(b"", 0, 0)
@@ -264,8 +265,8 @@ def _decode_parsed_rows(self: ResultMessage, row_factory: Callable[..., Any]) ->
     """Pass `parsed_rows` to the row factory, and return its rows.
 
     `ResultMessage.__init_subclass__` makes this the method `decode` of each subclass that does not
-    define its own: the result classes of an application's protocol handlers. There, `parsed_rows`
-    may be overridden, or set by `recv_body`.
+    define `decode`: these are the result classes of an application's protocol handlers, in which
+    `parsed_rows` may be overridden, or set by `recv_body`.
     """
     if self.kind != RESULT_KIND_ROWS:
         return []
@@ -278,8 +279,8 @@ def _decode_parsed_rows(self: ResultMessage, row_factory: Callable[..., Any]) ->
     return [rows] if isinstance(rows, dict) else rows
 
 
-# The result of most writes has no content, so they all share this object. Its attributes must never
-# be set.
+# Most writes have an empty result, so they all share this object. Its attributes must never be
+# set.
 VOID_RESULT = ResultMessage(RESULT_KIND_VOID)
 
 
@@ -293,7 +294,7 @@ def read_result(
 ) -> ResultMessage:
     """Decode the RESULT at `pos` of `body`, except for its rows.
 
-    :param version: protocol version of the envelope.
+    :param version: the protocol version of the envelope.
     :param features: the extensions of the connection.
     :param user_types: classes registered for UDTs, by keyspace and name.
     :param cached: the metadata that the client has for the executed prepared statement.
@@ -314,15 +315,15 @@ def _read_rows(
     specs_end = columns_end(body, pos)
     key = None
     if specs_end:
-        # Look up the bytes of the metadata in the cache. The other parts of the key are settings on
-        # which the result of parsing depends.
+        # Look up the bytes of the metadata in the cache. The key also has the settings on which
+        # parsing depends.
         key = (rules_of_types(), limits.columns, body[pos:specs_end])
         metadata = _metadata_by_specs.get(key)
         if metadata is not None:
             return rows_result(metadata, body, specs_end)
     cursor = Cursor(body, pos + 4)
     metadata, paging_state, metadata_id = _read_result_metadata(cursor, user_types, cached)
-    # Cache the metadata if these bytes alone determine them: classes of UDTs may change.
+    # Cache the metadata if it only depends on these bytes. Classes of UDTs may change.
     if key is not None and specs_end == cursor.pos and not metadata.has_user_types:
         _metadata_by_specs.keep(key, metadata, _COLUMN_BYTES * len(metadata) + len(key[2]))
     message = rows_result(metadata, body, cursor.pos)
@@ -351,8 +352,8 @@ def _read_fields_of_kind(
 
 def rows_result(metadata: ResultMetadata, body: bytes, pos: int) -> ResultMessage:
     """Return a ROWS result with these columns, whose <rows_count><rows_content> is at `pos`."""
-    # Read only the count now. The rows are decoded later, in the thread that accesses them, so that
-    # they do not keep the event loop busy.
+    # Read only the number of rows now. The rows are decoded later, in the thread that accesses
+    # them, so that decoding does not block the event loop.
     (row_count,) = _int32_at(body, pos)
     if row_count < 0:
         raise ProtocolError(f"a result of {row_count} rows")
@@ -362,7 +363,7 @@ def rows_result(metadata: ResultMetadata, body: bytes, pos: int) -> ResultMessag
     message.metadata = metadata
     message.row_count = row_count
     message._encoded = EncodedRows(body, pos + 4, row_count)
-    # The class has the same value, but Python reads an attribute of the instance faster.
+    # The class attribute has the same value, but Python reads an instance's attribute faster.
     message._own = None
     return message
 
@@ -372,7 +373,8 @@ def _read_result_metadata(
 ) -> tuple[ResultMetadata, bytes | None, bytes | None]:
     """Read the <metadata> of a ROWS result (native_protocol_v5.spec, section 4.2.5.2).
 
-    :returns: (metadata, paging state, new id of the metadata); None for what the server left out.
+    :returns: (metadata, paging state, new id of the metadata). The paging state and the id are None
+        if the server has left them out.
     """
     flags = cursor.int32()
     count = cursor.int32()
@@ -382,8 +384,8 @@ def _read_result_metadata(
     is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
     if flags & ROWS_NO_METADATA:
         metadata = _skipped_metadata(count, user_types, cached)
-    # The response has metadata, which we must use. If they have the same bytes as those that we
-    # already have, they need not be parsed.
+    # The response has metadata, which we must use. If its bytes equal the bytes of the cached
+    # metadata, it need not be parsed.
     elif cached is not None and cached.same_specs(
         cursor.data, cursor.pos, is_global, count, user_types
     ):
@@ -410,7 +412,7 @@ def _skipped_metadata(
             f"but {len(cached)} columns are remembered for it "
             f"({', '.join(cached.names)})"
         )
-    # The application may have registered a class for a UDT since it prepared the statement.
+    # The application may have registered a class for a UDT after it prepared the statement.
     return cached.for_user_types(user_types)
 
 
@@ -424,7 +426,7 @@ def _read_prepared(
     """Read the fields of a PREPARED result (native_protocol_v5.spec, section 4.2.5.4).
 
     Partition key indexes exist since version 4. The metadata id exists since version 5, and before
-    if both sides use ScyllaDB's extension for it.
+    version 5 if both sides use ScyllaDB's extension SCYLLA_USE_METADATA_ID.
     """
     message.query_id = cursor.short_bytes()
     metadata_id = None

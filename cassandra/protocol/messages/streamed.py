@@ -1,12 +1,12 @@
 """The methods of `ResultMessage` with which an application's class reads a result from a file.
 
-An application's protocol handler may map the opcode of RESULT to its own class. This class may
+An application's protocol handler may map the opcode of RESULT to another class. That class may
 override `recv_body`, `recv_results_rows`, `recv_results_metadata`, `type_codes` and so on. Each
-method gets a file-like object that is positioned at the beginning of the fields that the method
-reads, and must leave it after the last of them.
+method gets a file-like object that is positioned at the first field that the method reads. It must
+leave the file after the last of these fields.
 
-The engine does not use these methods for its own classes: `cassandra.protocol.messages.results`
-reads the bytes of the body directly.
+The engine does not use these methods for the driver's classes:
+`cassandra.protocol.messages.results` reads the bytes of the body directly.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-_VAR_POSITIONAL = 0x04  # inspect.CO_VARARGS; the import of inspect would slow down every start
+_VAR_POSITIONAL = 0x04  # inspect.CO_VARARGS; importing inspect would slow down the start
 
-# A subclass that overrides one of these must read its results itself.
+# If a subclass overrides one of these, its results must be read by its methods.
 _READING_METHODS = frozenset(
     {
         "read_type",
@@ -65,7 +65,7 @@ _READING_METHODS = frozenset(
 def reads_by_itself(message_type: type[Any]) -> bool:
     """Return True if the message class `message_type` overrides a method that reads from a file."""
     if issubclass(message_type, StreamedResult):
-        # Look at the classes for each message: an application may also change them later.
+        # Check the classes for each message, because an application may change them at any time.
         for base in message_type.__mro__:
             if base is StreamedResult:
                 return False
@@ -86,10 +86,10 @@ def call_reader(
     """Call a method of an application's class with as many arguments as it accepts.
 
     cassandra-driver documents the parameters ``(f, protocol_version, user_type_map,
-    result_metadata, column_encryption_policy)``. Older applications lack the last one, and some
-    have `protocol_features` after the version.
+    result_metadata, column_encryption_policy)``. Older applications lack the last parameter, and
+    some have `protocol_features` after the version.
     """
-    # We cannot tell the parameters of a C function or a callable object, so pass all arguments.
+    # The parameters of a C function or a callable object are unknown, so pass all arguments.
     code = getattr(getattr(reader, "__func__", reader), "__code__", None)
     if code is None:
         return reader(f, version, *rest)
@@ -98,26 +98,27 @@ def call_reader(
         (f, version, features, *rest) if "protocol_features" in names else (f, version, *rest)
     )
     if not code.co_flags & _VAR_POSITIONAL:
-        # A bound method already has its first argument: `self` or `cls`.
+        # A bound method has already got its first argument, `self` or `cls`.
         accepted_count = len(names) - (1 if hasattr(reader, "__self__") else 0)
         arguments = arguments[:accepted_count]
     return reader(*arguments)
 
 
 def _parse_arguments(rest: Sequence[Any]) -> tuple[ProtocolFeatures | None, Any, Any, Any]:
-    """Interpret the arguments that came after the version in a call; see `call_reader`.
+    """Interpret the arguments after the version in a call; see `call_reader`.
 
     :returns: (features, user types, result metadata, column encryption policy); an argument that
         was not passed is None.
     """
-    # If there are four arguments, the first is the features. Otherwise the features were left out.
+    # If there are four arguments, the first argument is the features. Otherwise there are no
+    # features.
     features, rest = (rest[0], rest[1:]) if len(rest) > 3 else (None, rest)
     padded = (*rest, None, None, None)
     return features, padded[0], padded[1], padded[2]
 
 
 class StreamedResult(MessageType):
-    """Base of `ResultMessage`, with its methods that read from a file-like object.
+    """Base of `ResultMessage`, with the methods that read from a file-like object.
 
     :param kind: the kind of result, a number of the protocol: 1 void, 2 rows, 3 set keyspace, 4
         prepared, 5 schema change.
@@ -138,8 +139,10 @@ class StreamedResult(MessageType):
 
     @classmethod
     def recv_body(cls, f: BinaryIO, protocol_version: int, *rest: Any) -> Any:
-        """Read the body of a RESULT from `f`; returns the message.
+        """Read the body of a RESULT from `f`; return the message.
 
+        :param f: a file-like reader.
+        :param protocol_version: the version of the connection.
         :param rest: the classes registered for user-defined types, by keyspace and name; the result
             metadata of the executed prepared statement, or None; and the column encryption policy,
             or None.
@@ -191,14 +194,14 @@ class StreamedResult(MessageType):
         _, user_types, cached, encryption = _parse_arguments(rest)
         self.recv_results_metadata(f, user_types)
         columns = self.column_metadata or cached or ()
-        # The columns may be an application's own tuples, of which we need the first four items.
+        # An application may have set its own tuples as columns. Use their first four items.
         plain_metadata = ResultMetadata([ColumnMetadata(*column[:4]) for column in columns])
         self.metadata = decrypting(plain_metadata, encryption)
         count = read_int(f)
         if count < 0:
             raise ProtocolError(f"a result of {count} rows")
         # If the subclass overrides recv_row, only that method knows where a row ends. So read and
-        # decode the rows now, one after the other.
+        # decode the rows now, one after another.
         if type(self).recv_row is not StreamedResult.recv_row:
             codecs = self.metadata.codecs
             rows = []
@@ -223,7 +226,7 @@ class StreamedResult(MessageType):
         raise NotImplementedError
 
     def recv_results_metadata(self, f: BinaryIO, user_type_map: UserTypes | None) -> None:
-        """Read <metadata>; sets `column_metadata`, `paging_state` and `result_metadata_id`.
+        """Read <metadata>; set `column_metadata`, `paging_state` and `result_metadata_id`.
 
         If the server did not send the columns, `column_metadata` becomes None.
 
@@ -247,7 +250,8 @@ class StreamedResult(MessageType):
                 )
             self.column_metadata = list(metadata.columns)
             return
-        # The keyspace and table come once for all columns, or before each column.
+        # The subclass overrides read_type, so read the columns one by one. The keyspace and table
+        # come once before all columns, or before each column.
         keyspace = table = ""
         if is_global:
             keyspace, table = read_string(f), read_string(f)
@@ -261,7 +265,7 @@ class StreamedResult(MessageType):
 
     @classmethod
     def read_type(cls, f: BinaryIO, user_type_map: UserTypes | None) -> CqlType:
-        """Read the description of a type; returns its `cassandra.cqltypes` class.
+        """Read the description of a type; return its `cassandra.cqltypes` class.
 
         :param f: a file-like reader.
         :param user_type_map: classes registered for UDTs, by keyspace and name.
@@ -271,7 +275,7 @@ class StreamedResult(MessageType):
 
     @staticmethod
     def recv_row(f: BinaryIO, colcount: int) -> list[bytes | None]:
-        """Read a row; returns the bytes of each value, or None if it is null.
+        """Read a row; return the bytes of each value, or None for a null.
 
         :param f: a file-like reader.
         :param colcount: the number of columns.
