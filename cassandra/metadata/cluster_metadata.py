@@ -1,6 +1,7 @@
-"""`Metadata`: what the driver knows of a cluster, as snapshots of its nodes and its schema.
+"""`Metadata`: what the driver knows about a cluster, as snapshots of its nodes and its schema.
 
-The engine replaces a snapshot as a whole, so any thread may read one without a lock.
+The engine never changes a snapshot: it replaces the whole snapshot. So any thread may read a
+snapshot without a lock.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ TableReplicas = Callable[[str, str, bytes], Sequence[Host] | None]
 class ReplicaShard(NamedTuple):
     """A replica of a partition.
 
-    :param host: the host that holds it.
+    :param host: the host that holds the partition.
     :param shard: the number of the host's shard that serves the partition; None if the host has no
-        shards, or the shard is not known.
+        shards, or if the shard is not known.
     """
 
     host: Host
@@ -66,10 +67,11 @@ def _shard_of(host: Host, token: Token) -> int | None:
 class Metadata(bases.MetadataBase):
     """The cluster's name, partitioner, hosts and schema.
 
-    Any thread may read it. Only the engine replaces the snapshots.
+    Any thread may read this object. Only the engine replaces the snapshots.
     """
 
-    # The base class has a slot for `placement_version`, because each query plan reads it.
+    # The base class has a slot for `placement_version`, which each query plan reads: slots are
+    # fast.
     __slots__ = ("__dict__", "__weakref__")
 
     token_metadata_enabled: bool = True
@@ -80,10 +82,11 @@ class Metadata(bases.MetadataBase):
         self.partitioner: str | None = None
         self.dbaas = False
         self.replication_version = 0  # counts the changes of the replication of keyspaces
-        # Counts every change of the placement: of the ring, the replication or the tablets' hosts.
+        # Counts every change of the placement: changes of the ring, the replication or the tablets'
+        # hosts.
         self.placement_version = 0
         self._hosts: MappingProxyType[Any, Host] = MappingProxyType({})  # by end point
-        # By keyspace; None for a replication that is not known.
+        # The replication by keyspace; None for a keyspace whose replication is not known.
         self._replication: Mapping[str, ReplicationStrategy | None] = MappingProxyType({})
         # The hosts that own tokens. The object is replaced when one of these hosts changes.
         self.members: RingMembers | None = None
@@ -92,8 +95,8 @@ class Metadata(bases.MetadataBase):
         self.tablets: TabletMap = tablets.TabletMap()
         # The latest result of `routing`; None before the first call.
         self._routing: Routing | None = None
-        # (members, the map that was made from them): the map is valid as long as the members are
-        # the same object.
+        # (members, the map that was made from these members). The map is valid as long as
+        # `self.members` is the same object.
         self._token_map: tuple[RingMembers, TokenMap] | None = None
         self.schema: Schema = NO_SCHEMA
         # Builds the object of a keyspace when it is first accessed.
@@ -101,7 +104,7 @@ class Metadata(bases.MetadataBase):
 
     def __repr__(self) -> str:
         names = sorted(self.keyspaces)
-        # Name a few keyspaces only: there may be hundreds.
+        # Show only a few keyspaces, because there may be hundreds.
         first_names = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
         count = len(self.all_hosts())
         return (
@@ -110,7 +113,7 @@ class Metadata(bases.MetadataBase):
         )
 
     def _repr_html_(self) -> str:
-        """Return the tables of hosts and keyspaces that notebooks show."""
+        """Return tables of the hosts and keyspaces as HTML, for notebooks."""
         # Import this module only here, because only notebooks need it.
         from cassandra.metadata.pictures import cluster_as_html
 
@@ -121,21 +124,21 @@ class Metadata(bases.MetadataBase):
         return list(self._hosts.values())
 
     def get_host(self, endpoint_or_address: EndPoint | str, port: int | None = None) -> Host | None:
-        """Return the host at an end point or an address, or None if it is not known.
+        """Return the host at an end point or an address, or None if the host is not known.
 
         :param endpoint_or_address: an end point, or an address as a string.
-        :param port: the port that goes with an address. None accepts any port.
+        :param port: the port of the address. None accepts any port.
         """
         host = self._hosts.get(endpoint_or_address)
         if host is not None or not isinstance(endpoint_or_address, str):
             return host
-        # Search all hosts: an index by address would have to be built for each snapshot, and
+        # Search all hosts. An index by address would have to be built for each snapshot, but
         # applications rarely look up a host by address.
         for host in self._hosts.values():
             if endpoint_or_address == host.address and port in (None, host.endpoint.port):
                 return host
-        # Then compare with the addresses that nodes advertise. The client may use other ones: a
-        # translated address, or another port.
+        # Then compare with the addresses that nodes advertise. The client may connect to another
+        # address (a translated address) or another port.
         for host in self._hosts.values():
             advertised_port = host.broadcast_rpc_port or host.endpoint.port
             if endpoint_or_address == host.broadcast_rpc_address and port in (
@@ -146,7 +149,7 @@ class Metadata(bases.MetadataBase):
         return None
 
     def get_host_by_host_id(self, host_id: uuid.UUID) -> Host | None:
-        """Return the host with this id, or None if it is not known.
+        """Return the host with this id, or None if the host is not known.
 
         :param host_id: the id, a `uuid.UUID`.
         """
@@ -156,10 +159,10 @@ class Metadata(bases.MetadataBase):
         return None
 
     def add_or_return_host(self, host: Host) -> tuple[Host, bool]:
-        """Add `host`, unless a host at its end point is known.
+        """Add `host`, unless a host with the same end point is already known.
 
         :param host: the `Host`.
-        :returns: the existing or the added host, and True if it was added.
+        :returns: (the host that is now known at the end point, True if `host` was added).
         """
         existing = self._hosts.get(host.endpoint)
         if existing is not None:
@@ -174,7 +177,7 @@ class Metadata(bases.MetadataBase):
         token_class = token_class_of(self.partitioner) if self.token_metadata_enabled else None
         members = RingMembers(hosts, token_class) if token_class is not None else None
         previous = self.members
-        # A refresh usually finds the same nodes. The placement then stays valid, and so do the
+        # A refresh usually finds the same nodes. Then the placement stays valid, and so do the
         # replica maps and query plans that were computed from it.
         if members is not previous and (members is None or not members.same_placement(previous)):
             self.members = members
@@ -190,7 +193,7 @@ class Metadata(bases.MetadataBase):
     # -- replicas ----------------------------------------------------------------------------------
 
     def replication_of(self, keyspace: str) -> ReplicationStrategy | None:
-        """Return the replication of a keyspace, or None if it is not known.
+        """Return the replication of a keyspace, or None if the replication is not known.
 
         Replication is known even if the schema is not read.
 
@@ -200,8 +203,9 @@ class Metadata(bases.MetadataBase):
 
     @property
     def replication(self) -> Mapping[str, ReplicationStrategy | None]:
-        """The replication of all keyspaces, by name: a snapshot. It is None for a keyspace whose
-        replication is not known.
+        """The replication of all keyspaces, by name, as a snapshot.
+
+        A value is None if the replication of the keyspace is not known.
         """
         return self._replication
 
@@ -210,8 +214,8 @@ class Metadata(bases.MetadataBase):
 
         `replication_version` counts the changes.
         """
-        # The engine calls this after each read of the schema, but only a change makes the placement
-        # invalid.
+        # The engine calls this after each read of the schema. Only a real change makes the
+        # placement invalid.
         if replication != self._replication:
             self._replication = MappingProxyType(dict(replication))
             self.replication_version += 1
@@ -243,16 +247,16 @@ class Metadata(bases.MetadataBase):
     def routing(self) -> Routing | None:
         """Return the current placement of partitions.
 
-        None if tokens are not used, or the partitioner is not known.
+        None if tokens are not used, or if the partitioner is not known.
         """
-        # Read the version first; the engine changes it last. So if a change comes meanwhile, this
-        # routing has the old version, and the next call builds another one.
+        # Read the version first, because the engine changes it last. So if the placement changes in
+        # the meantime, this routing has the old version, and the next call builds another routing.
         version, members, previous = self.placement_version, self.members, self._routing
         if previous is not None and previous.placement_version == version:
             return previous
         if members is None:
             return None
-        # The new routing reuses replica maps of the previous one, if they are still valid.
+        # The new routing reuses the replica maps of the previous routing that are still valid.
         self._routing = current = Routing(members, self.replication_of, version, previous)
         return current
 
@@ -260,8 +264,8 @@ class Metadata(bases.MetadataBase):
         """Return the hosts that hold the partition `key` of `keyspace`, the primary replica first.
 
         Transient replicas are not included. The list is empty if the replicas are not known. In a
-        keyspace with tablets, each table has its own replicas. The driver learns the replicas of a
-        tablet from the response to a request for it.
+        keyspace with tablets, each table has separate replicas. The driver learns the replicas of a
+        tablet from the response to a request for the tablet.
 
         .. versionchanged:: 4.0
            The parameter `table`.
@@ -288,7 +292,7 @@ class Metadata(bases.MetadataBase):
         """Return the hosts that hold a partition, each with the shard that serves it.
 
         The primary replica comes first. The list is empty if the replicas are not known. The driver
-        learns the replicas of a tablet from the response to a request for it.
+        learns the replicas of a tablet from the response to a request for the tablet.
 
         .. versionadded:: 4.0
 
@@ -339,15 +343,15 @@ class Metadata(bases.MetadataBase):
         return token_class_of(self.partitioner) is not None
 
     def rebuild_token_map(self, partitioner: str, token_map: Mapping[Host, Iterable[str]]) -> None:
-        """Replace the tokens of all hosts, and the partitioner that the tokens belong to.
+        """Replace the tokens of all hosts, and the partitioner of these tokens.
 
-        :param partitioner: its class name, as the server reports it.
+        :param partitioner: the class name of the partitioner, as the server reports it.
         :param token_map: for each `Host`, its tokens as strings.
         """
         self.partitioner = partitioner
         for host, tokens in token_map.items():
             host.tokens = tuple(tokens)
-        # Keep all known hosts, and add those of `token_map` that were not known.
+        # Keep all known hosts, and add the hosts in `token_map` that were not known.
         self._replace_hosts(
             list({**self._hosts, **{host.endpoint: host for host in token_map}}.values())
         )
@@ -358,26 +362,26 @@ class Metadata(bases.MetadataBase):
     def keyspaces(self) -> Mapping[str, Any]:
         """The keyspaces by name, as they were last read. Each value is a `KeyspaceMetadata`.
 
-        Keyspaces are built when they are first accessed. The mapping and its keyspaces are live:
-        they show later changes of the schema. A table that changes is replaced by a new object in
-        the mappings of its keyspace.
+        Keyspaces are built when they are first accessed. The mapping and its keyspaces show later
+        changes of the schema. If a table changes, the mappings of its keyspace get a new object for
+        the table.
         """
         return self._keyspaces
 
     def export_schema_as_string(self) -> str:
         """Return the CQL that creates all keyspaces.
 
-        What CQL cannot create, such as virtual keyspaces and damaged tables, is in comments.
+        Objects that CQL cannot create, such as virtual keyspaces and damaged tables, are comments.
         """
         return "\n\n".join(keyspace.export_as_string() for keyspace in self.keyspaces.values())
 
     def _replace_schema(self, schema: Schema) -> None:
         """Replace the snapshot of the schema (called by the engine)."""
-        # An application may hold a keyspace's object: it must show the new schema.
+        # An application may hold the object of a keyspace, which must show the new schema.
         previous = self.schema.sources
         for name, source in schema.sources.items():
             old_source = previous.get(name)
-            # A source that is in both snapshots has not changed.
+            # If a source is in both snapshots, the keyspace has not changed.
             if old_source is not None and old_source is not source:
                 old_source.pass_object_on(source)
         self.schema = schema

@@ -1,6 +1,6 @@
-"""End points: the addresses that the driver opens connections to.
+"""End points: the addresses to which the driver opens connections.
 
-An end point keeps a host name as it is: each new connection resolves it again.
+An end point keeps a host name unresolved: each new connection resolves the name again.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ def is_ip_address(text: str) -> bool:
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, text)
-        except (OSError, ValueError):  # ValueError: characters that no address can have
+        except (OSError, ValueError):  # ValueError: the string has characters that no address has
             continue
         return True
     return False
 
 
 class EndPoint:
-    """The address that a connection is opened to.
+    """The address to which a connection is opened; the base class of all end points.
 
-    End points are hashed and ordered by their key. Subclasses define how the node is reached.
+    End points are compared, hashed and ordered by their key (`_key`). Subclasses define how the
+    node is reached.
     """
 
     __slots__ = ()
@@ -44,8 +45,9 @@ class EndPoint:
 
     @property
     def ssl_options(self) -> Mapping[str, Any] | None:
-        """TLS options for connections to this end point only, such as ``server_hostname``; None if
-        there are none.
+        """TLS options for connections to this end point only, such as ``server_hostname``.
+
+        None if there are no such options.
         """
         return None
 
@@ -94,7 +96,7 @@ class DefaultEndPoint(EndPoint):
     def __init__(self, address: str, port: int = DEFAULT_PORT) -> None:
         self._address = address
         self._port = port
-        # Cached, because end points are looked up often and never change.
+        # Cache the hash, because end points are looked up often and never change.
         self._hash = hash((address, port))
 
     @property
@@ -109,7 +111,7 @@ class DefaultEndPoint(EndPoint):
         return self._address, self._port
 
     def __eq__(self, other: object) -> bool:
-        # A fast path for exactly this class: a subclass may compare by another key.
+        # A fast path for exactly this class. A subclass may compare by another key.
         if type(other) is DefaultEndPoint:
             return self._address == other._address and self._port == other._port
         return super().__eq__(other)
@@ -156,7 +158,7 @@ class SniEndPoint(EndPoint):
         return self._proxy_address, self._port
 
     def _key(self) -> tuple[Any, ...]:
-        # All nodes have the same address, that of the proxy: only the server name differs.
+        # All nodes have the address of the proxy. Only the server name differs.
         return ("SniEndPoint", self._proxy_address, self._port, self._server_name)
 
     def __str__(self) -> str:
@@ -166,7 +168,7 @@ class SniEndPoint(EndPoint):
 class UnixSocketEndPoint(EndPoint):
     """A node that listens on a unix domain socket.
 
-    :param unix_socket_path: the path of the socket.
+    :param unix_socket_path: the path of the socket file.
     """
 
     __slots__ = ("_path",)

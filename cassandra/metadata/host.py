@@ -25,14 +25,14 @@ class Host(bases.HostBase):
     """A node of the cluster: its end point, location and state.
 
     Hosts are compared, ordered and hashed by end point. A string is equal to a host with that
-    address. `is_up` is True, False, or None if it is not known yet. `state` says the same as a
-    word, and in more detail. `last_failure` is the most recent error of a connection to the node
-    since it was up, or None. If the node is down, this is the reason.
+    address. `is_up` is True, False, or None if the state is not known yet. `state` is the same
+    information as a word, with more detail. `last_failure` is the most recent error of a connection
+    to the node since the node was up, or None. If the node is down, this error is the reason.
 
     :param endpoint: the end point of the node. A string is an address with the default port.
     :param conviction_policy_factory: called with the host; returns the `ConvictionPolicy` that
-        decides after how many failures the host counts as down. Leave it out for a host that the
-        driver does not connect to.
+        decides after how many failures the host counts as down. Leave it out for a host to which
+        the driver does not connect.
     :param datacenter: the node's data centre; None if it is not known yet.
     :param rack: the node's rack; None if it is not known yet.
     :param host_id: the id that the node generated; None if it is not known yet.
@@ -59,17 +59,17 @@ class Host(bases.HostBase):
             raise ValueError("endpoint must not be None")
         if conviction_policy_factory is None:
             raise ValueError("conviction_policy_factory must not be None")
-        # Accept an address string too, which older applications pass.
+        # Also accept an address as a string, because older applications pass strings.
         self.endpoint = DefaultEndPoint(endpoint) if isinstance(endpoint, str) else endpoint
         self._hash = hash(self.endpoint)  # cached, because each request needs it several times
-        # These two distinguish the ways in which a host is down: see `state`.
+        # `_given_up` and `_draining` distinguish the ways in which a host is down: see `state`.
         self._given_up = False
         self._draining = False
-        # Wall time at which `is_up` became False; 0 if it never was.
+        # Wall time in nanoseconds at which `is_up` became False; 0 if it has never been False.
         self._down_since_ns = 0
         # The most recent reason why the driver could not reach the node; None if it is up.
         self.last_failure: Exception | None = None
-        self._failed_at_ns = 0  # wall time of `last_failure`
+        self._failed_at_ns = 0  # wall time of `last_failure` in nanoseconds
         self.conviction_policy = (
             conviction_policy_factory(self) if conviction_policy_factory is not NOT_SET else None
         )
@@ -87,7 +87,7 @@ class Host(bases.HostBase):
         self.release_version: str | None = None
         self.schema_version: uuid.UUID | None = None
         self.tokens: tuple[str, ...] = ()
-        # How a ScyllaDB node spreads tokens over its shards; None for other nodes.
+        # How a ScyllaDB node distributes tokens over its shards; None for other nodes.
         self.sharding_info: ShardingInfo | None = None
         self.dse_version: str | None = None
         self.dse_workload: str | None = None
@@ -95,7 +95,7 @@ class Host(bases.HostBase):
 
     @property
     def address(self) -> str:
-        """The address that the driver connects to."""
+        """The address to which the driver connects."""
         return str(self.endpoint.address)
 
     @property
@@ -123,7 +123,7 @@ class Host(bases.HostBase):
         self._draining = False
         self.last_failure = None
         self.is_up = True
-        # Do this last, because a policy of an application may raise an error.
+        # Call the policy last, because an application's policy may raise an error.
         if self.conviction_policy is not None:
             self.conviction_policy.reset()
 
@@ -133,9 +133,9 @@ class Host(bases.HostBase):
         self._mark_down()
 
     def set_draining(self) -> None:
-        """Set `is_up` to False and `state` to "draining": the node has said that it will stop soon.
+        """Set `is_up` to False and `state` to "draining": the node has announced that it will stop.
 
-        It accepts no new requests, but still answers those in flight.
+        The node accepts no new requests, but it still responds to requests in flight.
 
         .. versionadded:: 4.0
         """
@@ -143,13 +143,13 @@ class Host(bases.HostBase):
         self._mark_down()
 
     def force_down(self) -> None:
-        """Set `is_up` to False, and do not try the node again until the cluster reports it up."""
+        """Set `is_up` to False, and do not try the node until the cluster reports it as up."""
         self._draining = False
         self._mark_down()
         self._given_up = True
 
     def _mark_down(self) -> None:
-        """Set `is_up` to False, and remember the time if it was not False before."""
+        """Set `is_up` to False, and store the time unless it was already False."""
         if self.is_up is not False:
             self._down_since_ns = wall_time_ns()
         self.is_up = False
@@ -161,7 +161,7 @@ class Host(bases.HostBase):
 
     @property
     def last_failure_at(self) -> datetime | None:
-        """When `last_failure` happened, in UTC; None if there is no such error.
+        """The time of `last_failure`, in UTC; None if there is no such error.
 
         .. versionadded:: 4.0
         """
@@ -171,7 +171,7 @@ class Host(bases.HostBase):
 
     @property
     def down_since(self) -> datetime | None:
-        """When the driver noticed that the node does not respond, in UTC; None if it is up.
+        """The time at which the driver noticed that the node is down, in UTC; None if it is up.
 
         .. versionadded:: 4.0
         """
@@ -185,7 +185,8 @@ class Host(bases.HostBase):
 
         If a host is "down", the driver keeps trying to reach it; if it is "forced down", it does
         not. "draining" means that the node has announced that it will stop soon
-        (GRACEFUL_DISCONNECT). Its `is_up` is False, but it may still answer requests in flight.
+        (GRACEFUL_DISCONNECT). Then `is_up` is False, but the node may respond to requests in
+        flight.
         """
         if self.is_up is None:
             return "unknown"
@@ -205,12 +206,12 @@ class Host(bases.HostBase):
         )
 
     def __eq__(self, other: object) -> bool:
-        # In look-ups, most comparisons are of a host with itself, so compare by identity first.
+        # In look-ups, most comparisons are of a host with itself, so first compare by identity.
         if self is other:
             return True
         if isinstance(other, Host):
             return bool(self.endpoint == other.endpoint)
-        # Compare a string with the address, because applications do that.
+        # Compare a string with the address, because applications compare hosts with addresses.
         return self.address == other if isinstance(other, str) else NotImplemented
 
     def __hash__(self) -> int:
@@ -236,7 +237,7 @@ class Host(bases.HostBase):
         return f"<Host: {self.endpoint}{datacenter}>"
 
     def _repr_html_(self) -> str:
-        """Return the table of one row that notebooks show."""
+        """Return a table with the row of this host as HTML, for notebooks."""
         # Import this module only here, because only notebooks need it.
         from cassandra.metadata.pictures import host_as_html
 

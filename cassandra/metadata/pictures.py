@@ -1,7 +1,7 @@
 """Hosts, keyspaces and tables as HTML, for notebooks.
 
-All strings come from servers or from the application, so each is escaped. Colours are left to the
-notebook's theme, light or dark; only a host that is down is red.
+All strings come from servers or from the application, so each string is escaped. The notebook's
+theme, light or dark, sets the colours. Only a host that is down is red.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ def table_of(
     """Return an HTML table.
 
     :param column_names: the names of the columns.
-    :param rows: the values of each row, shown as strings. Rows beyond `MOST_ROWS` are only counted.
-    :param styles: for each row, the attributes of its tag, or "".
+    :param rows: the values of each row, shown as strings. Only the first `MOST_ROWS` rows are
+        shown; a note says how many more there are.
+    :param styles: for each row, the attributes of its tag, or "". None means no attributes.
     """
     header_cells = "".join(f"<th{_LEFT_ALIGNED}>{escape(name)}</th>" for name in column_names)
     table_rows = []
@@ -73,8 +74,8 @@ def cluster_as_html(
     """Return HTML tables of the hosts and the keyspaces of a cluster.
 
     :param name: the name of the cluster; None if it is not known.
-    :param hosts: its hosts, in any order.
-    :param keyspaces: its keyspaces by name.
+    :param hosts: the hosts of the cluster, in any order.
+    :param keyspaces: the keyspaces of the cluster by name.
     """
     rows = [_keyspace_row(keyspaces[keyspace]) for keyspace in sorted(keyspaces)]
     title = f"<p><b>{escape(_as_text(name))}</b></p>"
@@ -102,7 +103,7 @@ def _replication(keyspace: KeyspaceMetadata) -> str:
 
 
 def keyspace_as_html(keyspace: KeyspaceMetadata) -> str:
-    """Return an HTML table of a keyspace's tables and views, and the statements that create it."""
+    """Return an HTML table of a keyspace's tables and views, and the CQL that creates it."""
     rows = [
         (table.name, "table", _primary_key_of(table), len(table.columns))
         for table in sorted(keyspace.tables.values(), key=lambda table: table.name)
@@ -124,11 +125,11 @@ def _primary_key_of(table: Any) -> str:
 
 
 def table_as_html(table: Any) -> str:
-    """Return an HTML table of the columns of a table or view, and the statement that creates it.
+    """Return an HTML table of the columns of a table or view, and the CQL that creates it.
 
     :param table: a `TableMetadata` or a `MaterializedViewMetadata`.
     """
-    # Columns that are in none of the keys get their kind below.
+    # Columns outside the primary key get their kind below.
     kinds = {column.name: "partition key" for column in table.partition_key}
     kinds.update((column.name, "clustering key") for column in table.clustering_key)
     rows = [

@@ -295,13 +295,17 @@ def _read_field(body: bytes, pos: int) -> tuple[int, bytes, int]:
 def shared_columns(
     readers: Sequence[Callable[[bytes], Any]], body: bytes, offset: int, row_count: int
 ) -> list[list[Any]]:
-    """Decode a page into columns, for pages in which most values equal those of the row before.
+    """Decode a page into columns, for pages in which values are often the same as in the last row.
 
     :param readers: for each column, a function that decodes a value. It is not called for a null,
-        which becomes None. Nor is it called if the bytes equal those of the row before: the value
-        is then the same object as in that row.
+        which becomes None. It is not called either if the bytes equal the bytes in the previous
+        row: then the value is the same object as in that row.
+    :param body: the bytes that contain the rows.
+    :param offset: the position of the first row in `body`.
+    :param row_count: the number of rows.
     :returns: a list of values for each column.
     :raises DecodeError: if a value goes past the end of the page. Errors of `readers` are raised
+        unchanged.
         unchanged.
     """
     check_row_count(len(body), offset, row_count, len(readers))

@@ -1,4 +1,4 @@
-"""`group_keys_by_replica`: groups partition keys by a host that holds them."""
+"""`group_keys_by_replica`: groups partition keys by a host that holds their partitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
 
 NO_VALID_REPLICA = object()
-"""The group of keys for which no replica is up and at a local distance."""
+"""The group of keys for which no replica is up and at a local distance (see `HostDistance`)."""
 
 
 class Profiles(Protocol):
@@ -24,7 +24,7 @@ class Profiles(Protocol):
 
 
 class KeyCluster(Protocol):
-    """The part of a cluster that `group_keys_by_replica` uses."""
+    """The attributes of a cluster that `group_keys_by_replica` uses."""
 
     @property
     def metadata(self) -> Metadata:
@@ -40,7 +40,7 @@ class KeyCluster(Protocol):
 
 
 class KeySession(Protocol):
-    """The part of a session that `group_keys_by_replica` uses."""
+    """The attributes of a session that `group_keys_by_replica` uses."""
 
     @property
     def cluster(self) -> KeyCluster:
@@ -50,17 +50,17 @@ class KeySession(Protocol):
 def group_keys_by_replica(
     session: KeySession, keyspace: str, table: str, keys: Iterable[Sequence[Any]]
 ) -> dict[Any, list[Sequence[Any]]]:
-    """Group `keys` by a host that holds them.
+    """Group `keys` by a host that holds their partitions.
 
-    Use this to build a statement with ``IN``, or a batch, of keys that one host holds. The host of
-    a key is its first replica that is up and at a local distance. So keys with the same replicas
-    are in one group. Keys without such a replica are under `NO_VALID_REPLICA`. So are keys whose
-    tablet the driver does not know yet.
+    Use this to build a statement with ``IN``, or a batch, from keys that one host holds. The host
+    of a key is its first replica that is up and at a local distance. So keys with the same replicas
+    are in one group. Keys without such a replica are under `NO_VALID_REPLICA`, and so are keys
+    whose tablet the driver does not know yet.
 
     :param session: a connected session.
     :param keyspace: the name of the keyspace.
     :param table: the name of the table.
-    :param keys: for each key the values of the partition key's columns, in order.
+    :param keys: for each key, the values of the partition key's columns, in order.
     :raises KeyError: if the keyspace or the table is not known.
     :raises ValueError: if a key has the wrong number of values, or a value is out of range.
     :raises TypeError: if a value does not fit its column's type.
@@ -76,7 +76,8 @@ def group_keys_by_replica(
                 f"the partition key of {keyspace}.{table} has {len(types)} columns, "
                 f"but a key is {key!r}"
             )
-        # Any version gives the same bytes; it is None before the cluster has connected.
+        # Every protocol version gives the same bytes. Before the cluster has connected, the version
+        # is None: use version 4.
         parts = [
             cql_type.serialize(value, cluster.protocol_version or 4)
             for cql_type, value in zip(types, key, strict=True)
@@ -84,7 +85,7 @@ def group_keys_by_replica(
         serialized = composite_key(parts)
         assert serialized is not None  # a partition key has at least one column
         replicas = cluster.metadata.get_replicas(keyspace, serialized, table=table)
-        # Use a generator, so that hosts are checked only until one of them fits.
+        # Use a generator, so that hosts are only checked until a host fits.
         valid = (
             host
             for host in replicas
@@ -94,7 +95,8 @@ def group_keys_by_replica(
     return grouped
 
 
-# HostDistance.LOCAL_RACK and LOCAL. This package must not import `cassandra.policies`.
+# The values of HostDistance.LOCAL_RACK and LOCAL, because this package must not import
+# `cassandra.policies`.
 _LOCAL = (0, 1)
 
 group_keys_by_replica.__module__ = "cassandra.metadata"

@@ -28,7 +28,7 @@ class ReplicationFactor:
     hold the data permanently.
 
     :param all_replicas: the number of full and transient replicas.
-    :param transient_replicas: how many of them are transient. None means 0.
+    :param transient_replicas: how many of these replicas are transient. None means 0.
     """
 
     __slots__ = ("all_replicas", "full_replicas", "transient_replicas")
@@ -44,9 +44,10 @@ class ReplicationFactor:
     def create(cls, rf: str | int | ReplicationFactor) -> ReplicationFactor:
         """Create a factor from a number, or from a string such as ``"3"`` or ``"3/1"``.
 
-        ``"3/1"`` means three replicas, one of them transient. Raises ValueError for other strings.
+        ``"3/1"`` means three replicas, of which one is transient.
 
         :param rf: the number or string.
+        :raises ValueError: if the string has another form.
         """
         if isinstance(rf, ReplicationFactor):
             return rf
@@ -78,16 +79,16 @@ class ReplicationFactor:
 
 
 class ReplicationStrategy:
-    """Base class of the replication strategies, and the class of any strategy that is not known.
+    """Base class of the replication strategies, and the class of strategies that are not known.
 
-    :param name: the name of the server's class, without Cassandra's own package.
+    :param name: the name of the server's class, without the package of Cassandra's strategies.
     :param options_map: the options of the keyspace's replication map; ``class`` is ignored.
     """
 
     def __init__(self, name: str = "", options_map: Mapping[str, Any] | None = None) -> None:
         self.name = name
-        # Convert values to strings: the server's rows have strings, applications pass numbers, and
-        # equal settings must compare equal.
+        # Convert values to strings, because equal settings must compare equal: the server's rows
+        # have strings, but applications pass numbers.
         self._options = {
             key: str(value) for key, value in (options_map or {}).items() if key != "class"
         }
@@ -110,14 +111,14 @@ class ReplicationStrategy:
         options = {key: value for key, value in (options_map or {}).items() if key != "class"}
         strategy_type = _STRATEGIES.get(name)
         if strategy_type is None:
-            # The driver has no class for this strategy, so its replicas are not known.
+            # The driver has no class for this strategy, so it cannot compute the replicas.
             return cls(name, options)
         try:
             strategy: ReplicationStrategy = strategy_type(options)
             return strategy
         except ValueError as error:
             # A newer server may describe a keyspace in a new way. The driver must still be able to
-            # connect, so it does without the replicas of this keyspace.
+            # connect, so it goes on without the replicas of this keyspace.
             log.warning(
                 "the replication of a keyspace is not understood, so nothing is routed by it: %s",
                 error,
@@ -135,7 +136,7 @@ class ReplicationStrategy:
     def make_token_replica_map(
         self, token_to_host_owner: Mapping[Any, Any], ring: Sequence[Any]
     ) -> dict[Any, Any]:
-        """Return, for each `Token` of `ring`, the hosts that hold its range, the primary one first.
+        """Return, for each `Token` of `ring`, the hosts that hold its range, primary replica first.
 
         The dict is empty if the replicas are not known.
 
@@ -150,14 +151,14 @@ class ReplicationStrategy:
         }
         if not owners:
             return {}
-        # `replica_map` needs the hosts as a list, whose indexes are their numbers.
+        # `replica_map` needs a list of hosts in which each host's index is its number.
         replicas = self.replica_map(SortedRing.of_owners(type(ring[0]), owners), list(numbers))
         if replicas is None:
             return {}
         return {token: replicas.of_token(token.value) for token in ring}
 
     def export_for_schema(self) -> str:
-        """Return the replication as a CQL map, as it follows ``replication =``."""
+        """Return the replication as a CQL map, for use after ``replication =``."""
         items = {"class": self.name, **self._options}
         return (
             "{"
@@ -172,7 +173,7 @@ class ReplicationStrategy:
             return False
         return (self.name, self._options) == (other.name, other._options)
 
-    # `Routing` has a dict of replica maps by strategy, so equal strategies need equal hashes.
+    # `Routing` has a dict of replica maps by strategy, so equal strategies must have equal hashes.
     def __hash__(self) -> int:
         return hash((self.name, frozenset(self._options.items())))
 
@@ -183,8 +184,8 @@ class ReplicationStrategy:
 class SimpleStrategy(ReplicationStrategy):
     """Places replicas on the next hosts along the ring, in any data centre.
 
-    :param options_map: has ``replication_factor``: a number, or a string such as "3" or "3/1".
-    :raises ValueError: if it is missing or has another form.
+    :param options_map: contains ``replication_factor``: a number, or a string such as "3" or "3/1".
+    :raises ValueError: if ``replication_factor`` is missing or has another form.
     """
 
     def __init__(self, options_map: Mapping[str, Any]) -> None:
@@ -208,11 +209,11 @@ class SimpleStrategy(ReplicationStrategy):
 class NetworkTopologyStrategy(ReplicationStrategy):
     """Places a number of replicas in each data centre, in different racks if there are enough.
 
-    In ScyllaDB you may name the racks of a data centre in place of a number. The server stores them
+    In ScyllaDB you may name the racks of a data centre instead of a number. The server stores them
     as ``{"dc1:0": "rack1", "dc1:1": "rack2"}``, or as ``{"dc1:-1": ""}`` if you named no rack.
 
-    :param dc_replication_factors: for each data centre its factor: a number, or a string such as
-        "3" or "3/1".
+    :param dc_replication_factors: the replication factor of each data centre: a number, or a string
+        such as "3" or "3/1".
     :raises ValueError: if a factor has another form.
     """
 
@@ -224,13 +225,13 @@ class NetworkTopologyStrategy(ReplicationStrategy):
             # Split from the right, because the name of a data centre may contain a colon.
             datacenter, _, rack_index = key.rpartition(":")
             # Named racks of ScyllaDB: {"dc1:0": "rack1", "dc1:1": "rack2"} means a replica in each
-            # of two racks. The index -1 means that no rack is named.
+            # of two racks. The index -1 means that no rack is named, so there are no replicas.
             if datacenter and rack_index.removeprefix("-").isdecimal():
                 racks = self._racks.setdefault(datacenter, {})
                 if int(rack_index) >= 0:
                     racks[int(rack_index)] = factor
-                # Each rack has one replica; the last option of the data centre sets the final
-                # count.
+                # Each rack has one replica. Update the count with each option, so that the last
+                # option of the data centre sets the final count.
                 self.dc_replication_factors_info[datacenter] = ReplicationFactor(len(racks))
             else:
                 self.dc_replication_factors_info[key] = ReplicationFactor.create(factor)
@@ -252,14 +253,14 @@ class NetworkTopologyStrategy(ReplicationStrategy):
         return "{" + ", ".join(f"{cql_quote(key)}: {value}" for key, value in items) + "}"
 
     def replica_map(self, ring: Ring, hosts: Sequence[Any]) -> ReplicaMap:
-        # Number the data centres and the racks: `network_map` gets numbers in place of names.
+        # Number the data centres and the racks, because `network_map` takes numbers, not names.
         numbers = {
             datacenter: number for number, datacenter in enumerate(self.dc_replication_factors_info)
         }
         racks: dict[Any, int] = {}
-        # The number -1 stands for every data centre without replicas.
+        # -1 means any data centre without replicas.
         datacenter_of = [numbers.get(host.datacenter, -1) for host in hosts]
-        # Racks of different data centres may have the same name, but get different numbers.
+        # Racks of different data centres may have the same name, but must get different numbers.
         rack_of = [racks.setdefault((host.datacenter, host.rack), len(racks)) for host in hosts]
         factors = [
             (factor.full_replicas, factor.all_replicas)

@@ -1,13 +1,13 @@
-"""The token ring, its owners and its replicas. This is the Python twin of `cassandra._accel.ring`.
+"""The token ring, its owners and its replicas; the compiled version is `cassandra._accel.ring`.
 
 Hosts are represented by numbers: their indexes in the snapshot's tuple of hosts. A `TokenRing`
 holds the sorted tokens, each with the host that owns it. A `ReplicaMap` holds a row for each
-position of the ring, for one replication setting. A row is the tuple of the replicas' numbers;
-equal rows are one object.
+position of the ring, for one replication setting. A row is the tuple of the replicas' numbers.
+Equal rows are one object.
 
 Placement follows the server's rules. A key belongs to the first token that is not less than the
 key's token; past the last token, it belongs to the first token. SimpleStrategy takes the next hosts
-along the ring. NetworkTopologyStrategy does the same in each data centre, but it takes a second
+along the ring. NetworkTopologyStrategy takes the next hosts of each data centre. It takes a second
 host of a rack only if there are fewer racks than replicas
 (org.apache.cassandra.locator.NetworkTopologyStrategy). With transient replication, the last
 replicas of each data centre do not hold data permanently, so they are left out.
@@ -36,7 +36,7 @@ class Ring(Protocol):
         """Return the index of the first token that is not less than `token`."""
 
     def position_of(self, key: bytes) -> int:
-        """Return the position for the token of a serialized partition key."""
+        """Return the position of a serialized partition key's token."""
 
     def owners(self) -> list[int]:
         """Return the host that owns each token, in the order of the tokens."""
@@ -45,7 +45,8 @@ class Ring(Protocol):
 def token_of(key: bytes) -> int:
     """Return the Murmur3Partitioner's token of a serialized partition key."""
     token = python_murmur3(key)
-    # The partitioner never assigns the smallest number to a key: it marks the start of the ring.
+    # The partitioner never assigns the smallest number to a key, because it marks the start of the
+    # ring.
     return INT64_MAX if token == INT64_MIN else token
 
 
@@ -62,7 +63,7 @@ class TokenRing:
         owner_of: dict[int, int] = {}
         for host, tokens in enumerate(texts):
             for token in map(int, tokens):
-                # If two hosts claim one token, the first host keeps it, as in the compiled twin.
+                # If two hosts claim one token, the first host keeps it, as in the compiled version.
                 owner_of.setdefault(token, host)
         self._tokens = sorted(owner_of)
         if self._tokens and not INT64_MIN <= self._tokens[0] <= self._tokens[-1] <= INT64_MAX:
@@ -72,13 +73,13 @@ class TokenRing:
     def position(self, token: int) -> int:
         """Return the index of the first token that is not less than `token`.
 
-        If all tokens are less, return 0, because the ring begins again.
+        If all tokens are less, return 0, because the ring starts again at its first token.
         """
         index = bisect_left(self._tokens, token)
         return index if index < len(self._tokens) else 0
 
     def position_of(self, key: bytes) -> int:
-        """Return the position for the token of a serialized partition key."""
+        """Return the position of a serialized partition key's token."""
         return self.position(token_of(key))
 
     def tokens(self) -> list[int]:
@@ -101,7 +102,7 @@ def _check_count(hosts: int) -> None:
 class ReplicaMap:
     """The replicas at each position of a ring, for one replication setting.
 
-    Use `simple_map`, `network_map` and `whole_map` to create it.
+    Create it with `simple_map`, `network_map` or `whole_map`.
     """
 
     __slots__ = ("_hosts", "_ring", "_rows", "_sets")
@@ -115,7 +116,7 @@ class ReplicaMap:
         self._sets = len(unique_rows)  # the number of different sets of replicas
 
     def at(self, position: int) -> tuple[Any, ...]:
-        """Return the hosts that hold the range of the token at `position`, primary first."""
+        """Return the hosts that hold the range of the token at `position`, the primary first."""
         hosts = self._hosts
         return tuple([hosts[host] for host in self.row(position)])
 
@@ -135,11 +136,11 @@ class ReplicaMap:
         return self.at(self._ring.position_of(key))
 
     def position_of(self, key: bytes) -> int:
-        """Return the position on the ring that a serialized key belongs to."""
+        """Return the position on the ring to which a serialized key belongs."""
         return self._ring.position_of(key)
 
     def hosts(self) -> tuple[Any, ...]:
-        """Return all hosts. Host numbers are indexes of this tuple."""
+        """Return all hosts. A host number is an index of this tuple."""
         return self._hosts
 
     def sets(self) -> int:
@@ -150,13 +151,15 @@ class ReplicaMap:
 def simple_map(ring: Ring, hosts: Sequence[Any], full: int, total: int) -> ReplicaMap:
     """Return the map of SimpleStrategy.
 
-    :param total: the number of replicas.
-    :param full: how many of them hold the data permanently. These come first.
+    :param ring: the token ring.
+    :param hosts: the hosts; their indexes are the host numbers.
+    :param full: the number of replicas that hold the data permanently. These replicas come first.
+    :param total: the number of full and transient replicas.
     """
     owners = ring.owners()
     replica_count = max(min(full, total, len(set(owners))), 0)
     rows = []
-    # Repeat the ring once, so that walking past its end needs no modulo.
+    # Repeat the ring once, so that we can walk past its end without a modulo.
     two_laps = owners + owners
     for start in range(len(owners)):
         row: list[int] = []
@@ -170,7 +173,7 @@ def simple_map(ring: Ring, hosts: Sequence[Any], full: int, total: int) -> Repli
 
 
 class _Datacenter:
-    """The tokens of one data centre, and how replicas are placed on them.
+    """The tokens of one data centre, and the rules that place replicas on them.
 
     :param owners: for each position of the whole ring, the number of the host that owns the token.
     :param positions: the positions of the data centre's tokens on the whole ring.
@@ -189,21 +192,21 @@ class _Datacenter:
     ) -> None:
         full, total = factor
         self._size = len(owners)
-        # Store two laps of the ring, so that walking past its end needs no modulo.
+        # Store two laps of the ring, so that we can walk past its end without a modulo.
         self._positions = [*positions, *(position + self._size for position in positions)]
         self._owners = [owners[position] for position in positions] * 2
         self._racks = racks
         hosts_on_ring = set(self._owners)
         # There cannot be more replicas than hosts.
         self.replica_count = max(min(total, len(hosts_on_ring)), 0)
-        # If there are fewer hosts than replicas, the missing ones are transient replicas.
+        # If there are fewer hosts than replicas, assume that the missing replicas are transient.
         missing = total - self.replica_count
         self.full = self.replica_count - max(total - full - missing, 0)
-        # How many replicas may be in a rack that already has one.
+        # How many replicas may be in a rack that already has a replica.
         self.repeats = total - len({racks[host] for host in hosts_on_ring})
 
     def choose(self, index: int) -> list[int]:
-        """Walk the ring from the data centre's token number `index` and choose the full replicas.
+        """Walk the ring from the data centre's token number `index`, and choose the full replicas.
 
         :returns: the position of each replica on the whole ring. A position past the end of the
             ring is in the second lap.
@@ -216,19 +219,19 @@ class _Datacenter:
             host = self._owners[index]
             if host not in hosts:
                 rack = self._racks[host]
-                # Prefer hosts in racks without a replica, until only hosts in used racks can be
-                # left.
+                # Prefer hosts in racks without a replica. `repeats` says how many hosts may be in
+                # racks that already have a replica.
                 if rack not in racks or repeats > 0:
                     repeats -= rack in racks
                     racks.append(rack)
                     hosts.append(host)
                     positions.append(self._positions[index])
             index += 1
-        # The last replicas are the transient ones.
+        # The last replicas are transient, so leave them out.
         return positions[: self.full]
 
     def rows(self) -> Iterator[list[int]]:
-        """Yield, for each position of the whole ring, what `choose` returns for the next token."""
+        """Yield, for each position of the whole ring, the result of `choose` for the next token."""
         index = 0
         token_count = len(self._positions) // 2
         row = self.choose(0)
@@ -254,7 +257,10 @@ def network_map(
 ) -> ReplicaMap:
     """Return the map of NetworkTopologyStrategy.
 
-    :param datacenters: for each host, the number of its data centre; -1 if that holds no data.
+    :param ring: the token ring.
+    :param hosts: the hosts; their indexes are the host numbers.
+    :param datacenters: for each host, the number of its data centre; -1 if the data centre holds no
+        data.
     :param racks: for each host, the number of its rack. Racks of different data centres have
         different numbers.
     :param factors: for each data centre, (full replicas, all replicas); (0, 0) if it holds no data.
@@ -278,7 +284,7 @@ def network_map(
         # Merge the replicas of all data centres in the order of the ring, so that the primary
         # replica comes first.
         replica_positions = sorted(row[0] if len(row) == 1 else chain.from_iterable(row))
-        # Positions of further laps mean the same tokens as those of the first lap.
+        # A position of a further lap means the same token as in the first lap.
         rows.append(tuple([owners[position % len(owners)] for position in replica_positions]))
     return ReplicaMap(ring, hosts, rows)
 

@@ -1,8 +1,8 @@
 """The placement of partitions: the ring and the replicas of each keyspace, computed on demand.
 
-A `Routing` belongs to one list of hosts and one state of the keyspaces' replication. `Metadata`
-replaces it as a whole. Tokens are parsed at the first look-up. The replicas of a keyspace are
-computed when they are first needed, and keyspaces with equal replication share them.
+A `Routing` belongs to one list of hosts and one state of the keyspaces' replication. If either
+changes, `Metadata` makes a new `Routing`. Tokens are parsed at the first look-up. The replicas of a
+keyspace are computed when they are first needed. Keyspaces with equal replication share them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class RingMembers:
     __slots__ = ("_ring", "hosts", "locations", "token_class")
 
     def __init__(self, hosts: Sequence[Host], token_class: type[Token]) -> None:
-        # Leave out hosts without tokens: they hold no data, for example while they join the
-        # cluster.
+        # Leave out hosts without tokens, which hold no data, for example because they are joining
+        # the cluster.
         self.locations = tuple(
             (host, host.tokens, host.datacenter, host.rack) for host in hosts if host.tokens
         )
@@ -48,7 +48,7 @@ class RingMembers:
             other is not None
             and self.token_class is other.token_class
             and self.locations == other.locations
-            # Compare by identity: a host that left and came back is equal, but a new object.
+            # Compare by identity: a host that has left and come back is equal, but a new object.
             and all(
                 host is other_host for host, other_host in zip(self.hosts, other.hosts, strict=True)
             )
@@ -72,7 +72,7 @@ class RingMembers:
 class Routing:
     """The placement for one state of the cluster: its ring members and replication settings.
 
-    Any thread may read it.
+    Any thread may use it.
     """
 
     __slots__ = ("_by_keyspace", "_by_strategy", "_replication_of", "members", "placement_version")
@@ -88,8 +88,8 @@ class Routing:
         self.placement_version = placement_version
         self._replication_of = replication_of
         self._by_keyspace: dict[str, ReplicaMap | None] = {}
-        # If the hosts are the same, the replica map of a strategy is the same too, whichever
-        # keyspaces use the strategy now.
+        # If the hosts are the same, the replica map of a strategy is also the same. So keep the
+        # maps, even if other keyspaces use the strategies now.
         self._by_strategy: dict[ReplicationStrategy, ReplicaMap | None] = (
             previous.maps_in_use() if previous is not None and previous.members is members else {}
         )
@@ -109,7 +109,7 @@ class Routing:
 
     def map_of(self, keyspace: str) -> ReplicaMap | None:
         """Return the replicas of `keyspace`, or None if they are not known."""
-        # None is cached too: it means that the replicas of the strategy cannot be known.
+        # None may be a cached value: the replicas of the keyspace's strategy cannot be known.
         replica_map: ReplicaMap | None = self._by_keyspace.get(keyspace, _UNKNOWN)
         return self._compute_replicas(keyspace) if replica_map is _UNKNOWN else replica_map
 
@@ -120,8 +120,8 @@ class Routing:
         """
         strategy = self._replication_of(keyspace)
         if strategy is None:
-            return None  # not cached: an application may look up any number of unknown names
-        # None is cached too: it means that the replicas of the strategy are not known.
+            return None  # not cached, because an application may look up many unknown names
+        # None may be a cached value: the replicas of the strategy are not known.
         replica_map: ReplicaMap | None = self._by_strategy.get(strategy, _UNKNOWN)
         if replica_map is _UNKNOWN:
             replica_map = strategy.replica_map(self.members.ring, self.members.hosts)
@@ -136,7 +136,7 @@ class TokenMap:
     :param token_class: a subclass of `Token`.
     :param token_to_host_owner: for each token, the host that owns it.
     :param all_tokens: the tokens in order.
-    :param metadata: the `Metadata` with the keyspaces' replication.
+    :param metadata: the `Metadata`, which has the replication of the keyspaces.
     """
 
     def __init__(
@@ -158,10 +158,10 @@ class TokenMap:
 
     @classmethod
     def of_members(cls, members: RingMembers, metadata: Metadata) -> TokenMap:
-        """Return the tokens of a snapshot.
+        """Return the tokens of a snapshot of the ring's members.
 
-        :param members: the snapshot of the ring's members.
-        :param metadata: the `Metadata` that it belongs to.
+        :param members: the snapshot.
+        :param metadata: the `Metadata` to which the snapshot belongs.
         """
         token_map = cls.__new__(cls)
         token_map._initialize(members.token_class, members.ring, members.hosts, metadata)
@@ -183,8 +183,8 @@ class TokenMap:
         self._hosts = hosts
         self._by_keyspace: dict[str, tuple[ReplicationStrategy, ReplicaMap | None]] = {}
 
-    # Do not use cached_property: before Python 3.12 it has a lock, for which a forked child could
-    # wait without end.
+    # Do not use cached_property: before Python 3.12 it has a lock, and a forked child process could
+    # wait for this lock for ever.
     @property
     def ring(self) -> list[Any]:
         """All tokens in order. The list is built at the first access."""
@@ -196,7 +196,8 @@ class TokenMap:
     @property
     def token_to_host_owner(self) -> dict[Any, Any]:
         """The host that owns each token."""
-        # Built at the first access. If two threads do this at once, both build the same dict.
+        # Build the dict at the first access. If two threads do this at once, they build equal
+        # dicts.
         owner_of = self._owners
         if owner_of is None:
             owners = self._sorted_ring.owners()
@@ -228,12 +229,13 @@ class TokenMap:
         return list(replica_map.of_token(token.value)) if replica_map is not None else []
 
     def _replicas_of(self, keyspace: str) -> ReplicaMap | None:
-        """Return the replicas of a keyspace, cached until its replication changes; None if they are
-        not known.
+        """Return the replicas of a keyspace, or None if they are not known.
+
+        They are cached until the replication of the keyspace changes.
         """
         strategy = self._metadata.replication_of(keyspace)
         if strategy is None or self._metadata.tablets.has_keyspace(keyspace):
-            # The keyspace was dropped, or has tablets now, so forget its replicas.
+            # The keyspace was dropped, or it has tablets now. Forget its replicas.
             self._by_keyspace.pop(keyspace, None)
             return None
         cached = self._by_keyspace.get(keyspace)
@@ -248,9 +250,9 @@ class TokenMap:
         """Add the keyspace to `tokens_to_hosts_by_ks`, using its current replication.
 
         :param keyspace: the name of the keyspace.
-        :param build_if_absent: add the keyspace even if its replicas were never looked up.
+        :param build_if_absent: True adds the keyspace even if its replicas were never looked up.
         """
-        # The look-up of its replicas adds the keyspace.
+        # Looking up its replicas adds the keyspace.
         if build_if_absent or keyspace in self._by_keyspace:
             self._replicas_of(keyspace)
 

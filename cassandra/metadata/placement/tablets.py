@@ -1,13 +1,14 @@
-"""ScyllaDB's tablets, as servers report them: the Python twin of `cassandra._accel.tablets`.
+"""ScyllaDB's tablets, as servers report them; the compiled version is `cassandra._accel.tablets`.
 
-A tablet is a range of a table's tokens with its own replicas. Each replica is a host and a shard. A
-node reports a tablet when a request shows that the client does not know where the tablet is
+A tablet is a range of a table's tokens with separate replicas. Each replica is a host and a shard.
+A node reports a tablet when a request shows that the client does not know where the tablet is
 (docs/dev/protocol-extensions.md of ScyllaDB, "Tablets routing v1" and "v2"). A `TabletMap` keeps
 these reports: for each table a sorted list, which is never changed, but replaced. A new tablet
 replaces all tablets that it overlaps. Hosts are stored as numbers (indexes of `TabletMap.hosts`),
 so that a tablet takes few bytes.
 
-Any thread may read. Each event loop of a cluster may write, and holds the map's lock meanwhile.
+Any thread may read a map. Each event loop of a cluster may write to it, and must hold the map's
+lock while it writes.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ _Report = tuple[int, int, list[tuple[uuid.UUID, int]], int]
 
 
 class _Row(NamedTuple):
-    """One tablet: its tokens from `first` (excluded) to `last`, and the host and shard numbers of
-    its replicas.
+    """One tablet: a range of tokens, and its replicas as host numbers and shard numbers.
+
+    The range excludes `first` and includes `last`. `hosts` and `shards` have the same order.
     """
 
     first: int
@@ -55,13 +57,14 @@ class _Table:
 
     def __init__(self, rows: list[_Row]) -> None:
         self.rows = rows
-        # Keep a separate list, so that bisect compares numbers without calling a key function.
+        # Keep the last tokens in a separate list, so that bisect compares numbers without a key
+        # function.
         self.lasts = [row.last for row in rows]
 
     def find(self, token: int) -> _Row | None:
-        """Return the tablet that contains `token`, or None if it is not known."""
+        """Return the tablet that contains `token`, or None if the tablet is not known."""
         index = bisect_left(self.lasts, token)
-        # There may be gaps between the tablets that servers have reported.
+        # There may be gaps between the tablets, because servers have not reported all tablets.
         if index == len(self.rows) or self.rows[index].first >= token:
             return None
         return self.rows[index]
@@ -81,8 +84,8 @@ class TabletMap:
     `hits` counts the requests whose partition was in a known tablet, `misses` the requests whose
     partition was not. Only requests to tables with tablets count. `count` is the number of tablets.
 
-    :param limit: the greatest number of tablets. Beyond it, all tablets of the table that was added
-        first are dropped. If there is only one table, all its tablets but the last are dropped.
+    :param limit: the maximum number of tablets. If it is exceeded, all tablets of the table that
+        was added first are dropped. If there is only one table, only its last tablet is kept.
     """
 
     __slots__ = (
@@ -97,29 +100,31 @@ class TabletMap:
         self.count = 0
         self.hits = 0
         self.misses = 0
-        # Indexed by the host numbers in rows. None means that the host is not known.
+        # The hosts by host number. None means that no host with this id is known.
         self.hosts: tuple[Any, ...] = ()
         self._host_ids: list[uuid.UUID] = []
         # The number of a host is its index in `_host_ids` and in `hosts`.
         self._numbers: dict[uuid.UUID, int] = {}
-        self._last_part = 0  # the part of a version that `next_block` has returned last
+        self._last_part = 0  # the number of the version's part that `next_block` returned last
         self._host_by_id: dict[uuid.UUID | None, Host] = {}
         self._tables: dict[str, dict[str, _Table]] = {}  # by keyspace and table
-        # The keyspaces with tablets, and those whose tablets have leaders: see `use_keyspaces`.
+        # The keyspaces with tablets, and the keyspaces whose tablets have leaders: see
+        # `use_keyspaces`.
         self._with_tablets: frozenset[str] = frozenset()
         self._leaders: frozenset[str] = frozenset()
         self._lock = Lock()
         renewed(self)
 
     def _renew_locks(self) -> None:
-        """Replace the lock in a forked child, where the thread that held it does not exist."""
+        """Replace the lock in a forked child, in which the thread that holds it does not exist."""
         self._lock = Lock()
 
     # -- known tablets -----------------------------------------------------------------------------
 
     def use_keyspaces(self, with_tablets: Iterable[str], leaders: Iterable[str]) -> bool:
-        """Set the names of the keyspaces whose tables have tablets; return True if they changed.
+        """Set the keyspaces whose tables have tablets; return True if they have changed.
 
+        :param with_tablets: the names of these keyspaces.
         :param leaders: the keyspaces in which the first replica of a tablet is its leader.
         """
         previous = self._with_tablets, self._leaders
@@ -127,8 +132,9 @@ class TabletMap:
         return previous != (self._with_tablets, self._leaders)
 
     def has_keyspace(self, keyspace: str | None) -> bool:
-        """Return True if the keyspace uses tablets: its replicas then do not follow from the
-        token ring.
+        """Return True if the keyspace uses tablets.
+
+        Then the replicas of its tables do not follow the token ring.
         """
         return keyspace in self._with_tablets or keyspace in self._tables
 
@@ -152,7 +158,7 @@ class TabletMap:
         return row.first, row.last, replicas, row.version
 
     def _row(self, keyspace: str | None, table: str | None, token: int) -> _Row | None:
-        """Return the tablet that contains `token`, or None if it is not known."""
+        """Return the tablet that contains `token`, or None if the tablet is not known."""
         tables = self._tables.get(keyspace) if keyspace is not None else None
         tablets = tables.get(table) if tables is not None and table is not None else None
         return tablets.find(token) if tablets is not None else None
@@ -200,13 +206,12 @@ class TabletMap:
         return row.version if row is not None else None
 
     def next_block(self, keyspace: str | None, table: str | None, token: int | None) -> int:
-        """Return the byte that ends an EXECUTE, from which the server learns which tablet version
-        we know.
+        """Return the last byte of an EXECUTE, which tells the server which tablet version we know.
 
         Each call returns the next of the version's 16 parts (`version_block`). So after several
         requests the server notices if our version is outdated.
         """
-        # The parts have the numbers 0 to 15, so keep four bits.
+        # The parts have the numbers 0 to 15, so keep only four bits of the counter.
         self._last_part = self._last_part + 1 & 15
         version = self.version_of(keyspace, table, token) if token is not None else None
         return version_block(version, self._last_part)
@@ -243,10 +248,10 @@ class TabletMap:
             return self._store(keyspace, table, report)
 
     def _store(self, keyspace: str, table: str, report: _Report) -> bool:
-        """Store a report, with the lock held; return False if there are too many hosts."""
+        """Store a report; return False if there are too many hosts. The caller holds the lock."""
         first, last, replicas, version = report
-        # Give new hosts a number. A host beyond the limit gets none. Do not use the report then: it
-        # would lack replicas.
+        # Give numbers to new hosts. A host beyond the limit gets no number. Then do not use the
+        # report, because some of its replicas would be missing.
         if not all(self._number_of(host_id) is not None for host_id, _ in replicas):
             return False
         row = _Row(
@@ -258,7 +263,7 @@ class TabletMap:
         )
         tables = self._tables.setdefault(keyspace, {})
         existing = tables.get(table)
-        # Create a new list, because another thread may be reading the old one for a query plan.
+        # Create a new list, because another thread may be reading the old list for a query plan.
         updated = existing.replace_overlapping(row) if existing is not None else _Table([row])
         self.count += len(updated.rows) - (len(existing.rows) if existing is not None else 0)
         tables[table] = updated
@@ -267,7 +272,7 @@ class TabletMap:
         return True
 
     def _number_of(self, host_id: uuid.UUID) -> int | None:
-        """Return the number of a host, a new one if necessary; None if there are too many hosts."""
+        """Return the number of a host; add new hosts. None if there are too many hosts."""
         number = self._numbers.get(host_id)
         if number is None and len(self._host_ids) < _MOST_HOSTS:
             number = self._numbers[host_id] = len(self._host_ids)
@@ -276,14 +281,14 @@ class TabletMap:
         return number
 
     def _evict_oldest(self, keyspace: str, table: str) -> None:
-        """Drop the tablets of the table that was added first, unless it is `table` itself."""
+        """Drop all tablets of the table that was added first, but never of `table`."""
         # A dict keeps the order in which entries were added.
         for other_keyspace in list(self._tables):
             for other_table in list(self._tables[other_keyspace]):
                 if (other_keyspace, other_table) != (keyspace, table):
                     self._drop(other_keyspace, other_table)
                     return
-        # There is no other table: keep one tablet of this one.
+        # There is no other table, so keep only one tablet of this table.
         existing = self._tables[keyspace][table]
         self._tables[keyspace][table] = _Table(existing.rows[-1:])
         self.count = 1
@@ -293,19 +298,19 @@ class TabletMap:
     def take_hosts(self, hosts: Iterable[Host]) -> None:
         """Set the hosts of the cluster, and drop tablets with a replica on any other host.
 
-        Hosts are compared by their ids. A node that replaces another one has a new id, so tablets
-        of the old node are dropped.
+        Hosts are compared by id. A node that replaces another node has a new id, so the tablets of
+        the old node are dropped.
         """
         with self._lock:
             self._take_hosts(hosts)
 
     def _take_hosts(self, hosts: Iterable[Host]) -> None:
-        """Do what `take_hosts` does, with the lock held."""
+        """Do what `take_hosts` does. The caller holds the lock."""
         self._host_by_id = by_id = {host.host_id: host for host in hosts}
         removed = {number for number, host_id in enumerate(self._host_ids) if host_id not in by_id}
         new_hosts = tuple([by_id.get(host_id) for host_id in self._host_ids])
         # A refresh usually finds the same nodes. Then keep the tuple: the code that makes query
-        # plans compares it by identity, to see if what it derived from the hosts is still valid.
+        # plans compares it by identity, to know whether cached results are still valid.
         if len(new_hosts) != len(self.hosts) or any(
             new_host is not old_host
             for new_host, old_host in zip(new_hosts, self.hosts, strict=True)
@@ -333,14 +338,14 @@ class TabletMap:
             self._drop(keyspace, table)
 
     def _drop(self, keyspace: str, table: str | None) -> None:
-        """Do what `drop` does, with the lock held."""
+        """Do what `drop` does. The caller holds the lock."""
         for name, tablets in list(self._tables.get(keyspace, {}).items()):
             if table in (None, name):
                 self.count -= len(tablets.rows)
                 self._remove(keyspace, name)
 
     def _remove(self, keyspace: str, table: str) -> None:
-        """Remove a table, and its keyspace if that has no other table."""
+        """Remove a table. Also remove its keyspace if the keyspace has no other table."""
         tables = self._tables[keyspace]
         del tables[table]
         if not tables:
@@ -354,7 +359,7 @@ class TabletMap:
 
 
 def token_of_statement(statement: object) -> int | None:
-    """Return the token of a statement's partition key, or None if it is not known."""
+    """Return the token of a statement's partition key, or None if the key is not known."""
     key = getattr(statement, "routing_key", None)
     return token_of(key) if isinstance(key, bytes) else None
 
@@ -363,7 +368,7 @@ def version_block(version: int | None, index: int) -> int:
     """Return the byte with one part of the tablet version that the client knows.
 
     :param version: the tablet's version, or None if the tablet is not known.
-    :param index: which four bits of the version: 0 to 15, from the least significant bits.
+    :param index: the number of the part: 0 (the four least significant bits) to 15.
     """
     # The upper four bits say which part it is, the lower four bits are the part itself.
     part = version >> 4 * index & 0xF if version is not None else 0
@@ -375,12 +380,12 @@ def split_payload(body: bytes) -> tuple[bytes, bytes] | None:
 
     :returns: the payload's value and the rest of the body; None for any other body.
     """
-    # A [bytes map] with one entry begins with the [short] 1 and a [string], the key. Both keys have
-    # 18 (0x12) bytes. Then follows the value, a [bytes] (native_protocol_v4.spec, section 3).
+    # A [bytes map] with one entry begins with the [short] 1 and a [string], the key. Both possible
+    # keys have 18 (0x12) bytes. The value, a [bytes], follows (native_protocol_v4.spec, section 3).
     if body[:2] != b"\0\1" or body[2:4] != b"\0\x12" or body[4:22] not in (_V1, _V2):
         return None
-    # The value's length is at offset 22: after the count (2), the key's length (2) and the key
-    # (18).
+    # The value's length is at offset 22, after the count (2 bytes), the key's length (2) and the
+    # key (18).
     end = 26 + int.from_bytes(body[22:26], "big", signed=True)
     if not 26 <= end <= len(body):
         return None
@@ -390,8 +395,8 @@ def split_payload(body: bytes) -> tuple[bytes, bytes] | None:
 def _parse_report(data: bytes) -> _Report | None:
     """Read a tablet report: first token, last token, list of (host id, shard), optional version.
 
-    The report is a CQL tuple. Return None if it is malformed. The version is 0 if the report has
-    none.
+    The report is a CQL tuple. Return None if it is malformed. The version is 0 if the report has no
+    version.
     """
     parts = _split_values(data)
     # The first two parts are tokens, of 8 bytes each.
@@ -403,7 +408,7 @@ def _parse_report(data: bytes) -> _Report | None:
             return None
         version = int.from_bytes(parts[3], "big")
     first, last = (int.from_bytes(part, "big", signed=True) for part in parts[:2])
-    # The third part is a list: the number of its elements, then the elements.
+    # The third part is a list: the number of elements, followed by the elements.
     elements = _split_values(parts[2][4:])
     # A range never wraps around the end of the ring, because servers split tablets there.
     if first >= last or elements is None or len(parts[2]) < 4:
@@ -416,7 +421,7 @@ def _parse_report(data: bytes) -> _Report | None:
         if pair is None or [len(part) for part in pair] != [16, 4]:
             return None
         shard = int.from_bytes(pair[1], "big", signed=True)
-        # The compiled twin stores the number of a shard in 16 bits.
+        # The compiled version of this module stores a shard number in 16 bits.
         if not 0 <= shard < 0xFFFF:
             return None
         replicas.append((uuid.UUID(bytes=pair[0]), shard))
@@ -424,7 +429,7 @@ def _parse_report(data: bytes) -> _Report | None:
 
 
 def _split_values(data: bytes) -> list[bytes] | None:
-    """Split `data` into values, each of which follows its length of 4 bytes.
+    """Split `data` into values, each of which is preceded by its length of 4 bytes.
 
     Return None if the data is malformed.
     """

@@ -29,7 +29,7 @@ MAX_LONG = (1 << 63) - 1
 class NoMurmur3(Exception):
     """Never raised, because there is always an implementation of the hash.
 
-    It exists for user code that catches it.
+    The class exists so that user code can still import and catch it.
     """
 
 
@@ -83,7 +83,7 @@ class Token:
         return bool(self.value < other.value)
 
     def __hash__(self) -> int:
-        # Consistent with `__eq__`: equal tokens have equal values.
+        # Equal tokens (see `__eq__`) have equal values, so they have equal hashes.
         return hash(self.value)
 
     def __repr__(self) -> str:
@@ -132,24 +132,24 @@ class MD5Token(HashToken):
 
     @classmethod
     def hash_fn(cls, key: bytes) -> int:
-        # Import hashlib on first use, because few clusters have this partitioner. The flag says
-        # that we do not use MD5 for security: some builds of Python refuse it otherwise.
+        # Import hashlib here, because few clusters have this partitioner. The flag says that MD5 is
+        # not used for security: some builds of Python would refuse MD5 without it.
         digest = import_module("hashlib").md5(key, usedforsecurity=False).digest()
         # The RandomPartitioner reads the digest as a signed number and takes its absolute value.
         return abs(int.from_bytes(digest, "big", signed=True))
 
 
 class BytesToken(Token):
-    """A token of the ByteOrderedPartitioner: the key itself, as bytes.
+    """A token of the ByteOrderedPartitioner: the bytes of the key.
 
     :param token: the bytes of the key.
-    :raises TypeError: if it is not bytes.
+    :raises TypeError: if the token is not bytes.
     """
 
     __slots__ = ()
 
     def __init__(self, token: bytes) -> None:
-        # Check the type here: a token with a str would fail only when it is compared with another.
+        # Check the type here: a token with a str would only fail when it is compared.
         if not isinstance(token, bytes):
             raise TypeError(f"token must be bytes, but is {type(token).__name__}: {token!r}")
         super().__init__(token)
@@ -179,12 +179,12 @@ _BY_PARTITIONER: dict[str, type[Token]] = {
 def token_class_of(partitioner: str | None) -> type[Token] | None:
     """Return the class of a partitioner's tokens, or None if the partitioner is not known.
 
-    :param partitioner: its name, with or without the package.
+    :param partitioner: the name of the partitioner, with or without the package.
     """
     return _BY_PARTITIONER.get((partitioner or "").rpartition(".")[2])
 
 
-# The lowest and the highest value of a token.
+# The lowest and the highest value of a token, by token class.
 _LIMITS: dict[type[Token], tuple[int, int]] = {
     Murmur3Token: (MIN_LONG, MAX_LONG),
     MD5Token: (0, 1 << 127),
@@ -195,8 +195,9 @@ def checked_token(token_class: type[Token], token: Any) -> Token:
     """Convert `token`, which is a `Token` or the value of a token, to a token of the ring.
 
     :param token_class: the token class of the ring.
-    :raises TypeError: if `token` is of another partitioner, or its value of another type.
-    :raises ValueError: if there is no such token on the ring.
+    :param token: the token or value.
+    :raises TypeError: if `token` belongs to another partitioner, or its value has another type.
+    :raises ValueError: if the ring has no such token.
     """
     if isinstance(token, Token):
         if not isinstance(token, token_class):
@@ -255,12 +256,13 @@ class SortedRing:
 
         Past the last token the index is 0.
         """
-        # bisect_left, because a node's range includes its own token and excludes the token before.
+        # Use bisect_left, because a node's range includes its token and excludes the previous
+        # token.
         token_index = bisect_left(self._values, token)
         return token_index if token_index < len(self._values) else 0
 
     def position_of(self, key: bytes) -> int:
-        """Return the position for the token of a serialized partition key."""
+        """Return the position of a serialized partition key's token."""
         return self.position(self._token_class.hash_fn(key))
 
     def tokens(self) -> list[Any]:

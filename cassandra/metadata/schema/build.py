@@ -1,9 +1,9 @@
 """Builds metadata objects from rows of the schema tables.
 
 A source (`cassandra.metadata.schema.snapshot`) holds the rows of one keyspace, table or view. When
-its object is first accessed, the source calls `keyspace`, `table` or `view` of this module. If a
-row is damaged, the object that the row belongs to keeps the error, and its export is a comment.
-Other objects are not affected.
+the object of a source is first accessed, the source calls `keyspace`, `table` or `view` of this
+module. If a row is damaged, the object to which the row belongs keeps the error, and the object's
+export is a comment. Other objects are not affected.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def _check_type(
     """Return `value` if it has the expected type.
 
     :param description: the subject of the error message.
-    :raises Exception: `value` itself, if it is an exception: the decoder puts the exception in
-        place of a value that it cannot decode.
+    :raises Exception: `value` itself, if it is an exception. (The decoder replaces a value that it
+        cannot decode by an exception.)
     :raises ValueError: if `value` has any other type.
     """
     if isinstance(value, expected):
@@ -73,7 +73,7 @@ def _check_type(
 
 
 def _check_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return `row`. If an exception takes the place of a damaged value in it, raise it."""
+    """Return `row`; if the decoder has replaced a damaged value by an exception, raise it."""
     for value in row.values():
         if isinstance(value, Exception):
             raise value
@@ -86,7 +86,7 @@ def _check_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
 def table(source: TableSource) -> TableMetadataV3:
     """Build the table of `source`."""
     _collect_rows(source.columns)
-    # The fast way builds nearly all tables. It does not handle special features and damaged rows.
+    # The fast way builds nearly all tables. It does not handle special features or damaged rows.
     table_metadata: TableMetadataV3 | None = column_rows.plain_table(source)
     if table_metadata is None:
         table_metadata = _special_table(source)
@@ -106,8 +106,8 @@ def _special_table(source: TableSource) -> TableMetadataV3:
     )
     # NOTHING is one empty mapping for all tables, which saves objects.
     table_metadata.indexes = table_metadata.views = table_metadata.dropped_columns = NOTHING
-    # Set the columns first, because flags and other parts refer to them. If one step fails, go on
-    # with the other steps.
+    # Set the columns first, because flags and other parts refer to them. If a step fails, continue
+    # with the next step.
     for set_part in (_set_columns, _set_flags, _set_options, _set_other_parts):
         try:
             set_part(table_metadata, source)
@@ -118,7 +118,7 @@ def _special_table(source: TableSource) -> TableMetadataV3:
 
 
 def _set_options(metadata: TableMetadataV3 | MaterializedViewMetadata, source: TableSource) -> None:
-    """Set the row, from which the options are read later, and the options of ScyllaDB."""
+    """Set the row, from which the options are read later, and ScyllaDB's options."""
     if source.error is not None:
         raise source.error
     # A row in scylla_tables shows that the server is ScyllaDB.
@@ -135,8 +135,8 @@ def with_views(
     table_metadata: TableMetadataV3, views: Mapping[str, TableSource]
 ) -> TableMetadataV3:
     """Replace the views of `table_metadata` and return it."""
-    # The application may hold the mapping itself, so it must show the new views. NOTHING is shared
-    # by all tables and must not change.
+    # The application may hold the mapping of views, so the mapping must show the new views. But
+    # NOTHING is shared by all tables and must not change.
     if type(table_metadata.views) is LazyMapping and table_metadata.views is not NOTHING:
         table_metadata.views.show(views)
     else:
@@ -175,7 +175,7 @@ def _set_columns(metadata: TableMetadataV3 | MaterializedViewMetadata, source: T
     """Set the columns and the keys, and the masks of columns."""
     pages = source.columns
     if pages is not None:
-        # Remove the table's rows from `rows_of`, which refers to their pages: a page is then freed
+        # Remove the table's rows from `rows_of`, which refers to their pages. So a page is freed
         # after its last table is built.
         row_runs = pages.rows_of.get(source.keyspace, {}).pop(source.name, ())
         metadata.partition_key, metadata.clustering_key, metadata.columns = column_rows.columns_of(
@@ -187,17 +187,17 @@ def _set_columns(metadata: TableMetadataV3 | MaterializedViewMetadata, source: T
 
 
 def _collect_rows(columns: ColumnPages | None) -> None:
-    """Find the rows of each table in the pages of system_schema.columns, if not yet done."""
+    """Find the rows of each table in the pages of system_schema.columns, if not done yet."""
     if columns is None or not columns.pages:
         return
-    # Empty the list first, so that a page with an error is not read again for the next table.
+    # Empty the list first, so that a damaged page is not read again for the next table.
     pages, columns.pages = columns.pages, []
     columns.texts = column_rows.Texts()
     for page in pages:
         try:
             column_rows.note_runs(columns.rows_of, *page)
         except DecodeError as error:
-            # A table whose rows are missing reports that when it is built.
+            # A table with missing rows reports an error when it is built.
             log.error("a page of the schema tables is damaged: %s", error)
 
 
@@ -214,7 +214,7 @@ def _build_mask(row: Mapping[str, Any]) -> ColumnMask:
     return ColumnMask(row["function_keyspace"], row["function_name"], tuple(arguments))
 
 
-# By default, an `Encoder` writes a tuple as a list; a mask's argument needs a tuple.
+# By default, an `Encoder` writes a tuple as a list, but a mask's argument must be a tuple.
 _ENCODER = Encoder()
 _ENCODER.mapping[tuple] = _ENCODER.cql_encode_tuple
 _QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varchar"))
@@ -222,7 +222,7 @@ _FIELD_END = r"(?<!\\):"  # a colon that is not escaped
 
 
 def _literal(cql_type: str, value: str) -> str:
-    """Return the CQL literal of a mask's argument, which the server stores without quotes."""
+    """Return the CQL literal of a mask's argument, which the server stores unquoted."""
     return _literal_of(cqltype_to_python(cql_type), value)
 
 
@@ -250,7 +250,7 @@ def _literal_of(parsed_type: Sequence[Any], value: str) -> str:
     _parse_types(parsed_type)  # raises ValueError for a user-defined type
     if name == "blob":
         return f"0x{value.removeprefix('0x')}"
-    # Numbers and UUIDs are stored as they are written in CQL; strings lack their quotes.
+    # Numbers and UUIDs are stored as in CQL. Strings are stored without quotes.
     return cql_string(value) if name in _QUOTED else value
 
 
@@ -279,7 +279,7 @@ _ANY_VERSION = 4  # the wire format of values is the same in all versions
 def _parse_types(nodes: Sequence[Any]) -> list[Any]:
     """Return the types for CQL type names with their parameters.
 
-    Raises ValueError for a user-defined type, whose fields are not known here.
+    :raises ValueError: for a user-defined type, whose fields are not known here.
     """
     types = []
     for type_name, *parameters in _group_parameters(nodes):
@@ -303,8 +303,8 @@ _NO_FLAGS: frozenset[str] = frozenset()
 def _set_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
     """Set the attributes that follow from the table's flags, and remove columns that CQL hides.
 
-    A table created by Thrift, or with COMPACT STORAGE, lacks the flag ``compound`` or has another
-    flag with it. Some of its columns exist only in the storage.
+    A table that was created by Thrift, or with COMPACT STORAGE, lacks the flag ``compound`` or has
+    another flag in addition. Some of its columns only exist in the storage.
     """
     index = source.names.flags
     if index is None or source.virtual:
@@ -312,12 +312,12 @@ def _set_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
     flags = source.row[index] or _NO_FLAGS
     _check_type(flags, frozenset, "flags")
     if flags:
-        # A table of CQL has only the flag "compound".
+        # A table that was created by CQL only has the flag "compound".
         table_metadata.is_compact_storage = "compound" not in flags or bool(
             flags & {"dense", "super"}
         )
     else:
-        # Without flags, only the columns show if the storage is compact.
+        # Without flags, we can only tell by the columns whether the storage is compact.
         table_metadata.is_compact_storage = _looks_compact(table_metadata)
     # Super columns of Thrift have one more level of nesting than a CQL row.
     table_metadata.is_cql_compatible = "super" not in flags
@@ -327,7 +327,7 @@ def _set_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
     if not flags & {"dense", "compound"}:
         _hide_static_compact(table_metadata)
     elif "dense" in flags:
-        # A dense table without a value column has one of type "empty" in its storage.
+        # A dense table without value columns has a column of type "empty" in its storage.
         for column in [
             column
             for column in table_metadata.columns.values()
@@ -337,7 +337,7 @@ def _set_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
 
 
 def _looks_compact(table_metadata: TableMetadataV3) -> bool:
-    """Return True if the columns are those of a static compact table."""
+    """Return True if the columns look like the columns of a static compact table."""
     return (
         any(column.is_static for column in table_metadata.columns.values())
         and len(table_metadata.clustering_key) == 1
@@ -345,7 +345,7 @@ def _looks_compact(table_metadata: TableMetadataV3) -> bool:
 
 
 def _hide_static_compact(table_metadata: TableMetadataV3) -> None:
-    """Change the columns of a static compact table to those that CQL shows.
+    """Remove the columns of a static compact table that CQL hides.
 
     The server stores the visible columns as static columns. It also has a clustering column and a
     regular column, which are not visible.
@@ -362,7 +362,7 @@ def _hide_static_compact(table_metadata: TableMetadataV3) -> None:
 def _set_other_parts(table_metadata: TableMetadataV3, source: TableSource) -> None:
     """Set the indexes, the triggers and the dropped columns."""
     table_metadata.indexes = _table_indexes(source, table_metadata)
-    # So far, the table has the shared mapping NOTHING, which must not be changed.
+    # The table still has the shared mapping NOTHING, which must not be changed. Replace it.
     if source.triggers:
         table_metadata.triggers = {}
     for row in source.triggers:
@@ -392,10 +392,10 @@ def _table_indexes(
 
 
 def _build_index(row: IndexRow, table_metadata: TableMetadataV3) -> IndexMetadata:
-    """Return the index of a row. If the row is damaged, the table keeps the error."""
+    """Return the index that a row describes. If the row is damaged, the table keeps the error."""
     name, kind, options = row
     if type(name) is not str or type(kind) is not str or type(options) is not dict:
-        # One of the checks raises the error that says which value is damaged.
+        # A value is damaged. The check of that value raises an error that names it.
         try:
             _check_type(name, str, "an index's name")
             _check_type(kind, str, f"the kind of index {name!r}")
@@ -409,7 +409,7 @@ def _build_index(row: IndexRow, table_metadata: TableMetadataV3) -> IndexMetadat
     cql_target = (
         _index_target(target, table_metadata.columns) if isinstance(target, str) else target
     )
-    # Other indexes may have the same dict of options, so do not change it: make a copy.
+    # Other indexes may share the dict of options, so make a copy instead of changing it.
     if cql_target != target:
         options = {**options, "target": cql_target}
     return IndexMetadata(table_metadata.keyspace_name, table_metadata.name, name, kind, options)
@@ -423,9 +423,10 @@ _FROZEN_COLLECTIONS = ("frozen<list<", "frozen<map<", "frozen<set<")
 def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
     """Return an index's target in the form that CREATE INDEX accepts.
 
-    Newer versions of Cassandra store it in this form. Cassandra 3.0 and ScyllaDB store names
-    without quotes. ScyllaDB also omits the ``full`` of a frozen collection, and stores ``keys`` for
-    a set, although CREATE INDEX only accepts ``values`` there (scylladb issues 22013 and 22019).
+    Newer versions of Cassandra store the target in this form. Cassandra 3.0 and ScyllaDB store
+    names without quotes. ScyllaDB also omits the ``full`` of a frozen collection, and stores
+    ``keys`` for a set, where CREATE INDEX only accepts ``values`` (scylladb issues 22013 and
+    22019).
     """
     column = columns.get(target)
     if (
@@ -434,14 +435,14 @@ def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
         and not column.cql_type.startswith(_FROZEN_COLLECTIONS)
     ):
         return maybe_escape_name(target)
-    # Split the target into the function (keys, values, entries, full), if any, and the column.
+    # Split the target into the function (keys, values, entries or full; optional) and the column.
     match = re.fullmatch(_TARGET, target)
     assert match is not None  # the pattern matches any string
     function, quote, name = match.groups()
     name = name.replace('""', '"') if quote else name
     column = columns.get(name)
     if column is None:
-        # The whole target may be the name of a column, such as "keys(a)".
+        # The whole target may be a column's name that looks like a function, such as "keys(a)".
         column, function, name = columns.get(target), None, target
         if column is None:
             return target
@@ -456,10 +457,10 @@ def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
 
 
 def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
-    """Build the keyspace of `source`. Its tables and views are built on first access."""
+    """Build the keyspace of `source`. Its tables and views are built at the first access."""
     replication = source.row.get("replication")
     options = dict(replication) if isinstance(replication, Mapping) else {}
-    # The map holds the strategy's class and, under the other keys, that class's options.
+    # The map has the strategy's class under "class", and the options of that class.
     strategy = options.pop("class", "")
     keyspace_metadata = KeyspaceMetadata(
         source.name, source.row.get("durable_writes", True), strategy, options
@@ -467,7 +468,7 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
     keyspace_metadata.virtual = source.virtual
     try:
         _check_row(source.row)
-        # Virtual keyspaces have no replication, because each node computes their rows itself.
+        # Virtual keyspaces have no replication, because each node computes their rows.
         if not source.virtual and not strategy:
             raise ValueError(f"the replication of the keyspace is {replication!r}")
     except Exception as error:
@@ -498,15 +499,15 @@ def renewed_keyspace(
 ) -> KeyspaceMetadata:
     """Make `keyspace_metadata` show the content of `source`, and return the keyspace's object.
 
-    The result is `keyspace_metadata` itself, unless settings of the keyspace were altered. Then the
-    result is a new object with the same mappings: an application may keep the old object, to
-    compare its settings with the new ones.
+    The result is `keyspace_metadata`, unless ALTER KEYSPACE has changed settings. Then the result
+    is a new object with the same mappings: an application may keep the old object, to compare its
+    settings with the new settings.
     """
-    # Tables are built on first access, so this is cheap.
+    # This is cheap, because tables are built at the first access.
     new_keyspace = keyspace(source)
     is_altered = _alterable_settings(new_keyspace) != _alterable_settings(keyspace_metadata)
     for slot in KeyspaceMetadata.__slots__:
-        # `__dict__` holds attributes that the application itself has set: copy them.
+        # `__dict__` holds attributes that the application has set. Copy them.
         if slot == "__dict__":
             if is_altered:
                 vars(new_keyspace).update(vars(keyspace_metadata))
@@ -516,7 +517,7 @@ def renewed_keyspace(
         if type(old_value) is LazyMapping and type(new_value) is LazyMapping:
             old_value.show(new_value._names)
             setattr(new_keyspace, slot, old_value)
-        # Update the old object only if no setting was altered. Otherwise it keeps its old settings.
+        # Update the old object only if no setting has changed. Otherwise it keeps its old settings.
         elif not is_altered:
             setattr(keyspace_metadata, slot, new_value)
     return new_keyspace if is_altered else keyspace_metadata
@@ -536,7 +537,7 @@ def _identity(value: _Object) -> _Object:
 
 
 def _index_of(location: tuple[TableSource, str]) -> IndexMetadata:
-    """Return the index at (table source, index name); this builds the table."""
+    """Return the index at (table source, index name). This builds the table."""
     source, name = location
     index: IndexMetadata = source.object().indexes[name]
     return index
@@ -558,7 +559,10 @@ def _build_each(
 ) -> Iterable[Any]:
     """Yield ``make(row)`` for each row that is not damaged. The keyspace keeps the first error.
 
+    :param keyspace_metadata: the keyspace.
     :param part: what the rows describe, such as "function", for the log.
+    :param make: builds an object from a row.
+    :param rows: the rows of a schema table.
     """
     for row in rows:
         try:
@@ -573,7 +577,7 @@ def _build_each(
 def _by_signature(elements: Iterable[Any]) -> LazyMapping[Any]:
     """Return functions or aggregates by their signature, in the order of signatures.
 
-    Servers send the rows in any order. Thus exports of equal schemas are equal nevertheless.
+    Servers send the rows in any order. Because of the sort, exports of equal schemas are equal.
     """
     ordered = sorted(elements, key=lambda element: element.signature)
     return LazyMapping({element.signature: element for element in ordered}, _identity)
@@ -621,16 +625,16 @@ def _build_aggregate(row: Mapping[str, Any]) -> Aggregate:
 def _tablets_option(row: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the value of the keyspace's option ``tablets``; None if the server has no tablets.
 
-    If the keyspace has no tablets, the option says so: without it, a keyspace that is created from
-    the export would get them.
+    If the keyspace has no tablets, the option must say so: without the option, a keyspace that is
+    created from the export would get tablets.
 
     :param row: the keyspace's row of system_schema.scylla_keyspaces.
     """
     if "initial_tablets" not in row:
         return None
     initial = row["initial_tablets"]
-    # A server that supports tablets has this column; null means that this keyspace has none.
+    # A server that supports tablets has this column. Null means that this keyspace has no tablets.
     if not isinstance(initial, int):
         return {"enabled": False}
-    # 0 means that the server chooses the number, as without the option.
+    # 0 means that the server chooses the number of tablets, as if the option had no "initial".
     return {"enabled": True, **({"initial": initial} if initial else {})}

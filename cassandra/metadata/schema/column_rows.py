@@ -1,15 +1,15 @@
 """Builds the columns of tables from pages of system_schema.columns.
 
-This is the Python twin of `cassandra._accel.column_rows`. system_schema.columns is by far the
-largest schema table: it has a row for each column of each table. `note_runs` reads a page once and
-stores where each table's rows are: a *run* is a number of consecutive rows of one table in one
-page. `columns_of` builds the columns of one table when the table is first accessed. Rows have the
-cells keyspace_name, table_name, column_name, clustering_order, kind, position and type, each a
-[bytes] (native_protocol_v4.spec, section 4.2.5.2).
+The compiled version of this module is `cassandra._accel.column_rows`. system_schema.columns is by
+far the largest schema table: it has a row for each column of each table. `note_runs` reads a page
+once and stores where each table's rows are: a *run* is a number of consecutive rows of one table in
+one page. `columns_of` builds the columns of one table when the table is first accessed. Rows have
+the cells keyspace_name, table_name, column_name, clustering_order, kind, position and type. Each
+cell is a [bytes] (native_protocol_v4.spec, section 4.2.5.2).
 
 `plain_table` builds a whole table if the table has no special features. Doing this in one step
-halves the time. Thousands of columns have the same names and types, so `Texts` keeps one string for
-all equal cells.
+takes half the time. Thousands of columns have the same names and types, so `Texts` keeps one string
+for all equal cells.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ USUAL_FLAGS = frozenset({"compound"})  # the flags of a table without compact st
 
 _int32_at = struct.Struct(">i").unpack_from
 
-# The runs of one table: three consecutive items for each, the page, the offset of the first row,
-# and the number of rows. The tuple is flat because there are thousands of tables: another tuple for
-# each run would slow down the garbage collector.
+# The runs of one table. Each run takes three consecutive items: the page, the offset of the first
+# row, and the number of rows. The tuple is flat because there are thousands of tables: another
+# tuple for each run would slow down the garbage collector.
 Runs = tuple[Any, ...]
 RowsOf = dict[str, dict[str, Runs]]  # the runs of each table, by keyspace and table
 
@@ -50,12 +50,14 @@ class Texts:
         self._cached: dict[bytes, str] = {}
 
     def _text(self, cell: bytes | None, name: str | None) -> str:
-        """Decode a cell, which holds a column's name (then `name` is None) or the type of column
-        `name`.
+        """Decode a cell with the name or the type of a column.
+
+        :param cell: the bytes; None for a null.
+        :param name: None if the cell is a column's name; if it is a type, the name of the column.
         """
         if cell is None:
             raise bad_text(None, name)
-        # Equal names and types become one string.
+        # Return one string object for all equal names and types.
         text = self._cached.get(cell)
         if text is None:
             try:
@@ -70,17 +72,18 @@ def note_runs(rows_of: RowsOf, body: bytes, offset: int, count: int) -> None:
 
     Tables whose names are not valid UTF-8 are left out.
 
+    :param rows_of: the runs of each table, by keyspace and table.
     :param body: the page.
     :param offset: the offset of the first row.
     :param count: the number of rows.
-    :raises DecodeError: if rows go past the end of the page. The rows before them are noted.
+    :raises DecodeError: if a row goes past the end of the page. Runs of earlier tables are added.
     """
-    # The current run: the bytes of the table's names, the offset and number of its rows, and the
-    # decoded names.
+    # The current run: the bytes of the keyspace and table names, the offset and number of its rows,
+    # and the decoded names.
     raw_names: bytes | None = None
     run_offset = row_count = 0
     names: tuple[str, str] | None = None
-    # Local names are faster in the loop below.
+    # Use local names, which are faster in the loop below.
     size_at, other_cells = _int32_at, range(_CELLS - 2)
     try:
         for _ in range(count):
@@ -88,7 +91,8 @@ def note_runs(rows_of: RowsOf, body: bytes, offset: int, count: int) -> None:
             row_offset = offset
             keyspace_end = offset + 4 + max(size_at(body, offset)[0], 0)
             offset = keyspace_end + 4 + max(size_at(body, keyspace_end)[0], 0)
-            # Compare bytes: rows of one table are adjacent, so we decode the table's names once.
+            # Compare bytes. Rows of one table are adjacent, so we decode the table's names only
+            # once.
             if body[row_offset:offset] != raw_names:
                 if names is not None:
                     _add_run(rows_of, names, (body, run_offset, row_count))
@@ -119,7 +123,7 @@ def _past_the_end() -> DecodeError:
 
 
 def _names(keyspace: bytes, table: bytes) -> tuple[str, str] | None:
-    """Decode the names of a keyspace and a table; None if one of them is not valid UTF-8."""
+    """Decode the names of a keyspace and a table; None if either is not valid UTF-8."""
     try:
         return keyspace.decode(), table.decode()
     except UnicodeDecodeError:
@@ -127,7 +131,7 @@ def _names(keyspace: bytes, table: bytes) -> tuple[str, str] | None:
 
 
 def _rows(body: bytes, offset: int, count: int) -> Iterator[list[bytes | None]]:
-    """Yield the cells of each row of a run (consecutive rows in one page); a null is None."""
+    """Yield the cells of each row of a run (consecutive rows in one page); None for a null."""
     size_at, end = _int32_at, len(body)
     for _ in range(count):
         cells: list[bytes | None] = []
@@ -150,11 +154,13 @@ def columns_of(
 ) -> tuple[list[ColumnMetadata], list[ColumnMetadata], dict[str, ColumnMetadata]]:
     """Return the partition key, the clustering key and all columns by name of `table`.
 
-    Columns are in the order that cassandra-driver uses: the key, then the other columns in the
-    order of the rows (by name).
+    Columns are in the order that cassandra-driver uses: the key, followed by the other columns in
+    the order of the rows (by name).
 
+    :param table: the table or view.
     :param runs: the runs of the table's rows that `note_runs` has found.
-    :raises DecodeError: if a cell is not valid UTF-8, or a position is not a number of 32 bits.
+    :param texts: decodes names and types.
+    :raises DecodeError: if a cell is not valid UTF-8, or a position does not have 32 bits.
     :raises ValueError: if a cell is null, or the kind of a column is unknown.
     """
     partition_key: list[tuple[int, ColumnMetadata]] = []
@@ -196,7 +202,7 @@ def _position(cell: bytes | None, name: str) -> int:
 def bad_text(error: UnicodeDecodeError | None, name: str | None) -> Exception:
     """Return the error for a cell that is null or not valid UTF-8.
 
-    :param error: the error of decoding the cell; None if it is null.
+    :param error: the error of decoding the cell; None if the cell is null.
     :param name: the column whose type is in the cell; None if the cell is a column's name.
     """
     subject = "a column's name" if name is None else f"the type of column {name!r}"
@@ -231,7 +237,7 @@ def plain_table(source: TableSource) -> TableMetadataV3 | None:
     """Build the table of `source` without its indexes.
 
     Return None if the table has features that this function does not handle, or if its rows are
-    damaged. Call `note_runs` for all pages before.
+    damaged. Call `note_runs` for all pages first.
     """
     names, row, pages = source.names, source.row, source.columns
     # Any of these features needs the general code in `build`.
@@ -249,8 +255,8 @@ def plain_table(source: TableSource) -> TableMetadataV3 | None:
     ):
         return None
     tables = pages.rows_of.get(source.keyspace, {})
-    # Remove the runs from `rows_of`, which refers to their pages: a page is then freed after its
-    # last table is built.
+    # Remove the runs from `rows_of`, which refers to their pages. So a page is freed after its last
+    # table is built.
     runs = tables.pop(source.name, None)
     if runs is None:
         return None

@@ -29,13 +29,13 @@ def _thawed(cql_type: str) -> str:
     """Return `cql_type` without the outermost ``frozen<...>``.
 
     The server stores the types of arguments and results with ``frozen``, but CREATE FUNCTION and
-    CREATE AGGREGATE reject it there.
+    CREATE AGGREGATE reject ``frozen`` in these types.
     """
     return cql_type[len("frozen<") : -1] if cql_type.startswith("frozen<") else cql_type
 
 
 def _target_as_cql(target: str) -> str:
-    """Return an index's target as it is written in the parentheses of CREATE INDEX.
+    """Return an index's target in the form for the parentheses of CREATE INDEX.
 
     ScyllaDB stores the target of a local index as JSON: ``{"pk":["a"],"ck":["b"]}`` becomes ``(a),
     b``.
@@ -43,7 +43,8 @@ def _target_as_cql(target: str) -> str:
     # No other target begins with a brace, because names that contain a brace are quoted.
     if not target.startswith("{"):
         return target
-    # Import json only here: this is rarely needed, and takes as long as building a hundred tables.
+    # Import json only here: it is rarely needed, and the import takes as long as building a hundred
+    # tables.
     columns = import_module("json").loads(target)
     # "pk" are the columns of the partition key, "ck" is the indexed column.
     partition_key, column = (", ".join(protect_names(columns[part])) for part in ("pk", "ck"))
@@ -53,11 +54,11 @@ def _target_as_cql(target: str) -> str:
 class ColumnMask(NamedTuple):
     """The function that masks a column's values (Cassandra 5.0).
 
-    A role without the permission UNMASK gets the function's result in place of the value.
+    A role without the permission UNMASK gets the result of the function instead of the value.
 
     :param keyspace: the keyspace of the function.
     :param name: the function's name.
-    :param arguments: the arguments after the value, as CQL literals; none by default.
+    :param arguments: the arguments of the function after the value, as CQL literals; () by default.
     """
 
     keyspace: str
@@ -65,8 +66,9 @@ class ColumnMask(NamedTuple):
     arguments: tuple[str, ...] = ()
 
     def as_cql(self) -> str:
-        """Return the CQL that follows the column's type: ``MASKED WITH system.mask_inner(1,
-        null)``.
+        """Return the CQL that follows the column's type.
+
+        For example: ``MASKED WITH system.mask_inner(1, null)``.
         """
         function = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         return f"MASKED WITH {function}({', '.join(self.arguments)})"
@@ -77,9 +79,9 @@ class DroppedColumn(NamedTuple):
 
     If you add a column with this name again, it must have the same type.
 
-    :param name: the column's name.
-    :param cql_type: its type, as CQL.
-    :param dropped_time: the time of the drop.
+    :param name: the name of the column.
+    :param cql_type: the type of the column, as CQL.
+    :param dropped_time: the time at which the column was dropped.
     :param is_static: True if the column was static.
     """
 
@@ -92,10 +94,10 @@ class DroppedColumn(NamedTuple):
 class ColumnMetadata(bases.ColumnBase):
     """One column of a table or view.
 
-    :param table_metadata: the table or view that has the column, kept as `table`.
-    :param column_name: the column's name, kept as `name`.
-    :param cql_type: its type, as CQL.
-    :param is_static: True if it has one value for each partition.
+    :param table_metadata: the table or view that has the column, stored as `table`.
+    :param column_name: the name of the column, stored as `name`.
+    :param cql_type: the type of the column, as CQL.
+    :param is_static: True if the column has one value for each partition.
     :param is_reversed: True for a clustering column in descending order.
     :param mask: a `ColumnMask`, or None.
     """
@@ -145,7 +147,7 @@ class IndexMetadata:
 
     :param keyspace_name: the name of the keyspace.
     :param table_name: the name of the table.
-    :param index_name: the name of the index, kept as `name`.
+    :param index_name: the name of the index, stored as `name`.
     :param kind: "KEYS", "COMPOSITES" or "CUSTOM".
     :param index_options: ``target`` and further options by name; ``class_name`` for CUSTOM.
     """
@@ -174,10 +176,10 @@ class IndexMetadata:
         options = dict(self.index_options)
         target = _target_as_cql(options.pop("target", ""))
         table_name = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.table_name)}"
-        # The name needs no keyspace: an index is always in the keyspace of its table.
+        # The name needs no keyspace, because an index is always in the keyspace of its table.
         name = maybe_escape_name(self.name)
-        # KEYS and COMPOSITES describe how the server stores the index. CREATE INDEX has no syntax
-        # for them.
+        # KEYS and COMPOSITES say how the server stores the index. CREATE INDEX has no syntax for
+        # them.
         if self.kind != "CUSTOM":
             return f"CREATE INDEX {name} ON {table_name} ({target})"
         class_name = options.pop("class_name", "")
@@ -199,8 +201,8 @@ class IndexMetadata:
 class TriggerMetadata:
     """A trigger.
 
-    :param table_metadata: the table, kept as `table`.
-    :param trigger_name: the name of the trigger, kept as `name`.
+    :param table_metadata: the table, stored as `table`.
+    :param trigger_name: the name of the trigger, stored as `name`.
     :param options: a mapping with ``class``, the Java class that the trigger runs.
     """
 
@@ -236,9 +238,9 @@ class UserType:
     """A user-defined type.
 
     :param keyspace: the name of the keyspace.
-    :param name: the type's name.
+    :param name: the name of the type.
     :param field_names: the names of the fields, in order.
-    :param field_types: their types as CQL, in the same order.
+    :param field_types: the types of the fields as CQL, in the same order.
     :raises ValueError: if the two lists differ in length.
     """
 
@@ -249,8 +251,8 @@ class UserType:
     def __init__(
         self, keyspace: str, name: str, field_names: Sequence[str], field_types: Sequence[str]
     ) -> None:
-        # The server stores names and types in two lists. If the lengths differ, we cannot know the
-        # type of any field.
+        # The server stores names and types in two lists. If their lengths differ, the type of no
+        # field is certain.
         if len(field_names) != len(field_types):
             raise ValueError(
                 f"type {keyspace}.{name} has {len(field_names)} field names and {len(field_types)} "
@@ -264,7 +266,7 @@ class UserType:
     def as_cql_query(self, formatted: bool = False) -> str:
         """Return the CREATE TYPE statement, without a semicolon.
 
-        :param formatted: write each field on its own line.
+        :param formatted: True writes each field on a separate line.
         """
         fields = [
             # The types are CQL already, so they are not quoted.
@@ -288,12 +290,12 @@ class Function:
     """A user-defined function.
 
     :param keyspace: the name of the keyspace.
-    :param name: the function's name.
-    :param argument_types: the types as CQL, in order.
-    :param argument_names: the names, in the same order.
+    :param name: the name of the function.
+    :param argument_types: the types of the arguments as CQL, in order.
+    :param argument_names: the names of the arguments, in the same order.
     :param return_type: the type of the result, as CQL.
-    :param language: for example "java" or "lua".
-    :param body: the source in that language.
+    :param language: the language of the body, for example "java" or "lua".
+    :param body: the source code of the function.
     :param called_on_null_input: False if the result is null when an argument is null.
     :param deterministic: True if equal arguments give equal results (DataStax Enterprise).
     :param monotonic: True if the function is monotonic in all its arguments (DataStax Enterprise).
@@ -341,13 +343,13 @@ class Function:
     @property
     def signature(self) -> str:
         """``name(type,type)``, the key in `KeyspaceMetadata.functions`."""
-        # Functions may be overloaded: a name does not identify a function without its types.
+        # Functions may be overloaded, so a name only identifies a function together with its types.
         return SignatureDescriptor.format_signature(self.name, self.argument_types)
 
     def as_cql_query(self, formatted: bool = False) -> str:
         """Return the CREATE FUNCTION statement, without a semicolon.
 
-        :param formatted: write each clause on its own line.
+        :param formatted: True writes each clause on a separate line.
         """
         names = protect_names(self.argument_names)
         arguments = [
@@ -369,7 +371,7 @@ class Function:
             # The clause takes the name of one argument.
             clauses.append(f"MONOTONIC ON {maybe_escape_name(self.monotonic_on[0])}")
         elif self.monotonic:
-            # Without the name of an argument, the function is monotonic in all of them.
+            # Without the name of an argument, the function is monotonic in all its arguments.
             clauses.append("MONOTONIC")
         clauses += [f"LANGUAGE {self.language}", f"AS {body}"]
         return ("\n    " if formatted else " ").join(clauses)
@@ -386,8 +388,8 @@ class Aggregate:
     """A user-defined aggregate.
 
     :param keyspace: the name of the keyspace.
-    :param name: the aggregate's name.
-    :param argument_types: the types as CQL, in order.
+    :param name: the name of the aggregate.
+    :param argument_types: the types of the arguments as CQL, in order.
     :param state_func: the name of the function that computes the next state from the state and the
         arguments of a row.
     :param state_type: the type of the state, as CQL.
@@ -443,8 +445,8 @@ class Aggregate:
         aggregate_name = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         clauses = [
             f"CREATE AGGREGATE {aggregate_name}({', '.join(map(_thawed, self.argument_types))})",
-            # The grammar requires this order. Function names have no keyspace, because they are in
-            # the keyspace of the aggregate.
+            # The grammar requires this order of clauses. Function names have no keyspace, because
+            # they are always in the keyspace of the aggregate.
             f"SFUNC {protect_type_or_function(self.state_func)}",
             f"STYPE {_thawed(self.state_type)}",
         ]
@@ -467,7 +469,7 @@ class Aggregate:
         return f"<Aggregate: {self.keyspace}.{self.signature}>"
 
 
-# Applications import these classes from `cassandra.metadata`, so reprs and pickles name that
+# Applications import these classes from `cassandra.metadata`, so reprs and pickles must name that
 # module.
 for _class in (
     ColumnMask,

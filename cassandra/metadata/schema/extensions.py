@@ -1,6 +1,7 @@
-"""Table extensions: classes of the application that export what server plug-ins store with a table.
+"""Table extensions: classes that add CQL to the export of a table with data of server plug-ins.
 
-Each table has a map of extensions: bytes by name, which a plug-in of the server has stored.
+Each table has a map of extensions: bytes by name, which a plug-in of the server has stored. An
+application can register a class that exports an extension.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     class Extended(Protocol):
-        """The part of a table that `after_table_cql` needs."""
+        """The attributes of a table that `after_table_cql` needs."""
 
         @property
         def extensions(self) -> Mapping[str, bytes]:
@@ -22,23 +23,23 @@ _registered: dict[str, Any] = {}
 
 
 class TableExtensionInterface:
-    """Adds CQL statements to the export of a table that has the extension."""
+    """Adds CQL statements to the export of a table with a certain extension."""
 
     @classmethod
     def after_table_cql(cls, table_meta: Any, ext_key: str, ext_blob: bytes) -> str | None:
-        """Return CQL statements, with semicolons, to append to the table's; None for no statement.
+        """Return CQL statements, with semicolons, for after the table's CQL; None for nothing.
 
         :param table_meta: the `TableMetadata`.
-        :param ext_key: the extension's name.
-        :param ext_blob: its bytes.
+        :param ext_key: the name of the extension.
+        :param ext_blob: the bytes of the extension.
         """
         return None
 
 
 class RegisteredTableExtension(TableExtensionInterface):
-    """Base class of extensions that take part in `TableMetadata.export_as_string`.
+    """Base class of extensions that `TableMetadata.export_as_string` calls.
 
-    A subclass is registered when it is defined, under its attribute `name`.
+    A subclass is registered when it is defined, under the name in its attribute `name`.
     """
 
     name: str | None = None

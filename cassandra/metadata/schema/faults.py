@@ -1,5 +1,6 @@
-"""Errors in schema rows: the object that is built from the rows keeps them, and its export
-reports them.
+"""Keeps errors in schema rows: the object that is built from the rows keeps the error.
+
+The export of such an object is a comment that reports the error.
 """
 
 from __future__ import annotations
@@ -22,18 +23,16 @@ class Faulty(bases.FaultyBase):
 
     @property
     def _exc_info(self) -> tuple[Any, Any, Any] | None:
-        """The error raised while the metadata was built, in the form of ``sys.exc_info()``, or
-        None.
-        """
+        """The error raised while the metadata was built, as from ``sys.exc_info()``, or None."""
         error = self._error
         return (type(error), error, error.__traceback__) if error is not None else None
 
     def fail(self, error: BaseException) -> None:
-        """Keep the first error. From now on, exporting this part returns its CQL in a comment.
+        """Keep the first error. From now on, the export of this object is a comment.
 
-        :param error: the exception that was raised while this part was built.
+        :param error: the exception that was raised while this object was built.
         """
-        # The first error is the cause; later errors may only follow from it.
+        # The first error is the cause; later errors may only be its consequences.
         if self._error is None:
             self._error = error
 
@@ -41,7 +40,7 @@ class Faulty(bases.FaultyBase):
 def incomplete(description: str, error: BaseException, structure: str) -> str:
     """Return a CQL comment that replaces a statement which cannot be built.
 
-    The comment holds the error and the known part of the structure.
+    The comment shows the error and the known part of the structure.
     """
     trace = "".join(traceback.format_exception_only(type(error), error)).strip()
     lines = [
@@ -52,5 +51,5 @@ def incomplete(description: str, error: BaseException, structure: str) -> str:
         "",
         structure,
     ]
-    # A `*/` inside would end the comment early.
+    # A `*/` in the comment would end it early.
     return "/*\n" + "\n".join(lines).replace("*/", "* /") + "\n*/"

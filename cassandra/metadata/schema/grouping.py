@@ -1,4 +1,4 @@
-"""Groups rows of the schema tables, as they arrive, into the sources of a `Schema`.
+"""Groups rows of the schema tables, in the order of their arrival, into sources of a `Schema`.
 
 A source holds the rows of one keyspace, table or view (`cassandra.metadata.schema.snapshot`).
 """
@@ -26,16 +26,16 @@ class Grouping:
         # The rows of system_schema.keyspaces and scylla_keyspaces, by keyspace.
         self.keyspaces: dict[str, dict[str, Any]] = {}
         self._scylla_keyspaces: dict[str, dict[str, Any]] = {}
-        # True if the server supports tablets. This cannot be seen from the rows: a keyspace without
+        # True if the server supports tablets. The rows do not show that, because a keyspace without
         # tablets has no row in scylla_keyspaces.
         self._has_tablets = False
-        # The sources of tables and views, by keyspace and then by name.
+        # The sources of tables and views, by keyspace and name.
         self._tables: dict[str, dict[str, TableSource]] = {}
         self._views: dict[str, dict[str, TableSource]] = {}
         self._pages = Pages()  # decodes all pages, except those of system_schema.columns
         self._columns = ColumnPages()
         self._indexes: dict[str, dict[str, list[IndexRow]]] = {}  # by keyspace and table
-        # The rows of other schema tables: by schema table, then by the table or the keyspace.
+        # The rows of other schema tables, by schema table and then by table or by keyspace.
         self._rows_by_table: dict[str, dict[Key, list[dict[str, Any]]]] = {}
         self._rows_by_keyspace: dict[str, dict[str, list[dict[str, Any]]]] = {}
         self._virtual: set[str] = set()  # the names of virtual keyspaces
@@ -45,11 +45,11 @@ class Grouping:
     def add(self, part: str, message: ResultMessage, version: int) -> None:
         """Add one page of a schema table.
 
-        :param part: the schema table's name, with ``virtual_`` in front for virtual keyspaces.
+        :param part: the name of the schema table, preceded by ``virtual_`` for virtual keyspaces.
         :param message: the ROWS message.
-        :param version: the protocol version that the page was received with.
+        :param version: the protocol version with which the page was received.
         """
-        # Check the column names even if there are no rows: the server may support tablets although
+        # Check the column names even if there are no rows: the server may support tablets even if
         # no keyspace uses them.
         if part == "scylla_keyspaces":
             self._has_tablets = "initial_tablets" in (message.column_names or ())
@@ -58,7 +58,8 @@ class Grouping:
         virtual = part.startswith("virtual_")
         part = part.removeprefix("virtual_")
         if part == "columns":
-            # This is by far the largest schema table. Its rows are decoded when a table is built.
+            # This is by far the largest schema table, so its rows are decoded when a table is
+            # built.
             self._columns.add(message)
             return
         names = tuple(message.column_names or ())
@@ -100,8 +101,9 @@ class Grouping:
         self, part: str, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], virtual: bool
     ) -> None:
         """Add a source for each row of the schema table "tables" or "views"."""
-        # There may be thousands of tables. So a source keeps its row as a tuple, and all sources
-        # share one `RowNames`: more objects would take time, above all in the garbage collector.
+        # There may be thousands of tables. More objects would take more time, especially in the
+        # garbage collector. So a source keeps its row as a tuple, and all sources share one
+        # `RowNames`.
         keyspace_index = names.index("keyspace_name")
         name_index = names.index("table_name" if part == "tables" else "view_name")
         sources = self._tables if part == "tables" else self._views
@@ -109,7 +111,7 @@ class Grouping:
         for row in rows:
             keyspace, name = row[keyspace_index], row[name_index]
             source = TableSource(keyspace, name, row_names, row, virtual, self._columns)
-            # Look for an error in the row only if some value could not be decoded.
+            # Look for an error in the row only if a value could not be decoded.
             if self._pages.damaged:
                 source.error = next((value for value in row if isinstance(value, Exception)), None)
             if part == "views":
@@ -144,7 +146,7 @@ class Grouping:
         return sources_by_name
 
     def tablet_keyspaces(self) -> tuple[set[str], set[str]]:
-        """Return the names of the keyspaces with tablets, and of those whose tablets have leaders.
+        """Return the keyspaces with tablets, and the keyspaces whose tablets have leaders.
 
         Both sets are empty if the server is not ScyllaDB.
         """
@@ -152,8 +154,8 @@ class Grouping:
         with_tablets = {
             row["keyspace_name"] for row in rows if row.get("initial_tablets") is not None
         }
-        # Tablets have leaders only if `consistency` of the keyspace is "global" or "local": not if
-        # it is "eventual", and not if the server has no such column.
+        # Tablets have leaders only if `consistency` of the keyspace is "global" or "local". They
+        # have no leaders if it is "eventual", or if the server has no such column.
         leaders = {
             row["keyspace_name"] for row in rows if row.get("consistency") in ("global", "local")
         }
@@ -170,16 +172,16 @@ class Grouping:
         ]
 
     def _complete_tables(self) -> None:
-        """Add the rows of other schema tables to the tables and views that they belong to."""
+        """Add the rows of other schema tables to the sources of their tables and views."""
         for sources in (self._tables, self._views):
             for keyspace, indexes_by_table in self._indexes.items():
-                # Indexes of tables that were not read are left out.
+                # Leave out indexes of tables that were not read.
                 for name in indexes_by_table.keys() & sources.get(keyspace, {}).keys():
                     sources[keyspace][name].indexes = indexes_by_table[name]
             for part, rows_by_table in self._rows_by_table.items():
                 for (keyspace, name), rows in rows_by_table.items():
-                    # The table may be missing: each schema table is read by its own query, and the
-                    # table may have been dropped between two queries.
+                    # The table may be missing, because it may have been dropped between the queries
+                    # for the two schema tables.
                     source = sources.get(keyspace, {}).get(name)
                     if source is not None:
                         setattr(source, _SLOTS[part], tuple(rows))
@@ -191,8 +193,8 @@ class Grouping:
     def aggregates(self, keyspace: str) -> Sequence[Mapping[str, Any]]:
         """Return the rows of aggregates of one keyspace, each with the value of "reduce_func".
 
-        ScyllaDB stores "reduce_func" in the separate table scylla_aggregates; for other servers it
-        is None.
+        ScyllaDB stores "reduce_func" in the separate table scylla_aggregates. For other servers the
+        value is None.
         """
         scylla_rows = {
             _signature(row): row for row in self.of_keyspace("scylla_aggregates", keyspace)
@@ -203,7 +205,7 @@ class Grouping:
         )
 
 
-# Maps a schema table in which few tables have rows to the attribute of `TableSource` for its rows.
+# Maps schema tables in which few tables have rows to the attribute of `TableSource` for the rows.
 _SLOTS = {
     "triggers": "triggers",
     "dropped_columns": "dropped",

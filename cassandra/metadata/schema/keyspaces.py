@@ -23,14 +23,14 @@ class KeyspaceMetadata(Faulty):
     `tables`, `views`, `indexes` and `user_types` are mappings by name; `functions` and `aggregates`
     are mappings by signature (``name(type,type)``). `replication_strategy` is None if it is not
     known. `virtual` is True if each node computes the rows of the tables when it is queried.
-    `tablets` is ScyllaDB's option of that name, or None.
+    `tablets` is the value of ScyllaDB's keyspace option ``tablets``, or None.
 
-    :param name: the keyspace's name.
+    :param name: the name of the keyspace.
     :param durable_writes: False if writes do not go to the commit log.
-    :param strategy_class: the replication class, with or without its package; empty if it is not
-        known.
+    :param strategy_class: the class of the replication strategy, with or without its package;
+        empty if it is not known.
     :param strategy_options: the options of the replication, by name.
-    :param graph_engine: DataStax Enterprise's option of that name, or None.
+    :param graph_engine: DataStax Enterprise's keyspace option ``graph_engine``, or None.
     """
 
     __slots__ = (
@@ -67,14 +67,14 @@ class KeyspaceMetadata(Faulty):
     def export_as_string(self) -> str:
         """Return the statements that create the keyspace and everything in it, in order.
 
-        If they cannot be built, the result is a comment. A table with damaged metadata is replaced
-        by a comment.
+        If the statements cannot be built, the result is a comment. A table with damaged metadata is
+        replaced by a comment.
         """
         text = "\n\n".join(
             [
                 self.as_cql_query() + ";",
-                # Types come first, because everything else may use them. Aggregates come after the
-                # functions that they use.
+                # Types come first, because all other objects may use them. Aggregates come after
+                # the functions that they use.
                 *(user_type.export_as_string() for user_type in self._types_in_order()),
                 *(function.export_as_string() for function in self.functions.values()),
                 *(aggregate.export_as_string() for aggregate in self.aggregates.values()),
@@ -96,7 +96,7 @@ class KeyspaceMetadata(Faulty):
         return text
 
     def _is_cdc_log(self, name: str) -> bool:
-        """Return True if a table is the CDC log of another one: ScyllaDB creates it by itself."""
+        """Return True if a table is the CDC log of another table, which ScyllaDB creates."""
         base = self.tables.get(name.removesuffix(_CDC_LOG)) if name.endswith(_CDC_LOG) else None
         cdc = base.options.get("cdc") if base is not None else None
         return isinstance(cdc, Mapping) and str(cdc.get("enabled")).lower() != "false"
@@ -122,9 +122,11 @@ class KeyspaceMetadata(Faulty):
         types_in_order: dict[str, UserType] = {}
 
         def add_type(name: str, using_types: tuple[str, ...]) -> None:
-            """Add the types that `name` uses, then `name`; `using_types` led to `name`."""
+            """Add the types that `name` uses, and then `name`; `using_types` are the callers'
+            types."""
             user_type = self.user_types.get(name)
-            # In damaged rows, types may use each other: stop, because this would never end.
+            # Stop if a type uses itself, which is only possible in damaged rows: it would never
+            # end.
             if user_type is None or name in types_in_order or name in using_types:
                 return
             for field_type in user_type.field_types:
@@ -141,11 +143,11 @@ class KeyspaceMetadata(Faulty):
         return f"<KeyspaceMetadata: {self.name}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Let IPython print the CREATE statements if this is the last expression of a cell."""
+        """Let IPython print the CREATE statements if a cell ends with this object."""
         printer.text(self.export_as_string())
 
     def _repr_html_(self) -> str:
-        """Return the HTML that notebooks show for the keyspace: a table of its tables and views."""
+        """Return a table of the keyspace's tables and views as HTML, for notebooks."""
         # Import this module only here, because only notebooks need it.
         from cassandra.metadata.pictures import keyspace_as_html
 
@@ -158,7 +160,7 @@ def _unquoted(name: str) -> str:
 
 def _without_comments(text: str) -> str:
     """Return `text` without comment delimiters, so that it can be put into a comment."""
-    # CQL comments do not nest: the end of an inner one would end the outer one.
+    # CQL comments do not nest: the end of an inner comment would end the outer comment.
     return text.replace("/*\n", "").replace("\n*/", "")
 
 

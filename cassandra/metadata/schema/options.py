@@ -1,7 +1,7 @@
-"""Table and view options as CQL.
+"""Converts the options of tables and views to CQL.
 
-Options are columns of system_schema.tables. Every option is exported as the server reported it,
-except for columns that CREATE TABLE does not accept. ScyllaDB stores some options in the
+Options are columns of system_schema.tables. Every option is exported as the server has reported
+it, except for columns that CREATE TABLE does not accept. ScyllaDB stores some options in the
 extensions, or in system_schema.scylla_tables.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from cassandra.metadata.schema.snapshot import RowNames
 from cassandra.util.cql_text import maybe_escape_name, protect_value
 
-# Columns that are not options: names, flags, and what is an attribute of the metadata classes.
+# Columns that are not options: names, flags, and columns that are attributes of metadata classes.
 _NOT_OPTIONS = frozenset(
     (
         "base_table_id",
@@ -32,8 +32,8 @@ _NOT_OPTIONS = frozenset(
 # Cassandra 4.0 still has these columns, but its CREATE TABLE rejects the options. A server that has
 # the column `additional_write_policy` is 4.0 or later.
 _REMOVED_IN_4_0 = ("dclocal_read_repair_chance", "read_repair_chance")
-# Options that CREATE MATERIALIZED VIEW rejects. The data of a view expire with those of its base
-# table.
+# Options that CREATE MATERIALIZED VIEW rejects. The data of a view expires together with the data
+# of its base table.
 _REJECTED_FOR_VIEWS = frozenset(("default_time_to_live", "cdc"))
 
 
@@ -41,7 +41,7 @@ def table_options(names: RowNames, row: Sequence[Any]) -> dict[str, Any]:
     """Return the options of a table or view by name, from the server's row.
 
     Options without a value are left out, except ``cdc``, because applications read
-    ``options["cdc"]``. You may change the dict and the maps in it: they are copies.
+    ``options["cdc"]``. You may change the dict and the maps in it, because they are copies.
     """
     options = {}
     for name, index in _option_positions(names).items():
@@ -52,12 +52,12 @@ def table_options(names: RowNames, row: Sequence[Any]) -> dict[str, Any]:
     return options
 
 
-# A cache with a limit: each server version has other columns, and a process may connect to many
+# The cache has a limit: each server version has other columns, and a process may connect to many
 # clusters.
 @lru_cache(maxsize=32)
 def _option_positions(names: RowNames) -> dict[str, int]:
     """Return the position of each option in a row with these columns."""
-    # A server with the column additional_write_policy is Cassandra 4.0 or later.
+    # Only Cassandra 4.0 and later have the column additional_write_policy.
     removed = _REMOVED_IN_4_0 if "additional_write_policy" in names.positions else ()
     return {
         name: index
@@ -78,7 +78,7 @@ def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[st
 
 # -- ScyllaDB --------------------------------------------------------------------------------------
 
-# Options that ScyllaDB stores as extensions: a map of strings in its own format.
+# Options that ScyllaDB stores as extensions: a map of strings in a binary format.
 _SCYLLA_EXTENSIONS = {
     "cdc": "cdc",
     "tombstone_gc": "tombstone_gc",
@@ -92,8 +92,8 @@ _SCYLLA_COLUMNS = ("cdc", "per_partition_rate_limit", "tombstone_gc", "in_memory
 def read_scylla_map(data: bytes) -> dict[str, str] | None:
     """Read a map of strings that ScyllaDB has serialized; return None for any other data.
 
-    The format is the number of entries, then for each entry its key and its value, each after its
-    length. All numbers are little-endian with 32 bits.
+    The format is the number of entries, followed by the key and the value of each entry. Each
+    string is preceded by its length. All numbers are little-endian and have 32 bits.
     """
     # The first 4 bytes are the number of entries.
     offset = 4
@@ -102,14 +102,14 @@ def read_scylla_map(data: bytes) -> dict[str, str] | None:
         # Two strings per entry, the key and the value.
         for _ in range(2 * int.from_bytes(data[:4], "little")):
             end = offset + 4 + int.from_bytes(data[offset : offset + 4], "little")
-            # Slicing past the end does not raise, so check the lengths.
+            # Check the lengths, because slicing past the end does not raise.
             if offset + 4 > len(data) or end > len(data):
                 return None
             texts.append(data[offset + 4 : end].decode())
             offset = end
     except UnicodeDecodeError:
         return None
-    # If bytes are left over, the data has another format that only begins like a map.
+    # If bytes are left over, the data has another format and only begins like a map.
     if offset != len(data):
         return None
     # Keys and values alternate.
@@ -127,8 +127,8 @@ def scylla_options(
         values = read_scylla_map(data) if isinstance(data, bytes) else None
         if values:
             options[name] = values
-    # Then two extensions of another form. paxos_grace_seconds is a 32-bit number. scylla_tags is a
-    # map that also has settings of the Alternator API, which CQL cannot set.
+    # Then the extensions with other formats. paxos_grace_seconds is a 32-bit number. scylla_tags is
+    # a map that also has settings of the Alternator API, which CQL cannot set.
     grace = extensions.get("paxos_grace_seconds")
     if isinstance(grace, bytes) and len(grace) == 4:
         options["paxos_grace_seconds"] = int.from_bytes(grace, "little", signed=True)
@@ -136,7 +136,7 @@ def scylla_options(
     tags = read_scylla_map(tag_data) if isinstance(tag_data, bytes) else None
     if tags is not None and tags.get("system:synchronous_updates") == "true":
         options["synchronous_updates"] = True
-    # Last, the options in the row of scylla_tables.
+    # Finally, the options in the row of scylla_tables.
     for name in _SCYLLA_COLUMNS:
         value = (row or {}).get(name)
         if value:

@@ -1,7 +1,7 @@
 """Decodes pages of the schema tables column by column.
 
 Thousands of tables have the same few options, types and kinds. `Pages` looks up values by their
-bytes, so that equal values are decoded and stored once. The largest schema table,
+bytes, so that equal values are decoded and stored only once. The largest schema table,
 system_schema.columns, has a row for each column of each table. `ColumnPages` keeps its pages as
 bytes, which need the least memory, until a table is accessed.
 """
@@ -37,14 +37,14 @@ class Pages:
     """Decodes pages of the schema tables. Equal values become one object."""
 
     def __init__(self) -> None:
-        self._cached: dict[Any, dict[bytes, Any]] = {}  # for each type, its values by their bytes
-        # True if some value could not be decoded. The error then takes the place of the value.
+        self._cached: dict[Any, dict[bytes, Any]] = {}  # for each type, the values by their bytes
+        # True if a value could not be decoded. Such a value is replaced by the error.
         self.damaged = False
 
     def decode(self, message: ResultMessage, version: int) -> list[list[Any]]:
         """Decode a page into a list of its columns.
 
-        Equal values are one object. A value that cannot be decoded is replaced by the exception.
+        Equal values become one object. A value that cannot be decoded is replaced by the exception.
         """
         metadata = message.metadata
         readers = [
@@ -58,7 +58,7 @@ class Pages:
     ) -> Callable[[bytes], Any]:
         """Return a function that decodes the cells of one column."""
         if issubclass(cql_type, UUIDType):
-            return bytes  # not decoded: applications rarely read the ids of tables
+            return bytes  # not decoded, because applications rarely read the ids of tables
         # The names of tables and indexes rarely occur twice, so a cache would not help.
         if cql_type is UTF8Type and name in _UNIQUE_NAMES:
             return self._text
@@ -80,16 +80,16 @@ class Pages:
             return self._value(UTF8Type, data, 0)
 
     def _value(self, cql_type: type[CassandraType], data: bytes, version: int) -> object:
-        """Decode a cell; if it cannot be decoded, return the error in place of the value."""
+        """Decode a cell; if it cannot be decoded, return the error instead of a value."""
         try:
-            # Use the driver's own decoder: the application may have replaced the `deserialize` of
-            # the class.
+            # Use the driver's decoder, because the application may have replaced the method
+            # `deserialize` of the class.
             value: Any = (
                 data.decode()
                 if cql_type is UTF8Type
                 else cql_type._native_codec(version, "list").decode(data)
             )
-        # One bad value must not hide the rest of the schema. Only the object that has the value
+        # One bad value must not hide the rest of the schema. Only the object with this value
         # reports the error.
         except Exception as error:
             self.damaged = True
@@ -100,17 +100,18 @@ class Pages:
 
 
 class ColumnPages:
-    """The pages of system_schema.columns as they were received, and the location of rows in them.
+    """The pages of system_schema.columns as they were received, and where each table's rows are.
 
-    This class is not thread-safe: `cassandra.metadata.schema.snapshot` builds objects under a lock.
+    This class is not thread-safe, because `cassandra.metadata.schema.snapshot` builds objects under
+    a lock.
     """
 
     __slots__ = ("pages", "rows_of", "texts")
 
     def __init__(self) -> None:
         self.pages: list[Page] = []  # the pages whose rows are not in `rows_of` yet
-        # Where the rows of each table or view are, by keyspace and name: its runs, as described in
-        # `cassandra.metadata.schema.column_rows`.
+        # The location of each table's or view's rows, by keyspace and name. A location is a tuple
+        # of runs: see `cassandra.metadata.schema.column_rows`.
         self.rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
         # The `column_rows.Texts` that decodes names and types; None until a table is built.
         self.texts: Any = None

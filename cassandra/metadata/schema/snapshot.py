@@ -1,13 +1,13 @@
 """The schema as an immutable snapshot: grouped rows of the schema tables.
 
 A `Schema` maps the names of keyspaces to their sources. A source holds the rows of one keyspace,
-table or view, and builds its metadata object once, at the first access. If the rows of a table did
-not change, the next snapshot has the same source, and so the same object.
+table or view, and builds its metadata object once, at the first access. If the rows of a table have
+not changed, the next snapshot has the same source, and so the same object.
 `cassandra.metadata.schema.build` builds the objects. It is not imported if the application never
-looks at the schema.
+uses the schema.
 
 Once a snapshot is in use, its sources do not change, except that they store their object when it is
-built. When a keyspace gets a new source, its object is passed on to that source
+built. When a keyspace gets a new source, the old source passes its object on to the new source
 (`KeyspaceSource.pass_object_on`). The application may hold the object, and expects it to show later
 changes.
 """
@@ -46,17 +46,17 @@ _build_lock = RLock()
 
 @renew_in_child
 def _renew_lock() -> None:
-    """Replace the lock in a forked child, where the thread that held the lock does not exist."""
+    """Replace the lock in a forked child, in which the thread that holds it does not exist."""
     global _build_lock
     _build_lock = RLock()
 
 
 def _refused(mapping: object, *arguments: object, **named: object) -> NoReturn:
-    """Raise TypeError; takes the place of each method that would change a `LazyMapping`."""
+    """Raise TypeError; replaces each method that would change a `LazyMapping`."""
     raise TypeError("schema metadata is read-only: it changes with the schema of the cluster")
 
 
-MAX_LISTED_NAMES = 10  # maximum number of names listed in an error
+MAX_LISTED_NAMES = 10  # the maximum number of names in an error message
 
 
 def _with_names_note(
@@ -64,7 +64,7 @@ def _with_names_note(
 ) -> KeyError:
     """Add a note that lists the existing names to `error`, and return `error`.
 
-    The arguments of the error stay the same: the only one is the key that was not found.
+    The arguments of the error do not change: the only argument is the key that was not found.
     """
     similar_name = nearest(name, names) if isinstance(name, str) else None
     listed_names = [*names][:MAX_LISTED_NAMES]
@@ -86,7 +86,9 @@ def _with_names_note(
 def _no_attribute(mapping: object, name: str, is_key: bool) -> AttributeError:
     """Return the error for an attribute that a mapping does not have.
 
-    :param is_key: True if the mapping has a key of this name.
+    :param mapping: the mapping.
+    :param name: the name of the attribute.
+    :param is_key: True if the mapping has a key with this name.
     """
     advice = f": write mapping[{name!r}]" if is_key else ""
     return AttributeError(f"{type(mapping).__name__!r} object has no attribute {name!r}{advice}")
@@ -118,9 +120,10 @@ class NamedColumns(dict[str, V]):
 class LazyMapping(dict[str, V]):
     """A live, read-only mapping whose values are built at the first access.
 
-    For each name it has a source, from which `make` returns the value. `show` replaces all names
-    and sources at once, so readers need no lock. The class derives from dict only for `isinstance`:
-    the dict itself is always empty. Pickling and copying create a plain dict.
+    For each name, the mapping has a source, from which `make` returns the value. `show` replaces
+    all names and sources at once, so readers need no lock. The class derives from dict only so that
+    `isinstance(mapping, dict)` is true: the dict itself is always empty. Pickling and copying
+    create a plain dict.
 
     :param names: the source of each value, by name.
     :param make: called with a source; returns the value.
@@ -149,7 +152,7 @@ class LazyMapping(dict[str, V]):
     if not TYPE_CHECKING:  # type checkers would otherwise allow every name
 
         def __getattr__(self, name: str) -> NoReturn:
-            # `_names` is missing while an object is being created.
+            # `_names` is missing while an object is being created, so do not look up private names.
             is_key = not name.startswith("_") and name in self._names
             raise _no_attribute(self, name, is_key)
 
@@ -225,7 +228,7 @@ class LazyMapping(dict[str, V]):
 
 
 class _Values(ValuesView[V]):
-    """The values of a `LazyMapping`, all from one snapshot."""
+    """A view of the values of a `LazyMapping`; one iteration reads a single snapshot."""
 
     __slots__ = ()
 
@@ -236,7 +239,7 @@ class _Values(ValuesView[V]):
 
 
 class _Items(ItemsView[str, V]):
-    """The names and values of a `LazyMapping`, all from one snapshot."""
+    """A view of the items of a `LazyMapping`; one iteration reads a single snapshot."""
 
     __slots__ = ()
 
@@ -254,12 +257,12 @@ def _no_value(source: object) -> NoReturn:
 NOTHING: LazyMapping[Any] = LazyMapping({}, _no_value)
 """The empty mapping of a table's indexes, views, triggers or dropped columns.
 
-All tables without them share this object.
+All tables that lack such objects share this mapping.
 """
 
 
 class _Source:
-    """The rows from which one metadata object is built, and later the object.
+    """The rows from which a metadata object is built, and the object after it was built.
 
     `builder` is the name of the function in `cassandra.metadata.schema.build` that builds it.
     """
@@ -273,19 +276,19 @@ class _Source:
 
     def object(self) -> Any:
         """Return the object. The first call builds it."""
-        # Check without the lock first: once the object is built, no thread needs to wait.
+        # First check without the lock: after the object is built, no thread needs to wait.
         instance = self._object
         if instance is None:
             with _build_lock:
                 instance = self._object
                 if instance is None:
                     instance = self._object = getattr(build, self.builder)(self)
-                    # The object has everything that it needs from the rows.
+                    # The object now has everything that it needs from the rows.
                     self.forget_rows()
         return instance
 
     def forget_rows(self) -> None:
-        """Drop the rows; called when the object is built, because it holds their content."""
+        """Drop the rows; called after the object is built, because it has their content."""
 
 
 def object_of(source: _Source) -> Any:
@@ -296,7 +299,7 @@ def object_of(source: _Source) -> Any:
 class RowNames:
     """The names of the columns in the rows of a schema table.
 
-    All rows of one read share this object, and it is compared by identity. `positions` maps each
+    All rows of one read share this object, so it can be compared by identity. `positions` maps each
     name to its position in a row.
     """
 
@@ -304,12 +307,12 @@ class RowNames:
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self.positions = {name: index for index, name in enumerate(names)}
-        # Stored, because these two positions are needed for each table.
+        # Store these two positions, because they are needed for each table.
         self.extensions = self.positions.get("extensions")
         self.flags = self.positions.get("flags")
 
     def value(self, row: Sequence[Any], name: str) -> Any:
-        """Return the value of column `name` in `row`, or None if there is no such column."""
+        """Return the value of column `name` in `row`, or None if the row has no such column."""
         index = self.positions.get(name)
         return row[index] if index is not None else None
 
@@ -321,11 +324,12 @@ NO_VIEWS: Mapping[str, Any] = MappingProxyType({})
 class TableSource(_Source):
     """The rows of the schema tables that describe one table or materialized view.
 
-    * `names` and `row`: from system_schema.tables or views. `error` is set if the row is damaged.
+    * `names` and `row`: the row of system_schema.tables or views, and the names of its columns.
+      `error` is set if the row is damaged.
     * `columns`: the pages with the rows of the table's columns.
     * `triggers`, `dropped`, `masks` and `scylla` (from scylla_tables): rows as dicts.
     * `views`: the sources of the table's views.
-    * `base`: the base table's name if this is a view.
+    * `base`: the name of the base table if this is a view; None for a table.
     """
 
     __slots__ = (
@@ -370,7 +374,7 @@ class TableSource(_Source):
 
     def index_names(self) -> list[str]:
         """Return the names of the table's indexes; damaged names are left out."""
-        # Wait if another thread is building the object: it drops the rows afterwards.
+        # Use the lock: another thread may be building the object, and will then drop the rows.
         with _build_lock:
             names = (
                 self._object.indexes
@@ -382,12 +386,13 @@ class TableSource(_Source):
     def with_views(self, views: Mapping[str, TableSource]) -> TableSource:
         """Return a copy with other views.
 
-        The copy has the same object, because the application may hold it: it shows the new views.
+        The copy has the same object, because the application may hold it. The object shows the new
+        views.
         """
         copy = TableSource(self.keyspace, self.name, self.names, self.row, self.virtual)
         copy.views = views
-        # The copy itself could not build an object: the table's rows were removed from the pages
-        # when the first object was built.
+        # The copy could not build an object, because the rows of the table were removed from the
+        # pages when the first object was built.
         copy._object = build.with_views(self.object(), views)
         return copy
 
@@ -395,7 +400,7 @@ class TableSource(_Source):
 class KeyspaceSource(_Source):
     """The rows of one keyspace.
 
-    These are the keyspace's own row as a dict, the sources of tables and views by name, and the
+    These are the row of the keyspace as a dict, the sources of tables and views by name, and the
     rows of types, functions and aggregates.
     """
 
@@ -424,41 +429,42 @@ class KeyspaceSource(_Source):
     def object(self) -> KeyspaceMetadata:
         """Return the `KeyspaceMetadata`, which is built at the first call.
 
-        If the schema is read again, the keyspace keeps this object: `pass_object_on` gives it to
+        If the schema is read again, the keyspace keeps this object: `pass_object_on` passes it to
         the source in the next snapshot.
         """
         if self._object is None:
             with _build_lock:
-                # If this source has been replaced in the meantime, return the object of its
-                # successor, which shows later changes.
+                # If another source has replaced this source, return the object of that successor,
+                # which shows later changes.
                 if self._object is None and self.successor is not None:
                     return self.successor.object()
         metadata: KeyspaceMetadata = super().object()
         return metadata
 
     def pass_object_on(self, successor: KeyspaceSource) -> None:
-        """Pass the metadata object of this source on to `successor`, whose content the object shows
-        from now on.
+        """Pass the metadata object of this source on to `successor`.
+
+        From then on, the object shows the content of `successor`.
         """
         with _build_lock:
-            # The method `object` reads `successor` under this lock, so from now on it builds no
-            # object for this source, but returns the successor's.
+            # The method `object` reads `successor` under this lock. So from now on it does not
+            # build an object for this source, but returns the successor's object.
             self.successor = successor
-            # There is nothing to pass on if this source has built no object, or if the successor
-            # has built one already.
+            # There is nothing to pass on if this source has not built an object, or if the
+            # successor has already built an object.
             if self._object is None or successor._object is not None:
                 return
             try:
                 successor._object = build.renewed_keyspace(self._object, successor)
             except Exception:
-                # The successor will build an object of its own. Only the object of this source, if
-                # the application holds it, is outdated then.
+                # The successor will build a new object. If the application holds the object of this
+                # source, that object is outdated.
                 log.exception("the metadata of keyspace %s cannot be renewed", self.name)
 
     def replaced(self, **parts: Any) -> KeyspaceSource:
         """Return a copy of the source, without its object, in which `parts` are replaced.
 
-        :param parts: attributes of the source: row, scylla, tables, views, types, functions or
+        :param parts: the new values of attributes: row, scylla, tables, views, types, functions or
             aggregates.
         """
         copy = KeyspaceSource(self.name, self.row, self.virtual)
@@ -470,7 +476,7 @@ class KeyspaceSource(_Source):
 class Schema:
     """All keyspaces at one moment.
 
-    `version` is the schema version that the server reported: schemas with the same version are
+    `version` is the schema version that the server has reported: schemas with the same version are
     equal. None means that the version is not known.
     """
 
@@ -498,4 +504,4 @@ class Schema:
 
 
 NO_SCHEMA = Schema({})
-"""The schema before it is read, or if it is never read."""
+"""The schema before the schema is read. It is also used if the schema is never read."""

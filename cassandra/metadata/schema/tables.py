@@ -27,7 +27,7 @@ def primary_key_as_cql(
 ) -> str:
     """Return the columns that follow PRIMARY KEY: ``(a, b)``, or ``((a, b), c)``.
 
-    In the first, the partition key is ``a``; in the second, it is ``a`` and ``b``.
+    In ``(a, b)``, the partition key is ``a``; in ``((a, b), c)``, it is ``a`` and ``b``.
     """
     partition = ", ".join(protect_names(column.name for column in partition_key))
     # Without inner parentheses, only the first column would be in the partition key.
@@ -37,12 +37,10 @@ def primary_key_as_cql(
 
 
 def _clustering_order(clustering_key: Sequence[ColumnMetadata]) -> list[str]:
-    """Return the clause CLUSTERING ORDER BY in a list; an empty list if there is no
-    clustering key.
-    """
+    """Return the clause CLUSTERING ORDER BY in a list; [] if there is no clustering key."""
     if not clustering_key:
         return []
-    # List all columns, even ascending ones: servers reject an order for only some of them.
+    # List all columns, even ascending columns, because servers reject a partial list.
     order = ", ".join(
         f"{maybe_escape_name(column.name)} {'DESC' if column.is_reversed else 'ASC'}"
         for column in clustering_key
@@ -95,8 +93,9 @@ class _Columnar(Faulty, bases.ColumnarBase):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options by name, as reported by the server. You may change them before an export."""
-        # Built on first use, because a schema may have thousands of tables.
+        """The options by name, as the server reported them. You may change them before an
+        export."""
+        # Build them at the first access, because a schema may have thousands of tables.
         if self._options is None:
             self._options = table_options(self._names, self._row)
         return self._options
@@ -107,7 +106,7 @@ class _Columnar(Faulty, bases.ColumnarBase):
 
     @property
     def extensions(self) -> dict[str, bytes]:
-        """The extensions of servers and plug-ins, as bytes by name."""
+        """The extensions that servers and plug-ins have stored, as bytes by name."""
         # Return a copy, because tables with equal extensions share one map.
         return dict(self._row_value("extensions") or {})
 
@@ -115,17 +114,17 @@ class _Columnar(Faulty, bases.ColumnarBase):
     def id(self) -> uuid.UUID | None:
         """The table's UUID, or None if it is not known."""
         data = self._row_value("id")
-        # `Pages` leaves UUIDs as bytes, so convert them here.
+        # `Pages` does not decode UUIDs, so convert the bytes here.
         return uuid.UUID(bytes=data) if data else None
 
     @property
     def primary_key(self) -> list[ColumnMetadata]:
-        """The columns of the partition key, then the columns of the clustering key."""
+        """The columns of the partition key, followed by the columns of the clustering key."""
         return [*self.partition_key, *self.clustering_key]
 
     def _extensions_as_cql(self) -> list[str]:
-        """Return the clause ``extensions = ...``, if there are extensions that are no options."""
-        # ScyllaDB has no option `extensions`: it stores other options as extensions.
+        """Return the clause ``extensions = ...`` in a list, for extensions that are not options."""
+        # ScyllaDB has no option `extensions`: its extensions hold other options.
         extensions = {} if self._scylladb else self.extensions
         unknown = {key: value for key, value in extensions.items() if key not in self.options}
         return [f"extensions = {protect_value(unknown)}"] if unknown else []
@@ -137,16 +136,16 @@ class _Columnar(Faulty, bases.ColumnarBase):
 class TableMetadata(_Columnar, bases.TableBase):
     """A table.
 
-    `columns` has the order of CREATE TABLE: the columns of the key, then the others by name.
+    `columns` has the order of CREATE TABLE: the columns of the key, then the other columns by name.
     `indexes`, `views` and `dropped_columns` are mappings by name.
 
     :param keyspace_name: the name of the keyspace.
-    :param name: the table's name.
+    :param name: the name of the table.
     :param partition_key: the columns of the partition key, in order; None for an empty list.
     :param clustering_key: the columns of the clustering key, in order; None for an empty list.
     :param columns: all columns by name; None for an empty dict.
     :param triggers: the triggers by name; None for an empty dict.
-    :param options: the server's options by name.
+    :param options: the server's options by name; None reads them from the row of `set_row`.
     :param virtual: True if each node computes the rows of the table when it is queried. CQL cannot
         create such a table.
     """
@@ -202,9 +201,7 @@ class TableMetadata(_Columnar, bases.TableBase):
         return self._all_as_cql()
 
     def _all_as_cql(self) -> str:
-        """Return the statements for the table, its indexes, triggers, views and extensions as one
-        string.
-        """
+        """Return the statements for the table, its indexes, triggers, views and extensions."""
         # Create the table first, because the other statements refer to it.
         parts = [self._missing_parts_note() + self.as_cql_query(formatted=True) + ";"]
         parts += [index.as_cql_query() + ";" for index in self.indexes.values()]
@@ -218,11 +215,11 @@ class TableMetadata(_Columnar, bases.TableBase):
         return "\n\n".join(parts)
 
     def _missing_parts_note(self) -> str:
-        """Return a comment about what the export lacks, because it is not in the schema tables."""
+        """Return a comment about parts of the table that the schema tables do not have."""
         # Cassandra 6.0-alpha2 stores the option `fast_path` of its transactions in system_schema,
-        # but keeps the transactional mode in its metadata log only. So `fast_path` shows that the
-        # server is of this version. If `transactional_mode` is among the options too, the server
-        # stores it here after all, and nothing is missing.
+        # but it keeps the transactional mode in its metadata log only. So `fast_path` shows that
+        # the server has this version. But if `transactional_mode` is also an option, the server
+        # stores it here, and nothing is missing.
         if "fast_path" not in self.options or "transactional_mode" in self.options:
             return ""
         return (
@@ -233,7 +230,7 @@ class TableMetadata(_Columnar, bases.TableBase):
     def _is_index_view(self, view: str) -> bool:
         """Return True if `view` belongs to an index of ScyllaDB.
 
-        The server creates such a view with the index; no statement can create it.
+        The server creates such a view together with the index. No statement can create it.
         """
         return (
             self._scylladb
@@ -244,7 +241,7 @@ class TableMetadata(_Columnar, bases.TableBase):
     def as_cql_query(self, formatted: bool = False) -> str:
         """Return the CREATE TABLE statement, without a semicolon.
 
-        :param formatted: write each column and each option on its own line.
+        :param formatted: True writes each column and each option on a separate line.
         """
         lines = [column.as_cql() for column in self.columns.values()]
         if (
@@ -252,10 +249,10 @@ class TableMetadata(_Columnar, bases.TableBase):
             and not self.clustering_key
             and self.partition_key[0].name in self.columns
         ):
-            # Write a key of one column at the end of that column's definition. `lines` has the
-            # order of the columns.
+            # If the key is a single column, write PRIMARY KEY at the end of that column's
+            # definition. `lines` has the order of the columns.
             lines[list(self.columns).index(self.partition_key[0].name)] += " PRIMARY KEY"
-        # A damaged table may have no key. Then leave the key out: the export is only a comment.
+        # A damaged table may have no key. Then leave the key out, because the export is a comment.
         elif self.partition_key:
             lines.append(
                 f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}"
@@ -266,7 +263,7 @@ class TableMetadata(_Columnar, bases.TableBase):
         clauses = ["COMPACT STORAGE"] if self.is_compact_storage else []
         clauses += _clustering_order(self.clustering_key)
         clauses += options_as_cql(self.options) + self._extensions_as_cql()
-        # CQL has no CREATE VIRTUAL TABLE: `export_as_string` puts it into a comment.
+        # CQL has no CREATE VIRTUAL TABLE, so `export_as_string` puts the statement into a comment.
         noun = "VIRTUAL TABLE" if self.virtual else "TABLE"
         query = f"CREATE {noun} {self._qualified_name()} {body}"
         return query + _with(clauses, "\n    AND " if formatted else " AND ")
@@ -275,11 +272,11 @@ class TableMetadata(_Columnar, bases.TableBase):
         return f"<{type(self).__name__}: {self.keyspace_name}.{self.name}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Let IPython print the CREATE statements if this is the last expression of a cell."""
+        """Let IPython print the CREATE statements if a cell ends with this object."""
         printer.text(self.export_as_string())
 
     def _repr_html_(self) -> str:
-        """Return the HTML that notebooks show for the table: a table of its columns."""
+        """Return a table of the table's columns as HTML, for notebooks."""
         # Import this module only here, because only notebooks need it.
         from cassandra.metadata.pictures import table_as_html
 
@@ -287,7 +284,7 @@ class TableMetadata(_Columnar, bases.TableBase):
 
 
 class TableMetadataV3(TableMetadata):
-    """The class of all tables that the driver reads: of Cassandra 3.0 or later, or of ScyllaDB."""
+    """The class of all tables that the driver reads from Cassandra 3.0 or later, or ScyllaDB."""
 
     __slots__ = ()
 
@@ -296,11 +293,11 @@ class MaterializedViewMetadata(_Columnar):
     """A materialized view of a table.
 
     :param keyspace_name: the name of the keyspace.
-    :param view_name: the name of the view, kept as `name`.
-    :param base_table_name: the name of the table that it shows.
+    :param view_name: the name of the view, stored as `name`.
+    :param base_table_name: the name of the table whose rows the view shows.
     :param include_all_columns: True if the view has all columns of the table (``SELECT *``).
     :param where_clause: the relations that rows must match, as CQL.
-    :param options: the server's options by name, or None.
+    :param options: the server's options by name; None reads them from the row of `set_row`.
     """
 
     __slots__ = ("base_table_name", "include_all_columns", "where_clause")
@@ -325,17 +322,16 @@ class MaterializedViewMetadata(_Columnar):
     def as_cql_query(self, formatted: bool = False) -> str:
         """Return the CREATE MATERIALIZED VIEW statement, without a semicolon.
 
-        :param formatted: write each clause on its own line.
+        :param formatted: True writes each clause on a separate line.
         """
-        # Do not list the names instead of `*`: a view of `*` also gets columns that are added
-        # later.
+        # Do not replace `*` by the names: a view of `*` also gets columns that are added later.
         columns = "*" if self.include_all_columns else ", ".join(protect_names(self.columns))
         base = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.base_table_name)}"
         parts = [
             f"CREATE MATERIALIZED VIEW {self._qualified_name()} AS",
             f"SELECT {columns}",
             f"FROM {base}",
-            # The server stores the clause as CQL, so its names are quoted already.
+            # The server stores the clause as CQL, so the names in it are already quoted.
             f"WHERE {self.where_clause}",
             f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}",
         ]
@@ -347,9 +343,7 @@ class MaterializedViewMetadata(_Columnar):
         return query + _with(clauses, "\n    AND " if formatted else " AND ")
 
     def export_as_string(self) -> str:
-        """Return the formatted statement with its semicolon, or a comment if the view is
-        damaged.
-        """
+        """Return the formatted statement with its semicolon; a comment if the view is damaged."""
         if self._error is not None:
             return incomplete(
                 f"View {self.keyspace_name}.{self.name}",
@@ -362,11 +356,11 @@ class MaterializedViewMetadata(_Columnar):
         return f"<MaterializedViewMetadata: {self.keyspace_name}.{self.name}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Let IPython print the CREATE statements if this is the last expression of a cell."""
+        """Let IPython print the CREATE statements if a cell ends with this object."""
         printer.text(self.export_as_string())
 
     def _repr_html_(self) -> str:
-        """Return the HTML that notebooks show for the view: a table of its columns."""
+        """Return a table of the view's columns as HTML, for notebooks."""
         # Import this module only here, because only notebooks need it.
         from cassandra.metadata.pictures import table_as_html
 
