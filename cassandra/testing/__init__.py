@@ -3,8 +3,8 @@
 :class:`LocalCluster`, a command line (``python -m cassandra.testing``) and a pytest plugin run real
 nodes. :class:`FakeCluster` has scriptable nodes for tests of faults.
 
-Names are imported at their first use: pytest imports this package at every start, and only needs
-the plugin.
+Names are imported at their first use, because pytest imports this package at every start and only
+needs the plugin.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-# Define `__getattr__` in a way that type checkers do not see: they would allow every name.
+# Define `__getattr__` through `globals()`, which type checkers do not see. If they saw it, they
+# would accept every name as a name of this module.
 globals()["__getattr__"] = lazy_names(
     __name__, {name: f"{__name__}.{module}" for name, module in _HOMES.items()}
 )

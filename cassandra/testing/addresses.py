@@ -2,8 +2,8 @@
 
 Each cluster has a subnet 127.0.X.*, on which node N listens on 127.0.X.N. Cassandra always binds
 JMX to 127.0.0.1, so each node has a JMX port that depends on X and N. A cluster holds a lock on a
-file for its subnet. All users of the machine share these files. The first cluster gets X = 0, so
-its addresses are 127.0.0.1, .2, .3, if no other process listens there.
+file that stands for its subnet. All users of the machine share the lock files. The first cluster
+gets X = 0, so its addresses are 127.0.0.1, .2, .3, if no other process listens there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tempfile
 from cassandra.testing.errors import LocalClusterError, MissingRequirement
 from cassandra.testing.locks import FileLock
 
-_SUBNETS = 150  # how many values X may have
+_SUBNETS = 150  # the number of subnets: X is 0 to 149
 MOST_NODES = 99
 # JMX ports are 17101 to 32099. They stay below 32768, because the kernel may give higher ports to
 # any process.
@@ -37,10 +37,10 @@ def check_platform(platform: str = sys.platform) -> None:
 
 
 def _lock_directory() -> str:
-    """Return the directory of the lock files, which all users share, as they share the addresses.
+    """Return the directory of the lock files. All users share it, because they share the addresses.
 
-    It is in `_TEMPORARY`, whatever TMPDIR is. If that cannot be used, it is in the directory of
-    TMPDIR.
+    The directory is in `_TEMPORARY`, whatever TMPDIR is. If `_TEMPORARY` cannot be used, the lock
+    directory is in the directory of TMPDIR.
     """
     try:
         return _lock_directory_in(_TEMPORARY)
@@ -53,8 +53,8 @@ def _lock_directory() -> str:
 def _lock_directory_in(temporary: str) -> str:
     """Return the directory of the lock files in a temporary directory; create it if necessary.
 
-    Another user may have created something else with this name. We accept it if it is a directory
-    in which only the owner of a file can remove the file.
+    Another user may have created a file or directory with this name. We accept the path if it is a
+    directory in which other users cannot remove our files.
     """
     path = os.path.join(temporary, "turbocql-locks")
     try:
@@ -71,8 +71,9 @@ def _lock_directory_in(temporary: str) -> str:
             "or set TMPDIR to another folder"
         )
     writable_by_others = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
-    # A directory of root or of this user is safe. In another user's directory, we need the sticky
-    # bit: it keeps that user from being the only one who can create lock files.
+    # A directory of root or of this user is safe. A directory of another user must be writable by
+    # all, so that we can create lock files, and must have the sticky bit, so that only the owner of
+    # a file or of the directory can remove the file.
     if status.st_uid not in (0, os.getuid()) and not (
         writable_by_others and status.st_mode & stat.S_ISVTX
     ):
@@ -101,15 +102,15 @@ class Subnet:
         return f"127.0.{self.number}.{node}"
 
     def jmx_port(self, node: int) -> int:
-        """Return the JMX port of a node, on the address 127.0.0.1."""
+        """Return the JMX port of a node, which listens on 127.0.0.1 (not on the node's address)."""
         return _JMX_BASE + self.number * _JMX_STEP + node
 
     def endpoints(self, node: int, ports: tuple[int, ...]) -> list[tuple[str, int]]:
-        """Return (address, port) of everything that a node will listen on."""
+        """Return the pairs (address, port) of all sockets that a node will listen on."""
         return [*((self.address(node), port) for port in ports), ("127.0.0.1", self.jmx_port(node))]
 
     def why_not_usable(self, node: int, ports: tuple[int, ...]) -> LocalClusterError | None:
-        """Return why a node cannot listen on its addresses, as an exception; None if it can."""
+        """Return the error to raise if a node cannot listen on its addresses; None if it can."""
         if node > MOST_NODES:
             return LocalClusterError(f"a local cluster has {MOST_NODES} nodes at most")
         for address, port in self.endpoints(node, ports):
@@ -119,12 +120,10 @@ class Subnet:
 
 
 def why_not_free(address: str, port: int) -> OSError | None:
-    """Return the error that a process would get when it binds to an address and port; None if they
-    are free.
-    """
+    """Return the error that `bind` would raise for an address and port; None if they are free."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # With this option, binding succeeds in spite of closed connections in TIME_WAIT, but still
-        # fails if another process listens.
+        # With SO_REUSEADDR, `bind` ignores closed connections in TIME_WAIT, but still fails if
+        # another process listens.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
@@ -134,7 +133,10 @@ def why_not_free(address: str, port: int) -> OSError | None:
 
 
 def _explain(address: str, port: int, error: OSError) -> LocalClusterError:
-    """Return the error to raise if a node cannot listen on an address: it says what to do."""
+    """Return the error to raise if a node cannot listen on an address.
+
+    Its message says what to do.
+    """
     if error.errno == errno.EADDRNOTAVAIL:
         hint = (
             "on macOS give the loopback interface an alias for each node: "
@@ -176,8 +178,8 @@ def _try_subnet(number: int, nodes: int, ports: tuple[int, ...]) -> Subnet | Loc
 def claim_subnet(nodes: int, ports: tuple[int, ...], required_number: int | None = None) -> Subnet:
     """Lock a subnet on which `nodes` nodes can listen on all of `ports`.
 
-    :param required_number: the number of the subnet; None for the first one that is free.
-    :raises MissingRequirement: if the platform has no such addresses.
+    :param required_number: the number X of the subnet; None for the first subnet that is free.
+    :raises MissingRequirement: if the machine has no addresses 127.0.X.*.
     :raises LocalClusterError: if no subnet is free.
     """
     if nodes > MOST_NODES:

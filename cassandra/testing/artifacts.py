@@ -1,9 +1,8 @@
 """Downloads Cassandra's jars from Maven Central into the user's cache directory.
 
-Maven writes the jars into a directory with another name, which we rename to
-``cassandra/<version>/jars`` at the end. So a directory with this name is always complete. If
-several processes need it at the same time, a lock lets one of them download it, and the others
-wait.
+Maven writes the jars into a temporary directory, which we rename to ``cassandra/<version>/jars`` at
+the end. So a directory with the final name is always complete. If several processes need the same
+version at the same time, a lock lets one of them download the jars, and the other processes wait.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ def ensure_jars(
 ) -> str:
     """Return the directory with the jars of a version; download them first if they are missing.
 
-    :param watch: called repeatedly while this waits. It may raise an error to give up.
-    :raises MissingRequirement: if Maven is needed but missing.
-    :raises CommandFailed: if Maven could not download them (some 70 MB).
+    :param watch: called repeatedly during the wait. It may raise an error to give up.
+    :raises MissingRequirement: if the jars must be downloaded and Maven is not installed.
+    :raises CommandFailed: if Maven could not download the jars (some 70 MB).
     """
     base = version_directory(version)
     jars = os.path.join(base, "jars")
@@ -62,7 +61,7 @@ def ensure_jars(
     lock = FileLock(os.path.join(base, "jars.lock"))
     lock.acquire(waiting=watch)
     try:
-        # Another process may have downloaded them while we waited for the lock.
+        # Another process may have downloaded the jars while we waited for the lock.
         if not os.path.isdir(jars):
             _fetch(version, jars, java, progress, watch)
     finally:
@@ -93,8 +92,8 @@ def _downloaded(log: str) -> int:
 def _jars_in(folder: str, version: CassandraVersion) -> list[str]:
     """Return the names of the jars that Maven has downloaded into `folder`.
 
-    :raises LocalClusterError: if Cassandra itself is missing. Maven may succeed with a mirror that
-        lacks it, and a node would only fail when it starts.
+    :raises LocalClusterError: if Cassandra's own jar is missing. Maven may succeed with a mirror
+        that lacks this jar, and a node would only fail when it starts.
     """
     names = os.listdir(folder) if os.path.isdir(folder) else []
     if f"cassandra-all-{version}.jar" not in names:
@@ -118,7 +117,8 @@ def _fetch(
         tempfile.TemporaryDirectory(prefix="fetch-", dir=os.path.dirname(jars)) as work_directory,
         Supervisor() as supervisor,
     ):
-        # The supervisor removes the directory even if this process is killed.
+        # Register the directory with the supervisor, which removes it even if this process is
+        # killed.
         supervisor.cleanup(work_directory)
         pom_path = os.path.join(work_directory, "pom.xml")
         log_path = os.path.join(work_directory, "mvn.log")
@@ -127,8 +127,8 @@ def _fetch(
         download_directory = os.path.join(work_directory, "jars")
         command = [maven, "-B", "-C", "-f", pom_path, _PLUGIN]
         command += ["-DincludeScope=runtime", f"-DoutputDirectory={download_directory}"]
-        # Maven itself runs on Java. If there is none that it would find, give it the Java of the
-        # nodes.
+        # Maven itself runs on Java. If there is no Java that Maven would find, give it the runtime
+        # that the nodes use.
         has_java = "JAVA_HOME" in os.environ or shutil.which("java")
         environment = {} if has_java else {"JAVA_HOME": java.home}
         progress.begin(f"fetching Cassandra {version} from Maven Central (once)")

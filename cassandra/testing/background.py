@@ -1,10 +1,11 @@
 """The background process that runs a cluster started from a shell.
 
-The command ``python -m cassandra.testing start`` starts it as ``python -m
+The command ``python -m cassandra.testing start`` starts this process as ``python -m
 cassandra.testing.background``. The process holds the lock of the cluster's name, runs a
-`LocalCluster`, and accepts commands on a socket. The command ``stop``, or SIGTERM, ends it. While
-the cluster starts, the process prints its progress on the terminal of the command ``start``. Then
-it sends the outcome to that command through a pipe.
+`LocalCluster`, and accepts commands on a socket. The command ``stop``, or SIGTERM, ends the
+process. While the cluster starts, the process prints its progress on the terminal of the command
+``start``. When the cluster is ready or has failed, the process sends the outcome to that command
+through a pipe.
 """
 
 from __future__ import annotations
@@ -68,16 +69,16 @@ def _describe_node(node: LocalNode) -> dict[str, Any]:
 
 
 class _Service:
-    """Carries out the commands that arrive on the socket. Each connection has a thread.
+    """Carries out the commands that arrive on the socket, with one thread for each connection.
 
-    :param entry: the name of the cluster, with its files.
+    :param entry: the registry's entry for the cluster: its name, lock and files.
     """
 
     def __init__(self, entry: Entry, cluster: LocalCluster) -> None:
         self.entry = entry
         self.cluster = cluster
-        self.stop_requested = threading.Event()  # set to end the process
-        self.stop_callers: list[socket.socket] = []  # the connections of commands `stop`
+        self.stop_requested = threading.Event()  # set when the process should end
+        self.stop_callers: list[socket.socket] = []  # connections that sent the command `stop`
         self.commands: dict[str, Callable[..., Any]] = {
             "kill": cluster.kill,
             "pause": cluster.pause,
@@ -97,7 +98,8 @@ class _Service:
                 connection, _ = listener.accept()
             except OSError:
                 return  # the listener is closed, because the process ends
-            # A thread for each connection, so that `status` works while `nodetool repair` runs.
+            # Start a thread for each connection, so that `status` works while `nodetool repair`
+            # runs.
             threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
 
     def answer(self, connection: socket.socket) -> None:
@@ -108,13 +110,13 @@ class _Service:
             return
         request = json.loads(line)
         if request["command"] == "stop":
-            # `main` responds when the cluster has stopped, which the command `stop` waits for.
+            # `main` responds after the cluster has stopped: the command `stop` waits until then.
             self.stop_callers.append(connection)
             self.stop_requested.set()
             return
         try:
             reply = {"result": self.commands[request["command"]](*request["arguments"])}
-            # Update the file after each command, so that it never lists a removed node.
+            # Write the state file after each command, so that it never lists a removed node.
             self.entry.write(describe(self.entry.name, self.cluster))
         except LocalClusterError as error:
             reply = {"error": str(error)}
@@ -134,9 +136,9 @@ def _send(connection: socket.socket, reply: dict[str, Any]) -> None:
 
 
 def _acquire(entry: Entry) -> bool:
-    """Acquire the lock of the name; return False if another cluster has it.
+    """Acquire the lock of the cluster's name; return False if another cluster has it.
 
-    We try for half a second, because `Entry.running` also holds the lock for a moment.
+    Try for half a second, because any process that reads `Entry.running` holds the lock briefly.
     """
     for _ in range(10):
         if entry.lock.try_acquire():
@@ -151,20 +153,20 @@ def _leave_terminal(log_path: str) -> None:
     for output_descriptor in (1, 2):  # stdout and stderr
         os.dup2(descriptor, output_descriptor)
     os.close(descriptor)
-    # Leave the directory in which the process was started, which the user may want to remove.
+    # Leave the directory in which the process was started: the user may want to remove it.
     os.chdir("/")
 
 
 def main() -> int:
     """Run a cluster until it is stopped; return the exit code.
 
-    The arguments in ``sys.argv`` are the name of the cluster, the arguments of `LocalCluster` as
-    JSON, and the descriptor of the pipe for the outcome.
+    ``sys.argv`` has three arguments: the name of the cluster, the arguments of `LocalCluster` as
+    JSON, and the file descriptor of the pipe for the outcome.
     """
     name, options, outcome_descriptor = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
     entry = Entry(name)
-    # The service is created below, after the cluster has started. `on_signal` finds it in this
-    # list.
+    # The service is created below, after the cluster has started. `on_signal` finds the service in
+    # this list, which is empty until then.
     service: list[_Service] = []
 
     def on_signal(number: int, frame: object) -> None:

@@ -33,7 +33,8 @@ examples:
 """
 
 
-# For commands of other tools, such as docker: what to write instead.
+# Users may type a command of another tool, such as docker. Maps that command to ours, for the
+# error.
 _COMMANDS_OF_OTHERS = {
     **dict.fromkeys(("up", "run", "create", "launch"), "start"),
     **dict.fromkeys(("down", "rm", "remove", "delete", "destroy", "shutdown"), "stop"),
@@ -51,7 +52,7 @@ _COMMANDS_FOR_ONE_NODE = ("kill", "pause", "resume", "decommission", "logs")
 class _Parser(CommandParser):
     """A parser whose errors for missing and unknown arguments say what to write instead."""
 
-    typed: Sequence[str] = ()  # the arguments of the command
+    typed: Sequence[str] = ()  # the arguments that the user typed
 
     def error(self, message: str) -> NoReturn:
         """Print the error, and exit.
@@ -111,7 +112,7 @@ def _show(state: dict[str, Any], as_json: bool) -> None:
 
 
 def _datacenters(values: list[str]) -> dict[str, int]:
-    """Parse the values of ``--dc``: the number of nodes by the name of the data centre."""
+    """Parse the values of ``--dc``; return a dict from data centre to its number of nodes."""
     counts = {}
     for value in values:
         name, separator, count = value.partition("=")
@@ -124,7 +125,7 @@ def _datacenters(values: list[str]) -> dict[str, int]:
 
 
 def _yaml_keys(values: list[str]) -> dict[str, Any]:
-    """Parse the values of ``--config``: the settings of cassandra.yaml by name."""
+    """Parse the values of ``--config``; return the settings of cassandra.yaml by name."""
     settings = {}
     for value in values:
         key, separator, text = value.partition("=")
@@ -150,7 +151,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     nodes: Any = 1 if arguments.nodes is None else arguments.nodes
     if arguments.dc:
         nodes = _datacenters(arguments.dc)
-    # The option is a number of racks, or their names separated by commas.
+    # The value of --racks is a number of racks, or rack names separated by commas.
     racks: Any = arguments.racks
     if racks is not None:
         racks = int(racks) if racks.isdigit() else racks.split(",")
@@ -214,8 +215,8 @@ def _start(arguments: argparse.Namespace) -> None:
     if "error" in reply:
         process.wait()
         raise LocalClusterError(reply["error"])
-    # The process continues in the background. Popen would warn that it still runs, so set a return
-    # code.
+    # The process continues in the background. Set a return code, because Popen warns if its process
+    # still runs when the Popen object is deleted.
     process.returncode = 0
     _show(reply["result"], arguments.json)
 
@@ -250,7 +251,7 @@ def _status(arguments: argparse.Namespace) -> None:
     for entry in entries:
         if entry.running:
             states.append(entry.ask("status"))
-        # There is a state file but no process, so the process was killed or has crashed.
+        # There is a state file but no process: the process was killed or has crashed.
         elif entry.read() is not None and _forget_ended(entry):
             print(
                 f"{entry.name}: ended unexpectedly, its nodes with it; its log is {entry.log_path}",
@@ -308,7 +309,7 @@ def _logs(arguments: argparse.Namespace) -> None:
 
 
 def _heap(text: str) -> str:
-    """Return the size of the heap, after checking it."""
+    """Check the value of ``--heap``, and return it; raise argparse's error if it is invalid."""
     try:
         return check_heap(text)
     except ValueError as error:
@@ -379,7 +380,7 @@ def _start_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _surroundings_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``start`` that say how the nodes run, not which nodes there are."""
+    """Add the options of ``start`` that say how the nodes run: heap, files, port and Java."""
     parser.add_argument(
         "--heap",
         type=_heap,
@@ -414,7 +415,7 @@ def _surroundings_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _parser() -> _Parser:
-    """Return the parser, which sets `run` to the function that carries out the command."""
+    """Return the parser. It stores the function for the parsed command as the attribute `run`."""
     parser = _Parser(
         prog="python -m cassandra.testing",
         description="Run real Cassandra nodes on this machine, for tests.",
@@ -434,7 +435,7 @@ def _parser() -> _Parser:
             command_name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
         )
         command.set_defaults(run=run)
-        # `status` shows all clusters by default, the other commands need one.
+        # `status` shows all clusters by default. Every other command acts on one cluster.
         name_help = (
             "which cluster (default: all)"
             if command_name == "status"
@@ -488,7 +489,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `logs 1 | head`
-        # Replace stdout: otherwise the interpreter would fail, too, when it flushes it at exit.
+        # Replace stdout: otherwise the interpreter would fail again when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return 0

@@ -27,7 +27,7 @@ _BASE: dict[str, Any] = {
     "endpoint_snitch": "GossipingPropertyFileSnitch",
     "commitlog_sync": "periodic",
     "commitlog_sync_period": "10000ms",
-    # A segment is allocated as a whole, so a large one would slow down each start.
+    # A segment is allocated as a whole, so a large segment would slow down each start.
     "commitlog_segment_size": "8MiB",
     "commitlog_total_space": "64MiB",
     "memtable_heap_space": "64MiB",
@@ -38,14 +38,14 @@ _BASE: dict[str, Any] = {
     "file_cache_size": "32MiB",
     "networking_cache_size": "16MiB",
     "concurrent_reads": 8,
-    # At most one per processor: a vector index allows one more concurrent writer than there are
-    # processors, and further writes fail.
+    # At most one writer per processor: a vector index allows one more concurrent writer than there
+    # are processors, and fails further writes.
     "concurrent_writes": min(8, os.cpu_count() or 2),
     "concurrent_counter_writes": 4,
     "concurrent_compactors": 1,
     "native_transport_max_threads": 16,
     "disk_optimization_strategy": "ssd",
-    # With snapshots, the data of a dropped table would stay on the disk.
+    # Without this, Cassandra takes a snapshot of a dropped table, and its data stays on the disk.
     "auto_snapshot": False,
     "user_defined_functions_enabled": True,
     "materialized_views_enabled": True,
@@ -57,11 +57,11 @@ _FROM_5_0: dict[str, Any] = {
     "storage_compatibility_mode": "NONE",
 }
 _FROM_6_0: dict[str, Any] = {
-    # At its start, a node always searches for other nodes for this long.
+    # At every start, a node searches for other nodes for this long, even if it knows them.
     "discovery_timeout": "2s",
 }
-# Cassandra 4.1 renamed options and introduced units in values (CASSANDRA-15234). This maps a new
-# name to the (name, value) that Cassandra 4.0 understands.
+# Cassandra 4.1 renamed options, and allowed units in values (CASSANDRA-15234). Maps a new name to
+# the name and value that Cassandra 4.0 understands.
 _NAMES_OF_4_0: dict[str, tuple[str, Any]] = {
     "commitlog_sync_period": ("commitlog_sync_period_in_ms", 10000),
     "commitlog_segment_size": ("commitlog_segment_size_in_mb", 8),

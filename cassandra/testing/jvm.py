@@ -1,4 +1,4 @@
-"""The command lines that start a node, and nodetool."""
+"""The command lines that start a Cassandra node, and nodetool, with Java."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _OPENS = (
     "java.base/jdk.internal.util.jar",
     "jdk.management/com.sun.management.internal",
 )
-# Flags for small nodes that start fast, because the nodes of a test do little, and several run on
-# one machine.
+# Flags that let a node start fast and stay small: the nodes of a test do little, and several nodes
+# share one machine.
 _FLAGS = (
     "-ea",
-    # As root, Cassandra locks its memory with the whole initial heap, so keep that small.
+    # When root runs Cassandra, it locks the whole initial heap in memory, so keep the heap small.
     "-Xms48M",
     "-Xss384k",
     # The simplest collector and compiler start fastest, and need the fewest threads.
@@ -55,7 +55,7 @@ _FLAGS = (
     "-XX:TieredStopAtLevel=1",
     "-XX:MaxDirectMemorySize=256M",
     "-XX:+ExitOnOutOfMemoryError",
-    # Write no file of statistics into the temporary directory.
+    # Do not write a file of statistics into the temporary directory.
     "-XX:+PerfDisableSharedMem",
     "-Xlog:disable",
     "-Xlog:all=error:stderr",
@@ -72,8 +72,8 @@ _FLAGS = (
     "-Djdk.nio.maxCachedBufferSize=1048576",
     "-Dcassandra-foreground=yes",
 )
-# System properties, without the prefix "cassandra.". By default, a node waits in many places to
-# protect large clusters. Nodes on one machine do not need that.
+# System properties, without the prefix "cassandra.". By default, a node waits at several points of
+# its start to protect large clusters. Nodes on one machine do not need these waits.
 _PROPERTIES = {
     # Must not be 0: with 0, a node that has not gossiped yet would count as removed at once.
     "gossip_quarantine_delay_ms": "20000",
@@ -104,7 +104,7 @@ def check_heap(heap: object) -> str:
     """Return the maximum heap of a node, after checking it.
 
     :param heap: a size in Java's notation, such as "512M".
-    :raises ValueError: if it is not a size, or less than the initial heap.
+    :raises ValueError: if `heap` is not a size, or is less than the initial heap.
     """
     match = re.fullmatch(r"([1-9]\d*)([kKmMgG])", heap) if isinstance(heap, str) else None
     if match is None:
@@ -116,7 +116,7 @@ def check_heap(heap: object) -> str:
 
 # Units of Java's sizes, in MiB.
 _UNITS = {"K": 1 / 1024, "M": 1, "G": 1024}
-_LEAST_HEAP = 48  # MiB, as the initial heap of `_FLAGS`
+_LEAST_HEAP = 48  # MiB: the initial heap, -Xms48M of `_FLAGS`
 
 
 def _opened() -> list[str]:
@@ -132,7 +132,7 @@ def _class_path(jars: Sequence[str]) -> list[str]:
 
 
 def _runtime_flags(java: JavaRuntime) -> list[str]:
-    """Return the flags that Cassandra needs on this version of Java only."""
+    """Return the flags that Cassandra needs only on some versions of Java."""
     # Cassandra installs a security manager. Since version 18, Java refuses that without this flag.
     return ["-Djava.security.manager=allow"] if java.major >= 18 else []
 
@@ -194,7 +194,8 @@ def nodetool_command(
 ) -> list[str]:
     """Return the command that runs nodetool for the node with this JMX port.
 
-    The class of :mod:`cassandra.testing.naming` must be in the folder ``tools`` of `directory`.
+    The folder ``tools`` of `directory` must contain the class that
+    :func:`cassandra.testing.naming.write_class` writes.
     """
     return [
         java,
@@ -204,7 +205,7 @@ def nodetool_command(
         "-Xlog:disable",
         "-Xlog:all=error:stderr",
         *_opened(),
-        # Since 17.0.3, Java refuses the form of JMX address that Cassandra's tools use.
+        # Since 17.0.3, Java rejects the form of JMX address that Cassandra's tools use.
         "-Dcom.sun.jndi.rmiURLParsing=legacy",
         f"-Dcassandra.storagedir={directory}/data",
         f"-Dcassandra.logdir={directory}/logs",

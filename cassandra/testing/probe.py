@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cassandra.testing import wire
 
-# Consistency levels (native_protocol_v4.spec, section 3).
+# Consistency levels, with the values of native_protocol_v4.spec, section 3.
 ONE, ALL = 0x0001, 0x0005
 
 
@@ -27,10 +27,10 @@ class ProbeError(Exception):
 
 
 class NodeView(NamedTuple):
-    """What one node reports about the cluster.
+    """What one node reports about the cluster: the schema versions of itself and of its peers.
 
-    :param schema_version: its own schema version; None if it has none yet.
-    :param peers: the schema versions of its peers, by address.
+    :param schema_version: the node's own schema version; None if the node has none yet.
+    :param peers: the schema versions of the node's peers, by address.
     """
 
     schema_version: uuid.UUID | None
@@ -76,7 +76,8 @@ class Probe:
     def view(self) -> NodeView:
         """Return what this node reports about itself and its peers.
 
-        A peer is left out while some of its columns are null.
+        A peer is left out while some of its columns are null, because gossip has not filled them
+        yet.
         """
         local = self.query("SELECT schema_version FROM system.local")
         peers = self.query(
@@ -86,19 +87,19 @@ class Probe:
         peer_versions = {}
         for row in peers:
             address = row["rpc_address"]
-            # Gossip fills these columns one after the other, so leave out a peer while one of them
-            # is null.
+            # Gossip fills these columns one after the other. A peer with a null column is not
+            # ready.
             if address is not None and all(value is not None for value in row.values()):
                 peer_versions[str(ipaddress.ip_address(address))] = _uuid(row["schema_version"])
         return NodeView(_uuid(local[0]["schema_version"]) if local else None, peer_versions)
 
     def everybody_answers(self) -> None:
-        """Check that this node believes that all others are up, by a read with consistency ALL.
+        """Read with consistency ALL, which succeeds if this node believes that all nodes are up.
 
-        :raises ProbeError: if it believes that a node of the ring is down.
+        :raises ProbeError: if this node believes that a node of the ring is down.
         """
-        # Read the whole table, because only all of its partitions together have all nodes as
-        # replicas.
+        # Read the whole table: a single partition may not have every node as a replica, but all
+        # partitions together do.
         self.query("SELECT role FROM system_auth.roles", ALL)
 
     def close(self) -> None:
@@ -106,7 +107,7 @@ class Probe:
         self._socket.close()
 
     def _log_in(self, credentials: tuple[str, str] | None) -> None:
-        """Send STARTUP, and log in if the node requires it."""
+        """Send STARTUP, and log in with `credentials` if the node requires a login."""
         opcode, body = self._exchange(wire.STARTUP, wire.startup_body())
         if opcode == wire.AUTHENTICATE:
             if credentials is None:
@@ -135,7 +136,7 @@ class Probe:
         return header.opcode, response_body
 
     def _receive(self, count: int) -> bytes:
-        """Wait for the next `count` bytes; ProbeError if the node closes the connection."""
+        """Wait for the next `count` bytes; raise ProbeError if the node closes the connection."""
         received = bytearray()
         while len(received) < count:
             chunk = self._socket.recv(count - len(received))

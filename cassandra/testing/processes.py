@@ -1,6 +1,7 @@
 """Starts, signals and watches processes that must end when this process ends.
 
-`Supervisor` starts the script supervisor.py as a process, and sends it commands.
+`Supervisor` starts the script supervisor.py as a process, and sends commands to it. The script's
+docstring describes the commands.
 """
 
 from __future__ import annotations
@@ -44,15 +45,15 @@ def read_text(path: str) -> str:
 
 
 def tail(text: str, lines: int = 40) -> str:
-    """Return the last lines of a text, for an error message."""
+    """Return the last lines of a string, for an error message."""
     return "\n".join(text.rstrip().splitlines()[-lines:])
 
 
 def last_messages(log: str, lines: int = 15, width: int = 300) -> str:
-    """Return the end of a node's log for an error message, without lines that rarely say why it
-    ended: those of the level INFO and below, and the frames of stack traces.
+    """Return the end of a node's log, for the error message about a node that has ended.
 
-    If no other lines are left, return the last lines as they are.
+    Lines of level INFO and below, and the frames of stack traces, are left out, because they rarely
+    say why the node ended. If no other lines are left, return the last lines as they are.
 
     :param lines: the maximum number of lines.
     :param width: the maximum number of characters of a line. Cassandra logs its whole configuration
@@ -71,8 +72,8 @@ class Supervisor:
     """A small process that starts other processes for us, and outlives this process to clean up.
 
     When this process has ended, the supervisor kills every process that it has started, and removes
-    the directories of `cleanup`. You may use it from any thread. Close it, or use it as a context
-    manager.
+    the directories that were passed to `cleanup`. You may use it from any thread. Close it, or use
+    it as a context manager.
 
     :param keep: file descriptors, such as those of locks, that the supervisor inherits and keeps
         open until it ends.
@@ -83,8 +84,8 @@ class Supervisor:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", _SCRIPT, str(child_end.fileno()), str(os.getpid())],
-                # The child only inherits these descriptors. If it also had a copy of `own_end`, it
-                # would never see the end of the socket when this process ends.
+                # The supervisor inherits only these descriptors. If it also had a copy of
+                # `own_end`, it would never see the end of the socket when this process ends.
                 pass_fds=(child_end.fileno(), *keep),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -98,8 +99,8 @@ class Supervisor:
             own_end.close()
             raise
         finally:
-            # If our copy of `child_end` stayed open, we would not notice that the supervisor has
-            # died.
+            # Close our copy of `child_end`. With an open copy, we would not notice that the
+            # supervisor has died.
             child_end.close()
         self._channel = own_end
         self._buffer = b""
@@ -145,7 +146,7 @@ class Supervisor:
     def wait(self, pid: int, timeout: float) -> int | None:
         """Wait until a process has ended, and return its exit status.
 
-        Return None if it still runs after `timeout` seconds.
+        Return None if the process still runs after `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
         while (code := self.poll(pid)) is None:
@@ -184,7 +185,7 @@ class Supervisor:
                     watch()
                 time.sleep(_POLL_S)
         finally:
-            # If there is no exit status, the command runs too long, or `watch` has raised an error:
+            # Without an exit status, the command has run too long, or `watch` has raised an error:
             # kill the command.
             if code is None:
                 self.signal(pid, signal.SIGKILL)
@@ -204,16 +205,17 @@ class Supervisor:
     def close(self) -> None:
         """Kill all processes that the supervisor has started, and end the supervisor.
 
-        When this returns, all of them have ended, and the directories of `cleanup` are removed.
+        When this returns, all processes have ended, and the directories passed to `cleanup` are
+        removed.
         """
         if self._closed:
             return
-        # Set this first, so that after an error below a second call does nothing.
+        # Set the flag first, so that a second call does nothing even if an error is raised below.
         self._closed = True
         try:
             self._ask(command="close")
         except LocalClusterError:
-            pass  # the supervisor was killed, and the kernel has killed its children with it
+            pass  # the supervisor was killed, and the kernel has killed its children
         self._channel.close()
         try:
             self._process.wait(_CLOSE_TIMEOUT_S)
@@ -224,8 +226,12 @@ class Supervisor:
             self._process.wait()
 
     def _ask(self, **command: Any) -> Any:
-        """Send a command to the supervisor, and return the result; see supervisor.py."""
-        # Send one command at a time, because a response does not say to which command it belongs.
+        """Send a command to the supervisor, and return the result.
+
+        See supervisor.py for the commands.
+        """
+        # Send one command at a time, because a response does not name the command that it belongs
+        # to.
         with self._lock:
             try:
                 self._channel.sendall(json.dumps(command).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Prints on stderr which long step is being done."""
+"""Prints on stderr which long step is running, such as the start of a cluster's nodes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import sys
 import time
 from typing import TextIO
 
-_REDRAW_S = 0.1
+_REDRAW_S = 0.1  # on a terminal, redraw the line at most this often
 _SILENCE_S = 10.0  # if stderr is not a terminal, print a line when a step takes this long
 
 
 class Progress:
-    """Prints the step that is being done, and how long it takes.
+    """Prints the step that is running, and how long it takes.
 
-    On a terminal, this is a single line that is redrawn. Otherwise a line is printed at the
+    On a terminal, the output is a single line that is redrawn. Otherwise a line is printed at the
     beginning of a step, at its end, and every ten seconds in between.
 
     :param enabled: False prints nothing.
@@ -35,7 +35,7 @@ class Progress:
         if self._live:
             self.update("")
         else:
-            # This line is printed now, so `update` prints the next one `_SILENCE_S` later.
+            # This line counts as output, so `update` prints its first line `_SILENCE_S` later.
             self._drawn = self._began
             self._line(f"{step} ...")
 
@@ -65,7 +65,7 @@ class Progress:
         self._step = ""
 
     def abandon(self) -> None:
-        """End a step that failed. Print nothing, as an exception says why."""
+        """End a step that failed, without printing anything: an exception reports the failure."""
         if self._live and self._step:
             self._write("\r\x1b[K")
         self._step = ""
@@ -74,7 +74,7 @@ class Progress:
         self._write(f"{chr(13) + chr(27) + '[K' if self._live and over else ''}turbocql: {text}\n")
 
     def _write(self, text: str) -> None:
-        """Print `text` without a line end, if output is enabled."""
+        """Write a string to the stream without adding a line end, if output is enabled."""
         if not self._enabled:
             return
         try:

@@ -1,4 +1,4 @@
-"""The pytest plugin `turbocql_pytest`, under another name for ``-p`` and ``pytest_plugins``."""
+"""The plugin `turbocql_pytest`, under a name for pytest's ``-p`` and ``pytest_plugins``."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Waits until the nodes of a cluster are ready. It is not enough that their ports are open.
 
-If an application changes the schema too early, nodes may disagree about it forever. So you must be
-able to log in to each running node, each node must list all the others, and all must have the same
-schema version. If all nodes run, a read with consistency ALL must succeed on each of them, which
-shows that the node believes that all others are up.
+An open port is not enough: if an application changes the schema too early, nodes may disagree about
+the schema forever. So you must be able to log in to each running node, each node must list all
+other nodes, and all nodes must have the same schema version. If all nodes run, a read with
+consistency ALL must also succeed on each node. It shows that the node believes that all other nodes
+are up.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ _POLL_S = 0.05
 
 
 class Login:
-    """Logs in to the nodes of a cluster. Calling it with a node connects to this node and returns
-    the `Probe`.
+    """Connects and logs in to nodes: calling an instance with a node returns a `Probe`.
+
+    :param port: the native protocol's port on every node.
+    :param credentials: user name and password; None if the nodes require no login.
+    :param tls: the client's TLS context; None for no TLS.
     """
 
     __slots__ = ("credentials", "port", "tls")
@@ -48,7 +52,7 @@ def _missing_condition(
     :param running: the nodes that run.
     :param members: the addresses of all nodes that belong to the cluster.
     """
-    # Without this check, two nodes that both have no schema version would seem to agree.
+    # Without this check, two nodes that have no schema version yet would seem to agree.
     if view.schema_version is None:
         return "has no schema version yet"
     unseen_addresses = sorted(
@@ -56,7 +60,7 @@ def _missing_condition(
     )
     if unseen_addresses:
         return f"does not see {', '.join(unseen_addresses)}"
-    # After a node has left, the others list it for a while.
+    # After a node has left the ring, the other nodes list it for a while.
     departed_addresses = sorted(set(view.peers) - set(members))
     if departed_addresses:
         return f"still lists {', '.join(departed_addresses)}"
@@ -73,15 +77,15 @@ def _missing_condition(
 def _missing_by_node(
     nodes: Sequence[LocalNode], members: Collection[str], login: Login, check_liveness: bool
 ) -> dict[int, str]:
-    """Return what each node lacks, by its number; {} if all nodes are ready.
+    """Return what each node lacks, by the node's number; {} if all nodes are ready.
 
-    :param check_liveness: True also checks that each node believes that all others are up.
+    :param check_liveness: True also checks that each node believes that all other nodes are up.
     """
     missing: dict[int, str] = {}
     versions = set()
     for node in nodes:
         try:
-            # Make a new connection each time, because a node may restart between two calls.
+            # Make a new connection for each check, because a node may restart between two checks.
             with login(node) as probe:
                 view = probe.view()
                 condition = _missing_condition(node, view, nodes, members)
@@ -108,17 +112,17 @@ def await_ready(
 ) -> None:
     """Wait until all running nodes among `nodes` are ready.
 
-    :param timeout: seconds.
+    :param timeout: the maximum wait, in seconds.
     :param watch: called repeatedly. It may raise an error to give up.
-    :param report: called with the progress: "1 of 3 ready".
+    :param report: called with a string that describes the progress, such as "1 of 3 ready".
     :raises NodeFailed: as soon as a node has ended.
     :raises NotReady: after `timeout` seconds.
     """
     deadline = time.monotonic() + timeout
     members = {node.address for node in nodes if node.state != "decommissioned"}
     running = [node for node in nodes if node.running]
-    # Check with consistency ALL only if all nodes run: while a node is stopped on purpose, such a
-    # read fails.
+    # Check with consistency ALL only if all nodes run. While a node is stopped on purpose, a read
+    # with consistency ALL fails.
     check_liveness = len(running) == len(members)
     while True:
         watch()

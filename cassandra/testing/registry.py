@@ -1,8 +1,8 @@
-"""The clusters that run in the background: their names, their files, and how to send them commands.
+"""The registry of clusters that run in the background: their names, files and command sockets.
 
-In ``<cache>/clusters`` a cluster NAME has ``NAME.lock`` (its process holds the lock while it runs),
-``NAME.json`` (its state), ``NAME.sock`` (the socket for commands) and ``NAME.log``. A command is
-one line of JSON, and so is the response.
+A cluster NAME has these files in ``<cache>/clusters``: ``NAME.lock`` (locked by its process while
+the process runs), ``NAME.json`` (the cluster's state), ``NAME.sock`` (the socket for commands) and
+``NAME.log``. A command is one line of JSON, and its response is another line of JSON.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def receive_line(connection: socket.socket) -> bytes:
 
 @contextlib.contextmanager
 def _inside(directory: str) -> Iterator[None]:
-    """Change to `directory` in the block, so that a socket in it has a short path.
+    """Change to `directory` in the `with` block, so that a socket in it has a short path.
 
-    The path of a socket may have some hundred bytes at most, and the path of a home directory may
-    be longer. The working directory changes for the whole process, so use this in processes with
-    one thread.
+    The path of a Unix socket may have some hundred bytes at most, and the path of a home directory
+    may be longer. The working directory changes for the whole process, so only use this in
+    processes with one thread.
     """
     previous_directory = os.getcwd()
     os.chdir(directory)
@@ -50,9 +50,9 @@ def _inside(directory: str) -> Iterator[None]:
 
 
 class Entry:
-    """The name of a cluster, and its files, whether the cluster runs or not.
+    """A name for a cluster, and the files for this name, whether such a cluster runs or not.
 
-    :param name: the name.
+    :param name: the name of the cluster.
 
     :raises ValueError: if the name is not valid.
     """
@@ -77,13 +77,16 @@ class Entry:
 
     @property
     def running(self) -> bool:
-        """True if a process runs the cluster. Such a process holds the cluster's lock file."""
+        """True if a process runs the cluster.
+
+        This process holds a lock on the cluster's lock file.
+        """
         if not os.path.exists(self.lock.path):
             return False
         if not self.lock.try_acquire():
             return True
-        # The cluster does not run, so this call has acquired the lock. Release it: otherwise the
-        # cluster would seem to run.
+        # The cluster does not run, so `try_acquire` above has acquired the lock. Release the lock:
+        # otherwise the cluster would seem to run.
         self.lock.release()
         return False
 
@@ -112,7 +115,7 @@ class Entry:
     def listen(self) -> socket.socket:
         """Return a listening socket for commands, to which only this user can connect."""
         listener = socket.socket(socket.AF_UNIX)
-        # The umask applies when bind() creates the socket, so other users can never connect.
+        # The umask applies when bind() creates the socket, so that other users can never connect.
         old_umask = os.umask(0o177)
         try:
             with _inside(self.directory):

@@ -1,21 +1,20 @@
-"""The supervisor: a process that starts the nodes, and kills them when the user's process has
-ended.
+"""The supervisor, a process that starts nodes, and kills them when the user's process has ended.
 
-A process that is killed by SIGKILL cannot clean up, so another process must. The user's process
-(the parent) runs this file as a script, ``python -I -S supervisor.py FD PARENT``. The supervisor
-has one thread, and uses only the standard library. FD is its end of a socket pair: the parent sends
-commands as lines of JSON, and the supervisor responds to each by one line. PARENT is the parent's
-process id.
+A process that is killed by SIGKILL cannot clean up, so another process must do it. The user's
+process (the parent) runs this file as a script, ``python -I -S supervisor.py FD PARENT``. FD is the
+supervisor's end of a socket pair: the parent sends commands as lines of JSON, and the supervisor
+responds to each command by one line. PARENT is the parent's process id. The supervisor has one
+thread, and uses only the standard library.
 
 The supervisor ends when the parent has closed its end of the socket. It also ends when the parent
-has ended but the socket is still open, because a forked child of the parent has a copy of it. Then
-it kills every process that it has started, with all their children, and removes the registered
-directories.
+has ended but the socket is still open, because a forked child of the parent has a copy of the
+socket. When the supervisor ends, it kills every process that it has started, with all their
+children, and removes the registered directories.
 
 The supervisor itself may be killed, too. For this case, each process that it starts asks the kernel
-for SIGKILL when its parent dies (PR_SET_PDEATHSIG, only on Linux). The kernel sends this signal
-when the *thread* that forked the process ends. This is why the user's process, whose threads come
-and go, does not start nodes itself.
+for SIGKILL when the supervisor dies (PR_SET_PDEATHSIG, only on Linux). The kernel sends this signal
+when the *thread* that forked the process ends. For this reason the user's process does not start
+nodes itself: its threads come and go.
 
 The commands are spawn, signal, poll, cleanup and close. See `_Supervisor.handle`.
 """
@@ -37,8 +36,8 @@ from typing import Any
 
 _PARENT_CHECK_S = 1.0  # how often we check if the parent has ended
 _STOP_S = 10.0  # maximum seconds to wait until SIGSTOP has stopped a process
-_PR_SET_PDEATHSIG = 1
-# Look up the function now, because a child must do as little as possible between fork and exec.
+_PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
+# Look up prctl now, because a child must do as little as possible between fork and exec.
 _prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform == "linux" else None
 
 
@@ -57,8 +56,8 @@ class _Supervisor:
         while self.open:
             readable, _, _ = select.select([self.channel], [], [], _PARENT_CHECK_S)
             if not readable:
-                # If the parent has ended, this process has another parent (not always pid 1). The
-                # socket may still be open, because another process has a copy of it.
+                # If the parent has ended, this process now has another parent (not always pid 1).
+                # The socket may still be open, because another process has a copy of it.
                 if os.getppid() != self.parent:
                     return
                 continue
@@ -72,10 +71,11 @@ class _Supervisor:
                 self.channel.sendall(self.answer(line))
 
     def answer(self, line: bytes) -> bytes:
-        """Carry out a command, and return the response."""
+        """Carry out one command, and return the response as a line of JSON."""
         try:
             reply: dict[str, Any] = {"result": self.handle(**json.loads(line))}
-        # Send the error to the parent. If it ended this process, all nodes would be killed.
+        # Return the error to the parent. If the error ended this process, all nodes would be
+        # killed.
         except OSError as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         return json.dumps(reply).encode() + b"\n"
@@ -107,7 +107,8 @@ class _Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
-                # A new process group, so that we can signal the process with its children.
+                # Start a new session and process group, so that we can signal the process with its
+                # children.
                 start_new_session=True,
                 preexec_fn=self.prepare_child,
             )
@@ -115,14 +116,14 @@ class _Supervisor:
         return child.pid
 
     def prepare_child(self) -> None:
-        """Runs in the child, between fork and exec."""
-        # The supervisor ignores SIGINT. If the child inherited that, Java would not install its
-        # handler for the signal.
+        """Prepare the child between fork and exec: restore SIGINT, and set PR_SET_PDEATHSIG."""
+        # The supervisor ignores SIGINT. If the child inherited this setting, Java would not install
+        # its handler for SIGINT.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if _prctl is not None:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             # If the supervisor died before this call of prctl, the kernel sends no signal. So check
-            # that it is still the parent.
+            # that the supervisor is still the parent.
             if os.getppid() != self.pid:
                 os._exit(127)
 
@@ -157,21 +158,22 @@ class _Supervisor:
                 shutil.rmtree(directory, ignore_errors=True)
                 if not os.path.exists(directory):
                     break
-                # A child of a killed process may have just created a file in it: try again.
+                # A child of a killed process may have just created a file in the directory: try
+                # again.
                 time.sleep(0.1)
         self.directories.clear()
 
 
 def _wait_until_stopped(pid: int) -> None:
-    """Wait until all threads of our child `pid` have stopped, or it has ended.
+    """Wait until all threads of our child `pid` have stopped, or the child has ended.
 
-    The system only stops a thread when it would run next. Until then, on a busy machine, a node
-    may answer another request.
+    The kernel stops a thread only when the thread would run next. On a busy machine, a node may
+    answer another request until then. Give up after `_STOP_S` seconds.
     """
     if not hasattr(os, "waitid"):  # macOS before Python 3.13
         return
-    # The state is reported once all threads have stopped. WNOWAIT leaves it to be asked again, and
-    # leaves an exit status to `Popen.poll`.
+    # The kernel reports the state once all threads have stopped. With WNOWAIT, the state can be
+    # queried again, and an exit status is left for `Popen.poll`.
     states = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
     deadline = time.monotonic() + _STOP_S
     while os.waitid(os.P_PID, pid, states) is None and time.monotonic() < deadline:
@@ -183,7 +185,10 @@ def _end(number: int, frame: object) -> None:
 
 
 def main() -> None:
-    """Carry out the parent's commands until it ends, then kill all processes and clean up."""
+    """Carry out the parent's commands until the parent ends.
+
+    Then kill all processes and clean up.
+    """
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
     # Ignore Ctrl-C: the parent handles it, and closes the socket when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

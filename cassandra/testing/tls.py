@@ -1,9 +1,9 @@
 """Certificates for a local cluster: a CA, a server certificate for each node, a client certificate.
 
-The package ``cryptography`` creates them: PKCS#12 key stores for the nodes, and PEM files for
-clients. The nodes' trust store has the CA's certificate together with the CA's key, because Java
-trusts the certificate of such a key entry. ``cryptography`` could also write the certificate alone,
-but not in a form that all versions of Java trust.
+The package ``cryptography`` creates PKCS#12 key stores for the nodes, and PEM files for clients.
+The nodes' trust store has the CA's certificate together with the CA's key, because Java trusts the
+certificate of such a key entry. ``cryptography`` could also write the certificate alone, but not in
+a form that all versions of Java trust.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 TlsMode: TypeAlias = Literal["required", "optional", "mutual"]
 
-# Java requires a password for key stores. It need not be secret: the unencrypted PEM files are in
-# the same directory.
+# Java requires a password for key stores. The password need not be secret, because the unencrypted
+# PEM files are in the same directory.
 _STORE_PASSWORD = "cassandra"
 # The SPIFFE ID in the client's certificate. Servers can map it to a role.
 _IDENTITY = "spiffe://local-cluster/client"
@@ -55,7 +55,8 @@ class TlsMaterial:
     """The certificates of a cluster. Its properties are the paths of PEM files for clients.
 
     :param directory: the directory of the files.
-    :param mode: "required", "optional", or "mutual" if clients need a certificate, too.
+    :param mode: "required", "optional" (unencrypted connections are accepted too), or "mutual"
+        (clients need a certificate).
     """
 
     __module__ = "cassandra.testing"
@@ -93,7 +94,8 @@ class TlsMaterial:
     def client_identity(self) -> str:
         """The SPIFFE ID in the client's certificate, among the alternative names.
 
-        Cassandra's mutual TLS authenticators map it to a role (``ADD IDENTITY ... TO ROLE ...``).
+        Cassandra's mutual TLS authenticators map this ID to a role (``ADD IDENTITY ... TO ROLE
+        ...``).
         """
         return _IDENTITY
 
@@ -105,20 +107,21 @@ class TlsMaterial:
     def client_context(self) -> ssl.SSLContext:
         """Return a TLS context for clients, which has the client certificate.
 
-        It verifies the certificate of a node, and that it is for the node's address.
+        The context verifies a node's certificate, and that the certificate is for the node's
+        address.
         """
         context = self._authority.client()
         context.load_cert_chain(self.client_certificate, self.client_key)
         return context
 
     def server_options(self, address: str) -> dict[str, Any]:
-        """Return the client_encryption_options of a node. Create its certificate if necessary.
+        """Return the client_encryption_options of a node; create its certificate if necessary.
 
         :param address: the address of the node.
         """
         store = os.path.join(self.directory, f"{address}.p12")
         if not os.path.exists(store):
-            # The certificate names the address of the node, because clients verify that.
+            # The certificate names the address of the node, because clients verify the address.
             self._authority.issue(
                 address, "localhost", to=address, subject=f"local cluster {address}"
             )
@@ -143,7 +146,7 @@ class Authority:
     :param directory: the directory of all files.
     :param name: the name of the CA, whose files are NAME.pem and NAME.key.
     :param bits: the size of RSA keys; None for elliptic curves.
-    :param password: also write PKCS#12 key stores with this password. None writes none.
+    :param password: also write PKCS#12 key stores with this password. None writes no key stores.
     :raises MissingRequirement: if the package cryptography is not installed.
     """
 
@@ -177,15 +180,15 @@ class Authority:
         begins: datetime.timedelta = -_DAY,
         ends: datetime.timedelta = _LIFE,
     ) -> tuple[str, str]:
-        """Write a certificate and its key, and return the paths of both.
+        """Write a certificate and its private key, and return the paths of their two PEM files.
 
         :param names: addresses, host names, or URIs.
-        :param to: the name of the files: TO.pem, TO.key, and TO.p12 for a key store. By default the
-            name of the CA and a number.
+        :param to: the name of the files: TO.pem, TO.key, and TO.p12 for a key store. The default is
+            the name of the CA and a number.
         :param subject: the common name; the first of `names` by default.
-        :param begins: when it becomes valid, relative to now. The default is a day ago, for
-            machines whose clocks differ.
-        :param ends: when it expires, relative to now.
+        :param begins: when the certificate becomes valid, relative to now. The default is a day
+            ago, for machines whose clocks differ.
+        :param ends: when the certificate expires, relative to now.
         """
         self._count += 1
         to = to or f"{self._name}-{self._count}"
@@ -226,9 +229,10 @@ class Authority:
     ) -> None:
         """Create a certificate, and write its files.
 
-        :param valid_from: when it becomes valid, relative to now.
-        :param valid_until: when it expires, relative to now.
-        :param issuer: the CA that signs it. None creates the certificate of a CA, signed by itself.
+        :param valid_from: when the certificate becomes valid, relative to now.
+        :param valid_until: when the certificate expires, relative to now.
+        :param issuer: the CA that signs the certificate. None creates the certificate of a CA,
+            signed by itself.
         """
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes
@@ -253,8 +257,7 @@ class Authority:
             )
         )
         if issuer is None:
-            # Python's default contexts verify strictly since 3.13. They require a CA to declare its
-            # usage.
+            # Since Python 3.13, default contexts verify strictly: a CA must declare its key usage.
             usage = x509.KeyUsage(
                 digital_signature=True,
                 content_commitment=False,
@@ -283,9 +286,9 @@ class Authority:
         certificate: x509.Certificate,
         chain: list[x509.Certificate] | None,
     ) -> None:
-        """Write the key, the certificate, and a key store if there is a password for it.
+        """Write the key, the certificate, and (if this CA has a password) a key store.
 
-        :param chain: the certificates of the CAs above; None for a CA.
+        :param chain: the certificates of the issuing CAs; None for a CA's own certificate.
         """
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.serialization import pkcs12
@@ -318,6 +321,6 @@ def _general_name(text: str) -> x509.GeneralName:
 
 
 def _write(path: str, data: bytes) -> None:
-    # Create the file with this mode at once. Before a later chmod, other users could read it.
+    # Create the file with this mode at once. Until a later chmod, other users could read the file.
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
         stream.write(data)

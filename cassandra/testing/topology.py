@@ -19,7 +19,7 @@ class NodeLocation(NamedTuple):
 
 
 def _wrong_count(name: str, count: object) -> ValueError:
-    """Return the error for a number of nodes in a data centre that is none, or not a number."""
+    """Return the error for a data centre whose number of nodes is not a positive number."""
     advice = "it needs one at least"
     if not isinstance(count, int):
         advice = "write a number, LocalCluster(3) or LocalCluster({'dc1': 2, 'dc2': 1})"
@@ -35,7 +35,7 @@ def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, i
     elif isinstance(nodes, int):
         names = list(datacenters or ["dc1"])
         nodes_each, rest = divmod(nodes, len(names))
-        # If the nodes cannot be divided evenly, the first data centres have one more.
+        # If the nodes cannot be divided evenly, each of the first data centres has one more node.
         counts = {name: nodes_each + (index < rest) for index, name in enumerate(names)}
     else:
         names = list(datacenters or [f"dc{index}" for index in range(1, len(nodes) + 1)])
@@ -75,7 +75,7 @@ def lay_out(
     """Return the data centre and rack of each node, in the order of node numbers.
 
     The nodes of a data centre have successive numbers, and are assigned to its racks in turn. The
-    parameters are those of `LocalCluster`.
+    parameters are the same as those of `LocalCluster`.
     """
     if isinstance(racks, Mapping) and (unknown := set(racks) - set(_counts(nodes, datacenters))):
         raise ValueError(
@@ -92,8 +92,9 @@ def tokens_of(locations: Sequence[NodeLocation], tokens_per_node: int) -> list[l
     """Return a list of tokens for each node.
 
     Within a data centre, the tokens are evenly spaced, and assigned to the nodes in turn. So
-    neighbours on the ring, which hold the replicas of a partition, are different nodes, in
-    different racks if there are several. No two nodes of the cluster have the same token.
+    neighbours on the ring, which hold the replicas of a partition, are different nodes. If there
+    are several racks, these nodes are in different racks. No two nodes of the cluster have the same
+    token.
     """
     datacenters = list(dict.fromkeys(location.datacenter for location in locations))
     tokens = []

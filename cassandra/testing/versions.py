@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 DEFAULT_VERSION = "5.0.9"
-# Maps a release line to its newest release at the time of writing, which "5.0" means, for example.
+# Maps a release line to its newest release when this was written. "5.0" means "5.0.9", for example.
 _NEWEST = {(6, 0): "6.0-alpha2", (5, 0): "5.0.9", (4, 1): "4.1.10", (4, 0): "4.0.19"}
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(-(?:alpha|beta|rc)\d+)?")
 
@@ -35,7 +35,7 @@ class CassandraVersion(NamedTuple):
 def parse_version(text: str) -> CassandraVersion:
     """Parse a version; ``"5.0"`` means the newest known release of that line.
 
-    :raises ValueError: if it is not a version, or LocalCluster cannot run it.
+    :raises ValueError: if `text` is not a version, or if LocalCluster cannot run this version.
     """
     match = _VERSION.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:

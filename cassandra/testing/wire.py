@@ -1,7 +1,7 @@
-"""The small part of the native protocol, version 4, that `probe` needs to check if a node is ready.
+"""The small part of native protocol version 4 that `probe` needs to check if a node is ready.
 
-It shares no code with the driver on purpose: otherwise a cluster could seem to be ready because of
-a bug in the driver. Section numbers refer to native_protocol_v4.spec.
+This module shares no code with the driver on purpose: otherwise a cluster could seem to be ready
+because of a bug in the driver. Section numbers refer to native_protocol_v4.spec.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ERROR, STARTUP, READY, AUTHENTICATE, QUERY, RESULT, AUTH_RESPONSE, AUTH_SUCCESS 
     0x0F,
     0x10,
 )
-HEADER_LENGTH = 9
+HEADER_LENGTH = 9  # bytes
 _REQUEST_VERSION, _RESPONSE_VERSION = 0x04, 0x84
 _HEADER = struct.Struct(">BBhBi")
 _LONGEST_BODY = 256 * 1024 * 1024  # bytes (section 2.5)
@@ -38,7 +38,7 @@ _TYPE_CUSTOM, _TYPE_LIST, _TYPE_MAP, _TYPE_SET, _TYPE_UDT, _TYPE_TUPLE = (
 
 
 class WireError(Exception):
-    """The bytes do not follow the specification."""
+    """The node's bytes do not follow the specification."""
 
 
 class Header(NamedTuple):
@@ -52,7 +52,7 @@ class Header(NamedTuple):
 
 
 def encode_frame(opcode: int, body: bytes, stream: int = 0) -> bytes:
-    """Return a request: its header and its body, uncompressed (section 2)."""
+    """Return the bytes of a request: a header and the body, uncompressed (section 2)."""
     return _HEADER.pack(_REQUEST_VERSION, 0, stream, opcode, len(body)) + body
 
 
@@ -92,7 +92,7 @@ def query_body(statement: str, consistency: int) -> bytes:
 
 
 class Reader:
-    """Reads a body from beginning to end. Reading past the end raises WireError."""
+    """Reads a message body from beginning to end. Reading past the end raises WireError."""
 
     __slots__ = ("_data", "_position")
 
@@ -117,19 +117,19 @@ class Reader:
         return self.take(len(self._data) - self._position)
 
     def short(self) -> int:
-        """Return a [short] (section 3)."""
+        """Read a [short]: an unsigned 16-bit number (section 3)."""
         return int.from_bytes(self.take(2), "big")
 
     def int32(self) -> int:
-        """Return an [int] (section 3)."""
+        """Read an [int]: a signed 32-bit number (section 3)."""
         return int.from_bytes(self.take(4), "big", signed=True)
 
     def string(self) -> str:
-        """Return a [string] (section 3)."""
+        """Read a [string]: a [short] with the length, and UTF-8 bytes (section 3)."""
         return self.take(self.short()).decode()
 
     def blob(self) -> bytes | None:
-        """Return [bytes], or None for null (section 3)."""
+        """Read [bytes], or return None if they are null (section 3)."""
         length = self.int32()
         return None if length < 0 else self.take(length)
 
@@ -156,13 +156,16 @@ class Reader:
 
 
 def decode_error(body: bytes) -> tuple[int, str]:
-    """Return (code, message) of an ERROR (section 4.2.1). The other fields are ignored."""
+    """Return (code, message) of an ERROR (section 4.2.1).
+
+    Further fields of the body are ignored.
+    """
     reader = Reader(body)
     return reader.int32(), reader.string()
 
 
 def decode_rows(body: bytes) -> list[dict[str, bytes | None]]:
-    """Return the rows of a RESULT (section 4.2.5): {column name: value as bytes, or None}.
+    """Return the rows of a RESULT (section 4.2.5), each a dict from column name to bytes or None.
 
     The list is empty if the result is not of the kind Rows.
     """

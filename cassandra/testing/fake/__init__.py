@@ -1,4 +1,4 @@
-"""Scriptable nodes in this process: `FakeNode`, `FakeCluster`, and answers to prime them with."""
+"""Scriptable fake nodes in this process: `FakeNode`, `FakeCluster`, and the responses to script."""
 
 from __future__ import annotations
 

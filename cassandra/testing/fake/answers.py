@@ -1,9 +1,9 @@
-"""Scripted responses of a node: results and errors. Responses that violate the protocol are in
-`faults`.
+"""Scripted responses of a fake node: results and errors that follow the protocol.
 
-An `Answer` is a rule for responding to a request: the node calls its method `perform` for each
-request that it is primed for. It keeps no state between requests, except where a function says so
-(`sequence`). Section numbers refer to native_protocol_v5.spec.
+An `Answer` is a rule for responding to a request: the node calls the method `perform` of the answer
+for each request that the answer was primed for. Answers keep no state between requests, except the
+answer that `sequence` returns. The module `faults` has responses that violate the protocol. Section
+numbers refer to native_protocol_v5.spec.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ _KIND_SCHEMA_CHANGE = b"\0\0\0\x05"
 
 
 class Answer:
-    """A rule for responding to requests. The node calls `perform` on its own thread."""
+    """A rule for responding to requests. The node calls `perform` on the node's own thread."""
 
     __slots__ = ()
 
     def perform(self, request: Request) -> None:
         """Respond to `request`, now or later, or not at all.
 
-        :param request: the request.
+        :param request: the request to respond to.
         """
         raise NotImplementedError
 
     def envelope(self, request: Request) -> tuple[int, int, bytes]:
-        """Return (opcode, flags, body) of the message.
+        """Return (opcode, flags, body) of the response, for answers that wrap this answer.
 
         :param request: the request to respond to.
         :raises TypeError: if the answer is not a single message.
@@ -69,7 +69,7 @@ Answerable = Answer | Callable[["Request"], Answer]
 
 
 class _Computed(Answer):
-    """Calls a function for each request, and performs the answer that it returns."""
+    """Calls a function for each request, and performs the answer that the function returns."""
 
     __slots__ = ("_function",)
 
@@ -84,12 +84,12 @@ class _Computed(Answer):
 
 
 def as_answer(answer: Answerable) -> Answer:
-    """Return `answer` itself, or an answer that calls the function `answer` for each request."""
+    """Return `answer` itself, or wrap the function `answer`, which is called for each request."""
     if isinstance(answer, Answer):
         return answer
     if callable(answer):
         name = getattr(answer, "__name__", "")
-        # A function that makes answers, and is no function of a request.
+        # The caller has passed a function such as `void` itself, instead of the answer it returns.
         if name in _MAKERS and getattr(answer, "__module__", None) in _MAKER_MODULES:
             raise TypeError(f"{name} is a function that makes an answer: write {name}(...)")
         _check_parameter(answer)
@@ -100,11 +100,11 @@ def as_answer(answer: Answerable) -> Answer:
 
 
 def _check_parameter(function: Callable[..., object]) -> None:
-    """Raise TypeError if a function cannot be called with the request."""
+    """Raise TypeError unless a function can be called with one argument, the request."""
     try:
         parameters = inspect.signature(function)
     except (TypeError, ValueError):
-        return  # some functions that are written in C
+        return  # `inspect` does not know the parameters of some functions that are written in C
     try:
         parameters.bind(None)
     except TypeError as error:
@@ -142,7 +142,7 @@ _MAKERS = frozenset(
 
 
 def _instead_of(value: object) -> str:
-    """Return the end of a message: what to write instead of a value that is not an answer."""
+    """Return the end of an error message: what to write instead of `value`."""
     if isinstance(value, BaseException):
         return ": write error(ErrorCode.OVERLOADED, message), with a code of the protocol"
     if value is None:
@@ -155,7 +155,7 @@ def _instead_of(value: object) -> str:
 
 
 class Message(Answer):
-    """An answer that consists of a single message.
+    """An answer that sends a single message.
 
     :param opcode: the opcode of the message, from `Opcode`.
     :param encode: called with the request; must return the body of the message.
@@ -178,11 +178,12 @@ class Message(Answer):
     ) -> Message:
         """Return a copy of the message with warnings, a tracing id, or a custom payload.
 
-        :param warnings: the texts of the warnings.
-        :param tracing_id: the tracing id; None for no id, unless the request asks for tracing.
+        :param warnings: the warnings, as strings.
+        :param tracing_id: the tracing id. None means a random id if the request asks for tracing,
+            otherwise no id.
         :param custom_payload: the custom payload; None for no payload.
         """
-        # Do not change `self`, because `void()` returns the same object to all callers.
+        # Copy instead of changing `self`, because `void()` returns the same object to all callers.
         copy = Message(self._opcode, self._encode)
         copy._warnings = warnings
         copy._tracing_id = tracing_id
@@ -194,12 +195,15 @@ class Message(Answer):
         request.connection.send(request.stream, opcode, flags, body)
 
     def envelope(self, request: Request) -> tuple[int, int, bytes]:
-        """Return (opcode, flags, body), with the optional fields before the message in the body."""
+        """Return (opcode, flags, body).
+
+        The body begins with the tracing id, warnings and payload, if any.
+        """
         body = self._encode(request)
         tracing_id = self._tracing_id
         payload = self._payload
-        # A ScyllaDB node adds the replicas of a tablet to results (as custom payload), but not to
-        # errors.
+        # A ScyllaDB node adds the replicas of a tablet to a result, as custom payload, but not to
+        # an error.
         if request.routing_payload is not None and self._opcode == Opcode.RESULT:
             payload = {**payload, **request.routing_payload}
         if (
@@ -224,16 +228,15 @@ class Message(Answer):
 
 
 def message(opcode: int, body: bytes) -> Message:
-    """Return a message with any opcode.
+    """Return an answer that sends a message with any opcode.
 
-    :param opcode: the message's opcode.
+    :param opcode: the opcode of the message.
     :param body: the body of the message.
     """
     return Message(opcode, lambda request: body)
 
 
-# The body of a RESULT begins with its kind: 1 Void, 2 Rows, 3 Set_keyspace, 4 Prepared, 5
-# Schema_change (section 4.2.5).
+# All Void results are equal, so they share one answer.
 _VOID = message(Opcode.RESULT, _KIND_VOID)
 
 
@@ -288,15 +291,15 @@ def schema_change(
 def error(code: int, message: str = "primed", **fields: Any) -> Message:
     """Return an error (section 8).
 
-    Most error codes have further fields after the message. Fields that you do not name get simple
+    Most error codes have further fields after the message. Fields that you do not pass get simple
     defaults. The fields are consistency (default: the request's), required, alive, received,
     blockfor, data_present, write_type, contentions, failures (address -> reason code), keyspace,
     function, arg_types, table, query_id (default: the request's), op_type, rejected_by_coordinator.
 
     :param code: the number of the error.
     :param message: the error message.
-    :param fields: the fields that follow the message, by name.
-    :raises TypeError: if the code is not a number, or does not have such a field.
+    :param fields: the values of the fields that follow the message, by name.
+    :raises TypeError: if `code` is not a number, or if an error with this code has no such field.
     """
     check_code(code)
     check_fields(code, fields)
@@ -314,11 +317,11 @@ def _table(keyspace: str, table: str) -> bytes:
 
 
 def metadata_id_of(columns: Columns) -> bytes:
-    """Return the id that a node assigns to these result columns in version 5.
+    """Return the id that a node assigns to these result columns (result_metadata_id) in version 5.
 
     :param columns: (name, type) pairs.
     """
-    # Equal columns must get equal ids, so derive the id from their names and types.
+    # Equal columns must get equal ids, so derive the id from the names and types of the columns.
     description = repr([(name, str(cql_type)) for name, cql_type in columns])
     return hashlib.md5(description.encode()).digest()
 
@@ -341,15 +344,15 @@ class _Rows:
         check_columns(columns)
         self._names = [name for name, _ in columns]
         self._types = [parse_type(kind) for _, kind in columns]
-        # Encode the rows once and not for each request, because the node must not be slower than
-        # the driver.
+        # Encode the rows only once: if they were encoded for each request, the node could be slower
+        # than the driver that is tested.
         self._encoded = [
             encode_row(self._types, columns, row, index) for index, row in enumerate(rows)
         ]
         self._metadata_id = metadata_id if metadata_id is not None else metadata_id_of(columns)
         self._table = _table(keyspace, table)
-        # The encoded columns by protocol version, because the encoding of a type depends on the
-        # version.
+        # Maps a protocol version to the encoded columns, because the encoding of a type depends on
+        # the version.
         self._specs_by_version: dict[int, bytes] = {}
 
     def whole(self, request: Request, paging_state: bytes | None) -> bytes:
@@ -374,7 +377,7 @@ class _Rows:
             flags |= _MORE_PAGES
             parts.append(long_bytes(paging_state))
         # Section 4.2.5.2: since version 5, an EXECUTE has the id of the columns that the client
-        # knows. If ours differ, the response has the new id and the columns, even if the client
+        # knows. If our id differs, the response has our id and the columns, even if the client
         # asked to skip the metadata.
         client_id = request.result_metadata_id
         if client_id is not None and client_id != self._metadata_id:
@@ -382,14 +385,14 @@ class _Rows:
             parts.append(short_bytes(self._metadata_id))
         elif request.skip_metadata:
             flags |= _NO_METADATA
-        flags |= _GLOBAL_TABLE  # Cassandra sets this even if it sends no columns
+        flags |= _GLOBAL_TABLE  # Cassandra sets this flag even if it sends no columns
         if not flags & _NO_METADATA:
             specs = self._specs_by_version.get(request.version)
             if specs is None:
                 specs = self._table + _column_specs(self._names, self._types, request.version)
                 self._specs_by_version[request.version] = specs
             parts.append(specs)
-        # The kind of result (Rows), the flags and the number of columns.
+        # A Rows result begins with its kind, the flags and the number of columns.
         head = _KIND_ROWS + flags.to_bytes(4, "big") + column_count
         return b"".join([head, *parts, len(encoded).to_bytes(4, "big"), *encoded])
 
@@ -408,8 +411,8 @@ def rows(
     :param columns: (name, type) pairs. Types are CQL strings, or `Udt`.
     :param rows: the rows, as sequences in column order or mappings by column name.
     :param paging_state: the paging state of the next page; None if there is no further page.
-    :param metadata_id: the id of the columns in version 5. By default it is a digest of the
-        columns, so a client that knows other columns gets the new ones.
+    :param metadata_id: the id of the columns in version 5. The default is a digest of the columns,
+        so a client that knows other columns gets these columns.
     :param keyspace: the columns' keyspace.
     :param table: the columns' table.
     """
@@ -420,7 +423,7 @@ def rows(
 def paged(
     columns: Columns, rows: Sequence[Any], *, keyspace: str = "ks", table: str = "t"
 ) -> Message:
-    """Return rows in pages of the size that each request specifies.
+    """Return rows in pages, each of the page size that the request specifies.
 
     The paging state is the index of the next row.
 
@@ -437,11 +440,11 @@ class Prepared:
     """A prepared statement, as a node describes it to a client.
 
     :param query: the CQL of the statement.
-    :param columns: the bind columns.
-    :param result: the columns of its result; by default there are none.
-    :param pk_indexes: indexes of the partition key columns among the bind columns.
+    :param columns: the columns of the bind markers, as (name, type) pairs.
+    :param result: the columns of the statement's result; by default there are none.
+    :param pk_indexes: indexes of the partition key columns in `columns`.
     :param query_id: the statement's id; None for a digest of the CQL.
-    :param metadata_id: the id of the result's columns; None for their digest.
+    :param metadata_id: the id of the result's columns; None for a digest of them.
     :param keyspace: the keyspace of the columns.
     :param table: the table of the columns.
     """
@@ -475,15 +478,15 @@ class Prepared:
     def body(self, request: Request) -> bytes:
         """Return the body of the response to PREPARE (section 4.2.5.4).
 
-        :param request: the request to answer.
+        :param request: the PREPARE to respond to.
         """
         version = request.version
-        # The statement's id. In version 5, or with an extension of ScyllaDB, the id of the result's
-        # columns follows.
+        # The response begins with the statement's id. In version 5, or with an extension of
+        # ScyllaDB, the id of the result's columns follows.
         parts = [_KIND_PREPARED, short_bytes(self.query_id)]
         if request.connection.has_metadata_ids:
             parts.append(short_bytes(self.metadata_id))
-        # The metadata of the bind markers.
+        # Next comes the metadata of the bind markers.
         table = _table(self.keyspace, self.table)
         flags = _GLOBAL_TABLE if self.columns else 0
         flags |= request.connection.node.prepared_flags(self, request.connection)
@@ -493,7 +496,7 @@ class Prepared:
             parts += [index.to_bytes(2, "big") for index in self.pk_indexes]
         if self.columns:
             parts += (table, self._specs(self.columns, version))
-        # The metadata of the result.
+        # Last comes the metadata of the result.
         if self.result:
             parts += (_GLOBAL_TABLE.to_bytes(4, "big"), len(self.result).to_bytes(4, "big"), table)
             parts.append(self._specs(self.result, version))
@@ -509,7 +512,7 @@ class Prepared:
 
 
 class _Sequence(Answer):
-    """See `sequence`."""
+    """The answer that `sequence` returns. It counts its requests."""
 
     __slots__ = ("_answers", "_next")
 

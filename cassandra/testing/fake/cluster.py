@@ -21,7 +21,7 @@ from cassandra.testing.fake.scylla_node import ScyllaNode
 
 _TRIES = 50  # how many values of z to try
 _RING = 1 << 64  # the number of tokens
-_PORT = 9042  # the port of nodes without sockets
+_PORT = 9042  # the port of nodes in a simulation, which have no sockets
 
 
 class FakeCluster:
@@ -80,7 +80,8 @@ class FakeCluster:
         self._prefix = ""  # of all nodes' addresses, such as "127.0.100."
         # How many nodes were created since the start, including removed ones.
         self._created_count = 0
-        # The arguments of `prime` and `prime_prepare` so far: nodes that are added later get them.
+        # The arguments of all calls of `prime` and `prime_prepare`: they are repeated for nodes
+        # that are added later.
         self._primes: list[tuple[Match, Answerable]] = []
         self._statements: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self.nodes: list[FakeNode] = []
@@ -104,11 +105,10 @@ class FakeCluster:
         return self
 
     def _find_addresses(self) -> None:
-        """Start all nodes on addresses 127.0.z.*, with a z for which all addresses and a port are
-        free.
-        """
+        """Start all nodes on free addresses 127.0.z.*, with a port that is free on all of them."""
         last_error: OSError | None = None
-        # Try z in random order, so that test processes that run at the same time rarely collide.
+        # Try values of z in random order, so that test processes that run at the same time rarely
+        # collide.
         for third_octet in random.sample(range(100, 250), _TRIES):
             try:
                 self._start_all(f"127.0.{third_octet}.", 0)
@@ -134,9 +134,7 @@ class FakeCluster:
             self._start_new(datacenter, rack, token)
 
     def _start_new(self, datacenter: str, rack: str, token: int) -> FakeNode:
-        """Start a node with the primes of the cluster, and add it to the system.peers of the
-        others.
-        """
+        """Start a node with the cluster's primes, and add it to the other nodes' system.peers."""
         self._created_count += 1
         settings: dict[str, Any] = {
             "datacenter": datacenter,
@@ -158,13 +156,13 @@ class FakeCluster:
             node.prime_prepare(query, *args, **options)
         for match, answer in self._primes:
             node.prime(match, answer)
-        # Replace the list, because the test's thread may be iterating over the old one.
+        # Create a new list, because the test's thread may be iterating over the old list.
         self.nodes = [*self.nodes, node]
         self._introduce()
         return node
 
     def _introduce(self) -> None:
-        """Make each node list all others in its system.peers."""
+        """Make each node list all other nodes in its system.peers."""
         for node in self.nodes:
             node.peers = [other for other in self.nodes if other is not node]
 
@@ -260,11 +258,11 @@ class FakeCluster:
     def prime(self, match: Match, answer: Answerable, times: int | None = None) -> list[Prime]:
         """Call `FakeNode.prime` on each node. Each node counts `times` separately.
 
-        Without `times`, the prime also applies to nodes that are added later.
+        If `times` is None, the prime also applies to nodes that are added later.
 
-        :param match: as in `FakeNode.prime`.
-        :param answer: as in `FakeNode.prime`.
-        :param times: how many requests the prime answers on each node; None for all.
+        :param match: which requests to answer, as in `FakeNode.prime`.
+        :param answer: the scripted response, as in `FakeNode.prime`.
+        :param times: how many requests the prime answers on each node; None for all requests.
         """
         if times is None:
             self._primes.append((match, answer))
@@ -273,9 +271,9 @@ class FakeCluster:
     def prime_prepare(self, query: str, *args: Any, **options: Any) -> list[Prepared]:
         """Call `FakeNode.prime_prepare` on each node, and on nodes that are added later.
 
-        :param query: as in `FakeNode.prime_prepare`.
-        :param args: further arguments of `FakeNode.prime_prepare`.
-        :param options: its keyword arguments.
+        :param query: the CQL of the statement, as in `FakeNode.prime_prepare`.
+        :param args: further positional arguments of `FakeNode.prime_prepare`.
+        :param options: keyword arguments of `FakeNode.prime_prepare`.
         """
         self._statements.append((query, args, options))
         return [node.prime_prepare(query, *args, **options) for node in self.nodes]
@@ -283,11 +281,11 @@ class FakeCluster:
     # -- topology ----------------------------------------------------------------------------------
 
     def tell(self, event_type: str, change: str, about: FakeNode) -> None:
-        """Make all nodes but `about` send an event about it: ``tell("STATUS_CHANGE", "UP", node)``.
+        """Make all nodes except `about` send an event: ``tell("STATUS_CHANGE", "UP", node)``.
 
         :param event_type: the type of the event.
         :param change: the kind of change.
-        :param about: the node that has changed.
+        :param about: the node that has changed, whose address is in the event.
         """
         for node in self.nodes:
             if node is not about and node.is_running:
@@ -298,9 +296,9 @@ class FakeCluster:
     ) -> FakeNode:
         """Add a new node. The other nodes send NEW_NODE and UP.
 
-        :param datacenter: its data centre; None for the data centre of the first node.
-        :param rack: its rack.
-        :param token: its token; None for the smallest positive token that no node owns.
+        :param datacenter: the node's data centre; None for the data centre of the first node.
+        :param rack: the node's rack.
+        :param token: the node's token; None for the smallest positive token that no node owns.
         """
         if token is None:
             used_tokens = {int(node.tokens[0]) for node in self.nodes}
@@ -314,7 +312,7 @@ class FakeCluster:
         """Stop a node and remove it from the cluster. The other nodes send REMOVED_NODE.
 
         :param node: a node of this cluster.
-        :raises TypeError: if it is not a node.
+        :raises TypeError: if `node` is not a node.
         """
         _check_node("remove_node", node)
         node.stop()
@@ -328,8 +326,8 @@ class FakeCluster:
         """Stop a node, so that its port refuses connections.
 
         :param node: a node of this cluster.
-        :param tell: True makes the other nodes send the event DOWN; False stops it silently.
-        :raises TypeError: if it is not a node.
+        :param tell: True makes the other nodes send the event DOWN; False stops the node silently.
+        :raises TypeError: if `node` is not a node.
         """
         _check_node("stop_node", node)
         node.stop()
@@ -340,8 +338,8 @@ class FakeCluster:
         """Start a stopped node again.
 
         :param node: a node of this cluster.
-        :param tell: True makes the other nodes send the event UP; False starts it silently.
-        :raises TypeError: if it is not a node.
+        :param tell: True makes the other nodes send the event UP; False starts the node silently.
+        :raises TypeError: if `node` is not a node.
         """
         _check_node("start_node", node)
         node.start()

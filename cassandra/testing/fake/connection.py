@@ -1,9 +1,9 @@
 """One client connection, as seen by the node.
 
 `ServerConnection` splits the client's bytes into envelopes (a header and a body), and passes each
-request to the node. Responses that are ready at the same time are written together. From the
-response to STARTUP on, a version 5 connection has frames around the envelopes in both directions
-(native_protocol_v5.spec, section 2.3.1).
+request to the node. Responses that are ready at the same time are written together. On a version 5
+connection, all bytes after the response to STARTUP have frames around the envelopes, in both
+directions (native_protocol_v5.spec, section 2.3.1).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ServerConnection(asyncio.Protocol):
     """The node's side of one connection.
 
     `version` is the protocol version of STARTUP, or of the last request before STARTUP; 0 before
-    the first request. `compression` is the compression that STARTUP chose.
+    the first request. `compression` is the compression that STARTUP chose; None for no compression.
     """
 
     def __init__(self, node: FakeNode) -> None:
@@ -47,22 +47,22 @@ class ServerConnection(asyncio.Protocol):
         self.loop = node.loop
         self.version = 0
         self.compression: str | None = None
-        self.started = False  # True after STARTUP, which decides the version and the compression
-        self.ready = False  # True after READY or AUTH_SUCCESS: any request is allowed from then on
+        self.started = False  # True after STARTUP, which sets the version and compression
+        self.ready = False  # True after READY or AUTH_SUCCESS, when any request is allowed
         self.event_types: Sequence[str] = ()
-        self.options: Mapping[str, str] = {}  # of STARTUP
+        self.options: Mapping[str, str] = {}  # the options of STARTUP
         self.keyspace: str | None = None
         self.peer: tuple[str, int] | None = None  # the client's address and port
         self.local_port = 0
-        self.shard = 0  # of ScyllaDB
+        self.shard = 0  # the shard of a ScyllaDB node that serves this connection
         self._transport: asyncio.Transport | None = None
-        self._segments: SegmentReader | None = None  # removes the frames of received bytes
+        self._segments: SegmentReader | None = None  # parser of frames; None without frames
         self._framed = False  # True if envelopes are in frames
         self._hanging = False  # True after `hang`: nothing is handled or sent any more
         self._ended = False  # True after `end`, `abort`, or the end of the transport
         self._buffer = b""  # received bytes of an incomplete envelope
         self._out: list[bytes] = []  # envelopes to write
-        self._flushing = False  # True if a call of `flush` will follow
+        self._flushing = False  # True if `flush` will be called soon, so `send` only queues
 
     # -- begin and end -----------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ class ServerConnection(asyncio.Protocol):
         sock = transport.get_extra_info("socket")
         if sock is not None:
             # Without TCP_NODELAY, a small response could wait until the client acknowledges an
-            # earlier one.
+            # earlier response.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.peer = transport.get_extra_info("peername")
         self.local_port = transport.get_extra_info("sockname")[1] if self.peer else 0
@@ -91,7 +91,7 @@ class ServerConnection(asyncio.Protocol):
         if self._ended or self._transport is None:
             return
         if reset:
-            # With SO_LINGER of zero seconds, close() sends RST.
+            # With SO_LINGER set to zero seconds, close() sends RST.
             sock = self._transport.get_extra_info("socket")
             if sock is not None:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -104,13 +104,13 @@ class ServerConnection(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Close the connection now. Unwritten bytes are dropped."""
+        """Close the connection at once. Unwritten bytes are dropped."""
         if self._transport is not None:
             self._ended = True
             self._transport.abort()
 
     def pause_reading(self) -> None:
-        """Leave the client's bytes in the socket's buffer."""
+        """Stop reading, so that the client's bytes stay in the socket's buffer."""
         if (
             self._transport is not None
             and not self._transport.is_closing()
@@ -119,7 +119,7 @@ class ServerConnection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Resume reading."""
+        """Resume reading after `pause_reading`."""
         if (
             self._transport is not None
             and not self._transport.is_closing()
@@ -134,7 +134,7 @@ class ServerConnection(asyncio.Protocol):
         # After the connection has ended, asyncio may still deliver bytes that it read before.
         if self._hanging or self._ended:
             return
-        # While this is True, `send` only queues responses. So the responses to requests that
+        # While `_flushing` is True, `send` only queues responses. So the responses to requests that
         # arrived together are written together below.
         self._flushing = True
         try:
@@ -160,17 +160,17 @@ class ServerConnection(asyncio.Protocol):
             if not 0 <= length <= _LONGEST_BODY:
                 raise WireError(f"an envelope with a body of {length} bytes")
             # Leave an incomplete envelope in the buffer. When more bytes arrive, we parse its
-            # header again, which is simpler than storing the parsed header.
+            # header again, because that is simpler than storing the parsed header.
             if end - start < length:
                 break
             position = start + length
             self._on_envelope(version, flags, stream, opcode, data[start:position])
-            # If the response has closed the connection, the requests after it are lost, as on a
+            # If the response has closed the connection, the remaining requests are lost, as on a
             # real server.
             if self._ended or self._hanging:
                 return
             if segments is not self._segments:
-                # This was STARTUP: the bytes after it have frames around them.
+                # This request was STARTUP: the bytes after it have frames around them.
                 segments = self._segments
                 assert segments is not None
                 data = segments.feed(data[position:])
@@ -182,8 +182,8 @@ class ServerConnection(asyncio.Protocol):
         if flags & _COMPRESSED and not self._framed:
             if self.compression != "lz4":
                 raise WireError("a compressed body on a connection without compression")
-            # Up to version 4, a body is compressed, and its size precedes the LZ4 block. Version 5
-            # compresses frames instead.
+            # Up to version 4, bodies are compressed, and the uncompressed size precedes the LZ4
+            # block. Version 5 compresses frames instead.
             body = lz4_decompress(body[4:], int.from_bytes(body[:4], "big"))
         if opcode not in _REQUEST_OPCODES or version & 0x80:
             raise WireError(
@@ -193,7 +193,8 @@ class ServerConnection(asyncio.Protocol):
 
     def start(self, request: Request) -> None:
         """Use the version and compression that STARTUP chose, from the next byte on."""
-        # The response to STARTUP has no frame (section 2.3.1), so write it before.
+        # The response to STARTUP has no frame (section 2.3.1), so write it before frames are
+        # enabled.
         self.flush()
         self.started = True
         self.version = request.version
@@ -213,24 +214,24 @@ class ServerConnection(asyncio.Protocol):
 
     @property
     def has_tablet_versions(self) -> bool:
-        """True if EXECUTE ends with a byte of the tablet's version (an extension of ScyllaDB)."""
+        """True if EXECUTE ends with a byte of the tablet's version, an extension of ScyllaDB."""
         return TABLET_VERSIONS in self.options
 
     # -- sending -----------------------------------------------------------------------------------
 
     def send(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
-        """Queue one message. It is written in this iteration of the event loop."""
+        """Queue one message, which will be written in this iteration of the event loop."""
         self.send_envelope(self._envelope(stream, opcode, flags, body))
 
     def send_envelope(self, envelope: bytes) -> None:
-        """Queue bytes that take the place of an envelope: in version 5 they get a frame."""
+        """Queue bytes that a test sends instead of an envelope. In version 5, they get a frame."""
         if self._ended or self._hanging:
             return
         self._out.append(envelope)
         if not self._flushing:
             self._flushing = True
-            # Responses that are queued in one iteration of the event loop are written together, and
-            # share a frame if there are frames.
+            # Responses that are queued in one iteration of the event loop are written together.
+            # They share a frame if the version has frames.
             self.loop.call_soon(self._flush_later)
 
     def _flush_later(self) -> None:
@@ -259,7 +260,7 @@ class ServerConnection(asyncio.Protocol):
     def _envelope(self, stream: int, opcode: int, flags: int, body: bytes) -> bytes:
         """Return the envelope of a response: a header, and the body, compressed if necessary."""
         version = self.version
-        # Since version 5, the frames around envelopes are compressed instead.
+        # Since version 5, the frames around envelopes are compressed instead of the bodies.
         compresses_bodies = self.compression == "lz4" and not self._framed and version < 5
         if compresses_bodies and body and self.started:
             body = len(body).to_bytes(4, "big") + lz4_compress(body)

@@ -1,4 +1,4 @@
-"""The responses of a node without a script. They are those of a real node without user tables."""
+"""The default responses of a fake node: those of a real node that has no user tables."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
 
 class DefaultAnswers:
-    """The base class of `FakeNode`. A method ``_on_x`` returns the default answer to a request of
-    type x, such as ``_on_query``.
+    """The base class of `FakeNode`, with the node's default answers.
 
-    `FakeNode` documents the attributes.
+    A method ``_on_x`` returns the default answer to a request of type x, such as ``_on_query`` for
+    QUERY. `FakeNode` documents the attributes.
     """
 
     max_version: int
@@ -55,7 +55,7 @@ class DefaultAnswers:
         return message(Opcode.SUPPORTED, string_multimap(supported))
 
     def _on_startup(self, request: Request) -> Message:
-        """Answer STARTUP: with READY, or with AUTHENTICATE if the node requires a login."""
+        """Answer STARTUP with READY, or with AUTHENTICATE if the node requires a login."""
         compression = request.options.get("COMPRESSION")
         if compression is not None and compression not in self.supported.get("COMPRESSION", ()):
             return error(ErrorCode.PROTOCOL_ERROR, f"Unknown compression algorithm: {compression}")
@@ -65,11 +65,12 @@ class DefaultAnswers:
         return message(Opcode.READY, b"")
 
     def _on_auth_response(self, request: Request) -> Message:
-        """Answer AUTH_RESPONSE: check the user name and the password."""
+        """Answer AUTH_RESPONSE: accept or reject the user name and the password."""
         if self._credentials is None:
             return error(ErrorCode.PROTOCOL_ERROR, "Unexpected message AUTH_RESPONSE")
         username, password = self._credentials
-        # SASL PLAIN: authorization id (may be empty), user name and password, between zero bytes.
+        # A SASL PLAIN token has the authorization id (may be empty), user name and password,
+        # separated by zero bytes.
         credentials = (request.token or b"").split(b"\0")
         if credentials[-2:] != [str(username).encode(), str(password).encode()]:
             return error(
@@ -80,7 +81,7 @@ class DefaultAnswers:
         return message(Opcode.AUTH_SUCCESS, long_bytes(None))
 
     def _on_register(self, request: Request) -> Message:
-        """Register the connection for events, if the node knows their types."""
+        """Answer REGISTER: register the connection for events, if the node knows their types."""
         allowed_types = set(EVENTS)
         if self.has_client_routes:
             allowed_types.add(ROUTES_EVENT)
@@ -89,7 +90,7 @@ class DefaultAnswers:
         for event_type in request.event_types:
             if event_type not in allowed_types:
                 return error(ErrorCode.PROTOCOL_ERROR, f"Invalid value '{event_type}' for Type")
-        # A client may send several REGISTER messages; their event types add up.
+        # A client may send several REGISTER messages, so add the event types to the earlier ones.
         connection = request.connection
         connection.event_types = tuple(
             dict.fromkeys((*connection.event_types, *request.event_types))
@@ -97,12 +98,15 @@ class DefaultAnswers:
         return message(Opcode.READY, b"")
 
     def _on_query(self, request: Request) -> Message:
-        """Answer a statement that no prime matches: USE, or a query of a system table."""
+        """Answer a statement that no prime matches: USE, or a query of a system table.
+
+        A prime is a scripted response, set by `FakeNode.prime`.
+        """
         text = request.query or ""
         use_match = _USE.match(text)
         if use_match is not None:
             return self._use(request, use_match[1])
-        # A cheap test for most statements: only these may name a system table.
+        # Most statements do not contain "system", so skip the search for a system table.
         if "system" in text.lower():
             answer = system_tables.answer_to(cast("FakeNode", self), request)
             if answer is not None:
@@ -110,7 +114,9 @@ class DefaultAnswers:
         return self._unprimed(request, repr(text))
 
     def _unprimed(self, request: Request, description: str) -> Message:
-        """Return the answer to a statement that no prime matches: an error if the node is strict.
+        """Return the answer to a statement that no prime matches.
+
+        The answer is an error if the node is strict, otherwise a Void result.
 
         :param description: the statement as it appears in the error of a strict node.
         """
@@ -123,7 +129,10 @@ class DefaultAnswers:
         return error(ErrorCode.INVALID, f"nothing is primed for {description}{hint}")
 
     def _use(self, request: Request, name: str) -> Message:
-        """Answer USE: set the connection's keyspace; `name` is quoted as in CQL."""
+        """Answer USE: set the connection's keyspace.
+
+        :param name: the keyspace as written in the statement; a quoted name has its quotes.
+        """
         keyspace = name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
         # If `keyspaces` is None, the node accepts any name, so that a test need not declare its
         # keyspaces.
@@ -133,7 +142,7 @@ class DefaultAnswers:
         return set_keyspace(keyspace)
 
     def _on_prepare(self, request: Request) -> Message:
-        """Answer PREPARE, and remember the statement for later EXECUTEs."""
+        """Answer PREPARE, and store the statement for later EXECUTEs."""
         text = request.query or ""
         prepared = self._statements.get(text)
         if prepared is None:
@@ -149,17 +158,20 @@ class DefaultAnswers:
         return Prepared(text, [(name, "int") for name in names])
 
     def statement_of(self, request: Request) -> Prepared | None:
-        """Return the prepared statement of an EXECUTE; None if the node does not know its id.
+        """Return the prepared statement of an EXECUTE.
 
-        :param request: the request.
+        None if the node does not know the statement's id.
+
+        :param request: the EXECUTE.
         """
         return self._prepared.get(request.query_id or b"")
 
     def prepared_flags(self, prepared: Prepared, connection: ServerConnection) -> int:
-        """Return additional flags for the metadata in the response to PREPARE. `ScyllaNode` has
-        some.
+        """Return flags to add to the bind metadata in the response to PREPARE.
 
-        :param prepared: the statement.
+        The base class adds none; `ScyllaNode` overrides this method.
+
+        :param prepared: the prepared statement.
         :param connection: the node's side of the connection.
         """
         return 0

@@ -1,4 +1,4 @@
-"""The bodies of EVENT messages.
+"""Encodes the bodies of EVENT messages of a fake node.
 
 See native_protocol_v5.spec, section 4.2.6, and ScyllaDB's docs/dev/protocol-extensions.md.
 """
@@ -13,21 +13,21 @@ from cassandra.testing.fake.primitives import inet, string, string_list
 
 EVENTS = frozenset({"TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"})
 ROUTES_EVENT = "CLIENT_ROUTES_CHANGE"
-DRAIN_EVENT = "GRACEFUL_DISCONNECT"  # Cassandra's CEP-59
+DRAIN_EVENT = "GRACEFUL_DISCONNECT"  # the name in Cassandra's CEP-59
 
 
 def event_body(event_type: str, change: str, details: Sequence[Any]) -> bytes:
     """Return the body of an event.
 
-    The parameters are those of `FakeNode.send_event`.
+    The parameters are the same as those of `FakeNode.send_event`.
     """
     body = string(event_type)
     if event_type == DRAIN_EVENT:
         return body
     if event_type == "SCHEMA_CHANGE":
         target, keyspace, *rest = details
-        # An event about a keyspace has no name after the keyspace, and one about a table has no
-        # argument types.
+        # An event about a keyspace has no name after the keyspace. Only events about functions and
+        # aggregates have argument types.
         name, arguments = (*rest, None, None)[:2]
         return body + schema_change_body(change, target, keyspace, name, arguments)
     if event_type == ROUTES_EVENT:

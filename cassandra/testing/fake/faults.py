@@ -1,6 +1,7 @@
-"""Answers with a fault: the response is late, incomplete, damaged, repeated, or never sent.
+"""Answers with a fault: a response that is late, incomplete, damaged, repeated, or never sent.
 
-Each function at module level returns an `Answer` to prime a node with. The classes implement them.
+Each public function returns an `Answer`, which you pass to `FakeNode.prime`. The classes implement
+these answers.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def silence() -> Answer:
 
 
 class _Delay(Answer):
-    """Sends an answer some seconds after the request. Made by `delay`."""
+    """The answer that `delay` returns: performs another answer some seconds after the request."""
 
     __slots__ = ("_answer", "_seconds")
 
@@ -57,7 +58,7 @@ def delay(seconds: float, answer: Answerable) -> Answer:
     A test that must not depend on time should use `hold`.
 
     :param seconds: the delay in seconds.
-    :param answer: what to send then.
+    :param answer: the answer to send after the delay.
     """
     first: object = seconds
     if isinstance(first, Answer):
@@ -66,7 +67,7 @@ def delay(seconds: float, answer: Answerable) -> Answer:
 
 
 class Held:
-    """A request that waits in a `Hold` until the test releases it.
+    """A request that waits in a `Hold` until the test releases the request.
 
     The attribute `released` is True after the test has released it.
 
@@ -91,7 +92,7 @@ class Held:
         self.request.connection.node.post(self._chosen(answer).perform, self.request)
 
     def _chosen(self, answer: Answerable | None) -> Answer:
-        """Mark the request as released, and return the answer to send."""
+        """Set `released`, and return the answer to send."""
         if self.released:
             raise RuntimeError(f"{self.request!r} was answered already")
         self.released = True
@@ -101,7 +102,7 @@ class Held:
     def release_together(holds: Sequence[Held], answer: Answerable | None = None) -> None:
         """Respond to several requests to the same node, in one write per connection.
 
-        :param holds: the requests.
+        :param holds: the held requests. All must have been sent to the same node.
         :param answer: the answer to send; None for the default of each `Hold`.
         """
         pairs = [(hold._chosen(answer), hold.request) for hold in holds]
@@ -115,7 +116,7 @@ class Held:
 
 
 class Hold(Answer):
-    """Lets requests wait until the test releases them. Made by `hold`.
+    """The answer that `hold` returns: lets requests wait until the test releases them.
 
     :param default: the answer that `release` sends by default.
     """
@@ -123,11 +124,11 @@ class Hold(Answer):
     def __init__(self, default: Answer) -> None:
         self._default = default
         self._held: deque[Held] = deque()
-        self._arrived = threading.Condition()  # guards the fields; notified when a request arrives
+        self._arrived = threading.Condition()  # guards all fields; notified when a request arrives
         self._open = False  # True after `open`: requests are no longer held
 
     def perform(self, request: Request) -> None:
-        """Hold the request back, or answer it by the default if the hold was opened."""
+        """Hold the request back. If `open` was called, send the default answer instead."""
         with self._arrived:
             if not self._open:
                 self._held.append(Held(request, self._default))
@@ -144,9 +145,9 @@ class Hold(Answer):
     def wait(self, count: int = 1, timeout: float = 30.0) -> list[Held]:
         """Wait until `count` requests are held, and return all held requests.
 
-        :param count: how many requests.
-        :param timeout: seconds.
-        :raises AssertionError: after `timeout` seconds.
+        :param count: how many requests to wait for.
+        :param timeout: the maximum wait, in seconds.
+        :raises AssertionError: if fewer requests are held after `timeout` seconds.
         """
         with self._arrived:
             if not self._arrived.wait_for(lambda: len(self._held) >= count, timeout):
@@ -158,8 +159,8 @@ class Hold(Answer):
     def take(self, count: int = 1, timeout: float = 30.0) -> list[Held]:
         """Wait for `count` requests, and remove them from the hold. The caller must release them.
 
-        :param count: how many requests.
-        :param timeout: seconds.
+        :param count: how many requests to wait for and remove.
+        :param timeout: the maximum wait, in seconds.
         """
         with self._arrived:
             if not self._arrived.wait_for(lambda: len(self._held) >= count, timeout):
@@ -169,20 +170,20 @@ class Hold(Answer):
             return [self._held.popleft() for _ in range(count)]
 
     def release(self, answer: Answerable | None = None, timeout: float = 30.0) -> None:
-        """Wait until a request is held, and respond to the oldest one.
+        """Wait until a request is held, and respond to the oldest held request.
 
-        :param answer: the answer to send; None for the default.
-        :param timeout: seconds.
+        :param answer: the answer to send; None for the default of the `Hold`.
+        :param timeout: the maximum wait, in seconds.
         """
         self.take(1, timeout)[0].release(answer)
 
     def release_all(self, answer: Answerable | None = None) -> None:
         """Respond to all held requests, in one write per connection.
 
-        :param answer: the answer to send; None for the default.
+        :param answer: the answer to send; None for the default of the `Hold`.
         """
         with self._arrived:
-            # The test may have released some of the requests itself.
+            # The test may have released some of the requests itself, by `Held.release`.
             holds, self._held = [hold for hold in self._held if not hold.released], deque()
         for node in {hold.request.connection.node for hold in holds}:
             Held.release_together(
@@ -190,10 +191,10 @@ class Hold(Answer):
             )
 
     def open(self) -> None:
-        """Respond to all held requests. From now on, requests get the default at once."""
+        """Respond to all held requests, and answer later requests at once with the default."""
         with self._arrived:
-            # Set this under the lock: a request that arrives at the same time is then either in the
-            # queue and released below, or sees `_open` and gets its response at once.
+            # Set the flag under the lock. Then a request that arrives at the same time is either in
+            # the queue and released below, or `perform` sees the flag and responds at once.
             self._open = True
         self.release_all()
 
@@ -227,7 +228,7 @@ def reset() -> Answer:
 
 
 class _HalfFrame(Answer):
-    """Sends the first bytes of a response, and breaks the connection. Made by `half_frame`."""
+    """The answer that `half_frame` returns: sends only the beginning of a response."""
 
     __slots__ = ("_answer", "_cut", "_then")
 
@@ -248,13 +249,12 @@ class _HalfFrame(Answer):
 
 
 def half_frame(answer: Answerable, cut: int, then: str = "close") -> Answer:
-    """Return an answer that sends only the first bytes of a response, and then breaks the
-    connection.
+    """Return an answer that sends only the beginning of a response, then breaks the connection.
 
-    :param answer: the answer whose response is cut; a single message.
+    :param answer: the answer whose response is cut; it must be a single message.
     :param cut: the number of bytes to send. A negative number omits that many bytes at the end.
-    :param then: what happens to the connection: "close" (FIN), "reset" (RST) or "hang" (it stays
-        open and silent).
+    :param then: what happens to the connection: "close" (FIN), "reset" (RST) or "hang" (the
+        connection stays open, but silent).
     :raises ValueError: if `then` has another value.
     """
     if then not in ("close", "reset", "hang"):
@@ -263,7 +263,7 @@ def half_frame(answer: Answerable, cut: int, then: str = "close") -> Answer:
 
 
 class _Corrupted(Answer):
-    """Sends a response with one flipped bit. Made by `corrupted`."""
+    """The answer that `corrupted` returns: sends a response with one flipped bit."""
 
     __slots__ = ("_answer", "_index")
 
@@ -285,8 +285,9 @@ def corrupted(answer: Answerable, at: int = -5) -> Answer:
     By default, the bit is in the last byte of the frame's payload, just before the CRC32 that
     protects the payload.
 
-    :param answer: the answer to damage; a single message.
-    :param at: the index of the byte; negative indexes count from the end.
+    :param answer: the answer to damage; it must be a single message.
+    :param at: the index of the byte whose lowest bit is flipped; negative indexes count from the
+        end.
     """
     return _Corrupted(as_answer(answer), at)
 
@@ -314,8 +315,9 @@ def garbage(data: bytes = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\
 
 
 def raw(data: bytes) -> Answer:
-    """Return an answer that sends these bytes in place of a response's envelope. In version 5 there
-    is a valid frame around them.
+    """Return an answer that sends these bytes instead of a response's envelope.
+
+    In version 5, the bytes are inside a valid frame.
 
     :param data: the bytes.
     """
@@ -323,7 +325,7 @@ def raw(data: bytes) -> Answer:
 
 
 class _Dribble(Answer):
-    """Sends a response in small pieces. Made by `dribble`."""
+    """The answer that `dribble` returns: sends a response in small pieces."""
 
     __slots__ = ("_answer", "_size")
 
@@ -342,7 +344,7 @@ class _Dribble(Answer):
         connection.write_raw(frame[start:end])
         if end < len(frame):
             # Write the next piece in the next iteration of the event loop, so that the client can
-            # read this one separately.
+            # read this piece separately.
             connection.loop.call_soon(self._next, connection, frame, end)
 
 
@@ -351,14 +353,14 @@ def dribble(answer: Answerable, size: int = 1) -> Answer:
 
     Until the last piece is sent, the connection must not send anything else.
 
-    :param answer: the answer.
+    :param answer: the answer to send; it must be a single message.
     :param size: the number of bytes in a piece.
     """
     return _Dribble(as_answer(answer), size)
 
 
 class _OnStream(Answer):
-    """Sends a response on another stream. Made by `on_stream`."""
+    """The answer that `on_stream` returns: sends a response with another stream id."""
 
     __slots__ = ("_answer", "_stream")
 
@@ -371,16 +373,16 @@ class _OnStream(Answer):
 
 
 def on_stream(answer: Answerable, stream: int) -> Answer:
-    """Return an answer that is sent on another stream than that of the request.
+    """Return an answer that is sent with a stream id that is not the request's stream id.
 
-    :param answer: what to send; a single message.
+    :param answer: the answer to send; it must be a single message.
     :param stream: the stream id to send it on.
     """
     return _OnStream(as_answer(answer), stream)
 
 
 class _Duplicate(Answer):
-    """Sends an answer several times. Made by `duplicate`."""
+    """The answer that `duplicate` returns: sends a response several times."""
 
     __slots__ = ("_answer", "_times")
 
@@ -396,14 +398,14 @@ class _Duplicate(Answer):
 def duplicate(answer: Answerable, times: int = 2) -> Answer:
     """Return an answer that is sent several times for one request.
 
-    :param answer: what to send.
-    :param times: how often to send it.
+    :param answer: the answer to send.
+    :param times: how many times to send the answer.
     """
     return _Duplicate(as_answer(answer), times)
 
 
 class _OutOfOrder(Answer):
-    """Answers groups of requests in reverse order. Made by `out_of_order`."""
+    """The answer that `out_of_order` returns: answers each group of requests in reverse order."""
 
     __slots__ = ("_answer", "_count", "_waiting")
 
@@ -416,7 +418,7 @@ class _OutOfOrder(Answer):
         """Let the request wait; if its group is complete, answer the group in reverse order."""
         self._waiting.append(request)
         if len(self._waiting) >= self._count:
-            # Replace the list first, so that the next request begins a new group.
+            # Start a new list first, so that the next request begins a new group.
             waiting, self._waiting = self._waiting, []
             for waiting_request in reversed(waiting):
                 self._answer.perform(waiting_request)
@@ -425,7 +427,7 @@ class _OutOfOrder(Answer):
 def out_of_order(answer: Answerable, count: int = 2) -> Answer:
     """Return an answer that waits for `count` requests, and responds to them in reverse order.
 
-    :param answer: what to send to each request.
+    :param answer: the answer to send to each request.
     :param count: the number of requests in a group.
     """
     return _OutOfOrder(as_answer(answer), count)

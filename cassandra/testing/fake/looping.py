@@ -1,7 +1,8 @@
-"""The thread that runs fake nodes: one event loop, with listening sockets.
+"""The thread that runs fake nodes: it has an event loop, with the listening sockets of the nodes.
 
 All nodes of a cluster run on the same thread. For tests in virtual time,
-`cassandra.testing.simulation` has a subclass that runs them without a thread and without sockets.
+`cassandra.testing.simulation` has a subclass that runs the nodes without a thread and without
+sockets.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ T = TypeVar("T")
 
 
 class Listening(Protocol):
-    """A bound socket, or a port of the simulated network."""
+    """A bound socket, or a bound port of the simulated network."""
 
     def getsockname(self) -> tuple[Any, ...]:
         """Return (IP address, port)."""
 
     def close(self) -> None:
-        """Close it, so that the address and port are free again."""
+        """Close the socket, so that its address and port are free again."""
 
 
 class NodeThread:
     """Runs an asyncio event loop from its creation until `stop`.
 
     Other threads run functions on the loop by `call` and `post`. The attribute `number` is a
-    function that returns the number of the next request; all nodes of the thread share these
-    numbers.
+    function that returns the number of the next request. All nodes that run on the thread share
+    this sequence of numbers.
     """
 
     is_simulated = False
@@ -61,18 +62,18 @@ class NodeThread:
             self.loop.close()
 
     def rename(self, name: str) -> None:
-        """Name the thread, as shown in lists of threads.
+        """Set the name of the thread, as shown in lists of threads.
 
-        :param name: the name.
+        :param name: the new name.
         """
         self._thread.name = name
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
-        """Run ``function(*args)`` on the event loop, and return or raise its outcome.
+        """Run ``function(*args)`` on the event loop, and return its result or raise its error.
 
         In the loop's own thread, the function is called immediately.
         """
-        # If the loop's own thread waited below, it would wait for itself, and so forever.
+        # In the loop's own thread, waiting below would block the loop, and so never end.
         if threading.get_ident() == self._thread.ident:
             return function(*args)
         done = threading.Event()
@@ -95,24 +96,25 @@ class NodeThread:
         return result
 
     def wait_for(self, predicate: Callable[[], T], timeout: float) -> T:
-        """Wait in virtual time until the predicate is true, and return its value; only
-        `SimulatedThread` implements this.
+        """Wait in virtual time until the predicate is true, and return the predicate's value.
 
-        :param timeout: virtual seconds.
+        Only `SimulatedThread` implements this.
+
+        :param timeout: the maximum wait, in virtual seconds.
         """
         raise NotImplementedError("only a simulated thread has virtual time")
 
     async def wait_until(self, predicate: Callable[[], Any], timeout: float) -> None:
-        """Wait like `wait_for`, in a coroutine; only `SimulatedThread` implements this.
+        """Wait like `wait_for`, in a coroutine. Only `SimulatedThread` implements this.
 
-        :param timeout: virtual seconds.
+        :param timeout: the maximum wait, in virtual seconds.
         """
         raise NotImplementedError("only a simulated thread has virtual time")
 
     # -- sockets -----------------------------------------------------------------------------------
 
     def bound_socket(self, address: str, port: int) -> Listening:
-        """Return a socket that is bound, but does not listen.
+        """Return a socket that is bound to an address and port, but does not listen.
 
         :raises OSError: if the address or the port is not available.
         """
@@ -131,9 +133,9 @@ class NodeThread:
         make_protocol: Callable[[], asyncio.Protocol],
         tls: ssl.SSLContext | None,
     ) -> None:
-        """Accept connections on a bound socket. Must be called on the event loop.
+        """Accept connections on a bound socket. Must be called on the thread of the event loop.
 
-        :param make_protocol: creates the protocol of each connection.
+        :param make_protocol: called to create the protocol of each connection.
         :param tls: the TLS context of the connections; None for no TLS.
         """
         assert isinstance(listener, socket.socket)
@@ -143,7 +145,10 @@ class NodeThread:
         self.loop.add_reader(listener, self._accept, listener, make_protocol, tls)
 
     def stop_listening(self, listener: Listening) -> None:
-        """Close a listening socket. Must be called on the event loop. Its connections stay open."""
+        """Close a listening socket.
+
+        Must be called on the event loop. Open connections stay open.
+        """
         assert isinstance(listener, socket.socket)
         self.loop.remove_reader(listener)
         listener.close()
@@ -156,17 +161,16 @@ class NodeThread:
         make_protocol: Callable[[], asyncio.Protocol],
         tls: ssl.SSLContext | None,
     ) -> None:
-        """Accept new connections, and create their protocols. The loop calls this when clients have
-        connected.
-        """
-        # At most 64 at a time, so that many new connections do not delay the open ones.
+        """Called by the loop when clients have connected: accept the new connections."""
+        # Accept at most 64 connections at a time, so that many new connections do not delay the
+        # open connections.
         for _ in range(64):
             try:
                 sock, _peer = listener.accept()
             except (BlockingIOError, ConnectionAbortedError):
                 return
             sock.setblocking(False)
-            # Complete the connection in a task, because the TLS handshake takes time.
+            # Set up the connection in a task, because the TLS handshake takes time.
             connecting = self.loop.connect_accepted_socket(make_protocol, sock, ssl=tls)
             task = self.loop.create_task(connecting)
             accepting = self._accepting[listener]
@@ -176,10 +180,10 @@ class NodeThread:
     def _adopted(
         self, accepting: set[asyncio.Task[Any]], sock: socket.socket, task: asyncio.Task[Any]
     ) -> None:
-        """Called when the task that sets up a new connection has ended."""
+        """Called when the task that sets up a new connection has ended: clean up if it failed."""
         accepting.discard(task)
-        # Without a connection (the node was stopped, the client has disconnected, or TLS failed),
-        # nobody else closes the socket.
+        # The set-up fails if the node was stopped, the client has disconnected, or TLS failed. In
+        # these cases nobody else closes the socket.
         if task.cancelled() or task.exception() is not None:
             sock.close()
 
@@ -188,11 +192,11 @@ class NodeThread:
     def post(self, function: Callable[..., Any], *args: Any) -> None:
         """Run ``function(*args)`` on the event loop soon.
 
-        The loop is woken up once for all calls that are posted before it runs them.
+        If several calls are posted before the loop runs them, the loop is woken up only once.
         """
         self._posted.append((function, args))
         # `_drain` clears the flag before it empties the queue. So if the flag is set here, `_drain`
-        # has not emptied the queue yet, and will find this call.
+        # has not emptied the queue yet, and will make this call.
         if not self._is_drain_scheduled:
             self._is_drain_scheduled = True
             self.loop.call_soon_threadsafe(self._drain)
@@ -207,8 +211,8 @@ class NodeThread:
 
     def settle(self) -> None:
         """Let the event loop run until all closed transports have closed their sockets."""
-        # A closed transport closes its socket some iterations of the loop later. Each `call` takes
-        # at least one iteration.
+        # A transport closes its socket some iterations of the loop after its own close. Each `call`
+        # takes at least one iteration.
         for _ in range(5):
             self.call(lambda: None)
 

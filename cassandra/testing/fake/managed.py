@@ -1,8 +1,9 @@
-"""Nodes that imitate the managed services Amazon Keyspaces and Azure Cosmos DB.
+"""Fake nodes that imitate the managed services Amazon Keyspaces and Azure Cosmos DB.
 
-They differ from Cassandra as the vendors document it: Amazon Keyspaces ("Functional differences",
-"Supported Cassandra consistency levels", "Creating tables") and Azure Cosmos DB for Apache
-Cassandra ("Wire protocol", "Rate-limiting errors"). Otherwise they behave like `FakeNode`.
+The nodes differ from Cassandra as the vendors document it: Amazon Keyspaces ("Functional
+differences", "Supported Cassandra consistency levels", "Creating tables") and Azure Cosmos DB for
+Apache Cassandra ("Wire protocol", "Rate-limiting errors"). In all other respects they behave like
+`FakeNode`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from cassandra.testing.fake.system_tables import names_system_table
 _ONE, _LOCAL_QUORUM, _LOCAL_ONE = 0x01, 0x06, 0x0A
 _READ_LEVELS = {_ONE: "ONE", _LOCAL_QUORUM: "LOCAL_QUORUM", _LOCAL_ONE: "LOCAL_ONE"}
 _LOGGED = 0
-_SIGV4 = b"SigV4\0\0"  # the first response of AWS's authentication plugin
+_SIGV4 = b"SigV4\0\0"  # the first AUTH_RESPONSE that AWS's authentication plugin sends
 _WRITE = re.compile(r"^\s*(insert|update|delete)\b", re.IGNORECASE)
 _CREATE_TABLE = re.compile(
     r"^\s*create\s+table\s+(?:if\s+not\s+exists\s+)?(\w+)\.(\w+)\b", re.IGNORECASE
@@ -31,20 +32,19 @@ _STATUS = re.compile(r"\bfrom\s+system_schema_mcs\.tables\b", re.IGNORECASE)
 
 
 class KeyspacesNode(FakeNode):
-    """A node that rejects everything that Amazon Keyspaces rejects, and creates tables in the
-    background.
+    """A node that rejects what Amazon Keyspaces rejects, and creates tables in the background.
 
-    The node has a partitioner that clients do not know, so they get no token ring. Writes only
-    accept LOCAL_QUORUM; reads also accept ONE and LOCAL_ONE. Batches must be unlogged, with at most
-    30 statements. After a CREATE TABLE with a full name, the first SELECT from
-    ``system_schema_mcs.tables`` returns the status ``CREATING`` for the table. From then on the
-    table is ``ACTIVE``, and is listed in ``system_schema``. After `exceed_capacity`, requests get a
-    time-out.
+    Clients do not know the node's partitioner, so they build no token ring. Writes are only
+    accepted with LOCAL_QUORUM; reads are also accepted with ONE and LOCAL_ONE. Batches must be
+    unlogged, with at most 30 statements. After a CREATE TABLE with a full name, the first SELECT
+    from ``system_schema_mcs.tables`` returns the status ``CREATING`` for the table. After that
+    SELECT, the table is ``ACTIVE``, and is listed in ``system_schema``. After a call of
+    `exceed_capacity`, requests get a time-out error.
 
     :param address: the address to listen on.
-    :param port: the port; 0 chooses a free one.
-    :param region: the name of its data centre.
-    :param sigv4: True requires a login by signature, as AWS's authentication plugin makes it. The
+    :param port: the port; 0 chooses a free port.
+    :param region: the name of the node's data centre.
+    :param sigv4: True requires a login by signature, such as AWS's authentication plugin makes. The
         node accepts any signature.
     :param settings: further settings of `FakeNode`.
     """
@@ -61,7 +61,8 @@ class KeyspacesNode(FakeNode):
         **settings: Any,
     ) -> None:
         if sigv4:
-            # With any credentials, the base class requires a login.
+            # The base class requires a login if the user name is not None, so set an empty user
+            # name.
             settings |= {"username": "", "password": ""}
         settings = {"max_version": 4, "release_version": "3.11.2", **settings}
         super().__init__(
@@ -70,12 +71,12 @@ class KeyspacesNode(FakeNode):
         self.partitioner = "com.amazonaws.cassandra.DefaultPartitioner"
         self._sigv4 = sigv4
         self._status_by_table: dict[tuple[str, str], str] = {}  # status by (keyspace, table)
-        self._refusals = 0  # how many further requests get a time-out
+        self._refusals = 0  # how many further requests get a time-out error
 
     def exceed_capacity(self, requests: int) -> None:
-        """Answer the next requests with a time-out, as if they exceeded the capacity of the table.
+        """Answer the next requests with a time-out, as if they exceeded the table's capacity.
 
-        They are not executed. Requests to system tables are not affected.
+        The requests are not executed. Requests to system tables are not affected.
 
         :param requests: the number of requests.
         """
@@ -86,7 +87,8 @@ class KeyspacesNode(FakeNode):
         token = request.token or b""
         if not self._sigv4:
             return super()._on_auth_response(request)
-        # The client names the mechanism first, and then signs the nonce of the challenge.
+        # The client first sends the name of the mechanism, and then signs the nonce of our
+        # challenge.
         if token == _SIGV4:
             return message(Opcode.AUTH_CHALLENGE, long_bytes(b"nonce=" + b"0" * 32))
         if not all(part in token for part in (b"signature=", b"access_key=", b"amzdate=")):
@@ -95,7 +97,7 @@ class KeyspacesNode(FakeNode):
         return message(Opcode.AUTH_SUCCESS, long_bytes(None))
 
     def _on_query(self, request: Request) -> Message:
-        """Answer as the service does: refuse some requests, and create tables asynchronously."""
+        """Answer as Amazon Keyspaces: reject some requests, create tables in the background."""
         text = request.query or ""
         if _STATUS.search(text):
             return self._statuses()
@@ -109,7 +111,7 @@ class KeyspacesNode(FakeNode):
         return super()._on_query(request)
 
     def _on_batch(self, request: Request) -> Message:
-        """Refuse logged and large batches, as the service does."""
+        """Reject logged batches and batches that are too large, as Amazon Keyspaces does."""
         if request.batch_type == _LOGGED:
             return _invalid("Logged batches are not supported")
         if len(request.statements) > self.most_in_a_batch:
@@ -120,7 +122,10 @@ class KeyspacesNode(FakeNode):
         return self._refused(request) or super()._on_batch(request)
 
     def _refused(self, request: Request) -> Message | None:
-        """Return an error if the service does not execute the request; None if it does."""
+        """Return the error for a request that the service would reject.
+
+        None if it would execute it.
+        """
         is_write = any(map(_WRITE.match, request.queries))
         refusal = self._refused_level(request, is_write)
         if refusal is not None or not self._refusals:
@@ -136,7 +141,10 @@ class KeyspacesNode(FakeNode):
         )
 
     def _refused_level(self, request: Request, is_write: bool) -> Message | None:
-        """Return an error if the service does not support the request's consistency level."""
+        """Return an error if the service does not support the request's consistency level.
+
+        Else None.
+        """
         levels = {_LOCAL_QUORUM: "LOCAL_QUORUM"} if is_write else _READ_LEVELS
         if request.consistency in levels:
             return None
@@ -146,10 +154,10 @@ class KeyspacesNode(FakeNode):
         )
 
     def _statuses(self) -> Message:
-        """Return the status of each created table, as the service's table of tables does."""
+        """Return the status of each created table, as ``system_schema_mcs.tables`` does."""
         columns = [("keyspace_name", "text"), ("table_name", "text"), ("status", "text")]
         rows = [[*name, status] for name, status in self._status_by_table.items()]
-        # The first query for the status of a table returns CREATING. Make the table ACTIVE for the
+        # The first query returns the status CREATING for a table. Make the table ACTIVE for the
         # next query.
         for (keyspace, table), status in self._status_by_table.items():
             if status == "CREATING":
@@ -158,7 +166,7 @@ class KeyspacesNode(FakeNode):
         return paged(columns, rows, keyspace="system_schema_mcs", table="tables")
 
     def _add_to_schema(self, keyspace: str, table: str) -> None:
-        """Add a table to system_schema. It only has a partition key, `id`."""
+        """Add a table to system_schema, with a single column: the partition key `id`."""
         name = {"keyspace_name": keyspace, "table_name": table}
         if not any(
             row["keyspace_name"] == keyspace
@@ -181,11 +189,11 @@ class KeyspacesNode(FakeNode):
 class CosmosNode(FakeNode):
     """A node with a rate limit, like Azure Cosmos DB for Apache Cassandra.
 
-    After `exceed_throughput`, requests get an OVERLOADED error whose message has
-    ``RetryAfterMs=``, and are not executed.
+    After a call of `exceed_throughput`, requests are not executed, and get an OVERLOADED error
+    whose message has ``RetryAfterMs=``.
 
     :param address: the address to listen on.
-    :param port: the port; 0 chooses a free one. The real service uses 10350.
+    :param port: the port; 0 chooses a free port. The real service uses 10350.
     :param settings: further settings of `FakeNode`.
     """
 
@@ -202,7 +210,7 @@ class CosmosNode(FakeNode):
         Requests to system tables are not rejected.
 
         :param requests: the number of requests to reject.
-        :param retry_after_ms: how long the message tells clients to wait, in milliseconds.
+        :param retry_after_ms: how long the error message asks clients to wait, in milliseconds.
         """
         self._refusals, self._retry_after_ms = requests, retry_after_ms
 

@@ -1,9 +1,9 @@
 """`FakeNode`: a node in this process that speaks the native protocol on a real socket.
 
-A test says how the node responds to which request (`FakeNode.prime`). The node runs on a thread of
-its own, so that both blocking tests and asyncio tests can use it. You may call its methods from any
+A test sets how the node responds to which request (`FakeNode.prime`). The node runs on its own
+thread, so that both blocking tests and asyncio tests can use it. You may call its methods from any
 thread. A method that changes how the socket behaves returns when the change is done. The node
-shares no code with the driver, so that an error in the driver's protocol code cannot hide here.
+shares no protocol code with the driver, so that the tests find errors in the driver's code.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _Result = TypeVar("_Result")
 _AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"
 _RECORDED = 100_000  # how many requests `requests` keeps, to limit the memory of long runs
 _VERSIONS = range(OLDEST_VERSION, 7)  # the protocol versions that a node may speak; 6 is a beta
-# The requests that a client may send before the handshake is complete.
+# The requests that a client may send before the handshake is complete. Others get a protocol error.
 _BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE})
 
 
 def _check_place(address: object, port: object) -> None:
-    """Raise TypeError unless the address of a node is a string and the port a number."""
+    """Raise TypeError unless the address of a node is a string and the port is a number."""
     if isinstance(address, int):
         raise TypeError(
             f"the address of a node is a str, but is {address}: for {address} nodes, write "
@@ -58,18 +58,18 @@ def _check_place(address: object, port: object) -> None:
 class FakeNode(DefaultAnswers):
     """A scriptable node. Use it as a context manager, or call `start` and `stop`.
 
-    Without a script the node responds as a real node does to the handshake, PREPARE, USE and SELECT
-    from system tables. Any other statement gets a Void result. `prime` changes that for matching
-    requests. For PREPARE, the node invents an int column for each ``?``. If your statement has
-    other columns, describe them by `prime_prepare`: the driver only binds values of the columns'
-    types.
+    Without a script, the node responds as a real node does to the handshake, PREPARE, USE and
+    SELECT from system tables. Any other statement gets a Void result. `prime` sets another response
+    for matching requests. For PREPARE, the node invents an int column for each ``?``. If your
+    statement has other columns, describe them by `prime_prepare`: the driver only binds values of
+    the columns' types.
 
     `requests` has the received requests, `connections` the open connections. Set the attribute
     `schema` to the rows of the schema tables as mappings, by table: ``{"system_schema.keyspaces":
     [{"keyspace_name": "ks", ...}]}``.
 
     :param address: the address to listen on.
-    :param port: the port; 0 chooses a free one.
+    :param port: the port; 0 chooses a free port.
     :param max_version: the newest protocol version that the node speaks (3, 4 or 5; 6 is a beta).
     :param username: the user name that clients must log in with; None for no login.
     :param password: the user's password.
@@ -77,15 +77,15 @@ class FakeNode(DefaultAnswers):
     :param datacenter: the node's data centre, as shown in the system tables.
     :param rack: the node's rack.
     :param tokens: the tokens that the node owns, as strings.
-    :param host_id: the node's id; None for a random one.
+    :param host_id: the node's id; None for a random id.
     :param release_version: the version of the server; None for a version that fits `max_version`.
     :param cluster_name: the name of the cluster.
     :param graceful_disconnect: True offers clients the event GRACEFUL_DISCONNECT, by which `drain`
         announces that connections will be closed, as in Cassandra's CEP-59.
     :param thread: a thread that runs several nodes. None creates a thread for this node.
-    :param strict: True to refuse statements that no prime matches with an InvalidRequest that
-        names the nearest primed statement. False answers them with a Void result. The system tables
-        and USE are answered either way.
+    :param strict: True answers a statement that no prime matches with an InvalidRequest error,
+        which names the nearest primed statement. False answers it with a Void result. Queries of
+        system tables and USE are answered in both cases.
     """
 
     address: str
@@ -139,7 +139,7 @@ class FakeNode(DefaultAnswers):
         # Cassandra 4.0 added both system.peers_v2 and protocol version 5.
         self.has_peers_v2 = max_version >= 5
         self.has_client_routes = False  # ScyllaDB's table system.client_routes
-        self.keyspaces: set[str] | None = None  # the names that USE accepts; None for any
+        self.keyspaces: set[str] | None = None  # the names that USE accepts; None for any name
         self.peers: list[FakeNode] = []
         self.schema: dict[str, list[dict[str, Any]]] = {}
         self.supported: dict[str, list[str]] = {
@@ -159,26 +159,28 @@ class FakeNode(DefaultAnswers):
         """Initialize all state that changes while the node runs."""
         self._shared_thread = thread
         self._thread: NodeThread | None = thread
-        self._reservation: Listening | None = None  # see `_reserve`
+        self._reservation: Listening | None = None  # socket that keeps the port; see `_reserve`
         self._listener: Listening | None = None  # None while connections are refused
         self._connections: list[ServerConnection] = []
         self._script = Script()
-        self._statements: dict[str, Prepared] = {}  # what `prime_prepare` has set, by CQL
+        self._statements: dict[str, Prepared] = {}  # statements of `prime_prepare`, by CQL
         # The statements that clients have prepared, by id.
         self._prepared: dict[bytes, Prepared] = {}
         self._requests: deque[Request] = deque(maxlen=_RECORDED)
         self._arrivals = 0  # the number of requests since the node was created
-        # Returns the number of the next request; nodes that share a thread share the numbers.
+        # Returns the number of the next request. Nodes that share a thread share one sequence of
+        # numbers.
         self._number: Callable[[], int] = (
             thread.number if thread is not None else itertools.count().__next__
         )
-        self._waiters = 0  # how many threads are in `wait_for`
-        self._changed = threading.Condition()  # see `_notify`
+        self._waiters = 0  # how many threads are waiting in `wait_for`
+        self._changed = threading.Condition()  # notified by `_notify`
         self._reading = True  # False after `stop_reading`
         self._hanging = False  # True after `accept_but_hang`
         self._paused = False  # True after `pause`
         self._closed = False  # True after `stop`: new connections are aborted
-        # The calls that `post` got while the node was paused; `resume` makes them.
+        # The calls that were passed to `post` while the node was paused. `resume` makes these
+        # calls.
         self._parked: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
 
     # -- start and stop ----------------------------------------------------------------------------
@@ -202,8 +204,8 @@ class FakeNode(DefaultAnswers):
     def contact_points(self) -> list[str]:
         """The address of the node in a list, as `FakeCluster` and `LocalCluster` have it.
 
-        :raises RuntimeError: if `port` is 0, and the node was not started yet: without its port,
-            the address would be that of another server.
+        :raises RuntimeError: if `port` is 0, and the node was not started yet. The address without
+            the node's port would lead clients to another server.
         """
         self.port  # noqa: B018 - raises the error
         return [self.address]
@@ -232,7 +234,7 @@ class FakeNode(DefaultAnswers):
         return self._thread
 
     def start(self) -> Self:
-        """Start to accept connections; do nothing if the node is running."""
+        """Start to accept connections. Does nothing if the node is running."""
         if self.is_running:
             return self
         if self._thread is None:
@@ -246,8 +248,9 @@ class FakeNode(DefaultAnswers):
         return self
 
     def stop(self) -> None:
-        """Close all connections, stop listening, and forget prepared statements. Return when all is
-        done.
+        """Close all connections, stop listening, and forget prepared statements.
+
+        Returns when all sockets are closed.
         """
         if not self.is_running:
             return
@@ -276,9 +279,9 @@ class FakeNode(DefaultAnswers):
     def _reserve(self) -> None:
         """Bind a socket to the port, without listening on it.
 
-        This socket keeps the port for the node while it refuses connections.
+        This socket keeps the port for the node even while the node refuses connections.
         """
-        # For port 0 the system chooses a port, which the node keeps from then on.
+        # For port 0, the system chooses a port, which the node keeps from now on.
         thread = self._running()
         try:
             self._reservation = thread.bound_socket(self.address, self._port)
@@ -293,11 +296,11 @@ class FakeNode(DefaultAnswers):
         self.port = self._reservation.getsockname()[1]
 
     def _listen(self) -> None:
-        """Begin to accept connections; do nothing if the node accepts them already."""
+        """Begin to accept connections. Does nothing if the node already accepts connections."""
         if self._listener is not None:
             return
-        # SO_REUSEADDR allows this socket to bind the port of the reserving socket (`_reserve`).
-        # Only this one listens.
+        # SO_REUSEADDR allows this socket to bind the same port as the reserving socket
+        # (`_reserve`). Only the socket bound here listens.
         self._listener = self._accept_on(self.port)
 
     def _accept_on(self, port: int) -> Listening:
@@ -315,13 +318,14 @@ class FakeNode(DefaultAnswers):
     def protocol(self) -> ServerConnection:
         """Return the node's side of a new connection, for a transport on the node's event loop.
 
-        This is the protocol factory of ``loop.create_server``, for a node that you do not start.
-        Pass ``thread=`` a `NodeThread`, or `cassandra.testing.simulation.SimulatedThread`.
+        Pass it to ``loop.create_server`` as protocol factory, for a node that you do not start.
+        Create such a node with ``thread=``: a `NodeThread`, or
+        `cassandra.testing.simulation.SimulatedThread`.
         """
         return ServerConnection(self)
 
     def _close(self) -> None:
-        """Close everything for `stop`. Runs on the node's event loop."""
+        """Close the sockets and connections for `stop`. Runs on the node's event loop."""
         self._closed = True
         self._stop_listening()
         for connection in list(self._connections):
@@ -339,7 +343,8 @@ class FakeNode(DefaultAnswers):
     def queries(self, text: str | None = None) -> list[Request]:
         """Return the QUERY, EXECUTE and BATCH requests, except those to system tables.
 
-        :param text: return the requests with this CQL instead.
+        :param text: return only requests with this CQL, even to system tables; None for all
+            requests.
         """
         kinds = (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH)
         matches = [request for request in self.requests if request.opcode in kinds]
@@ -369,8 +374,8 @@ class FakeNode(DefaultAnswers):
         The predicate is evaluated after each request, and whenever a connection opens or closes.
 
         :param predicate: a function of the node.
-        :param timeout: seconds.
-        :raises AssertionError: after `timeout` seconds.
+        :param timeout: the maximum wait, in seconds.
+        :raises AssertionError: if the predicate is still false after `timeout` seconds.
         """
         if self._thread is not None and self._thread.is_simulated:
             result = self._thread.wait_for(lambda: predicate(self), timeout)
@@ -390,10 +395,10 @@ class FakeNode(DefaultAnswers):
     async def wait_until(
         self, predicate: Callable[[FakeNode], _Result], timeout: float = 30.0
     ) -> _Result:
-        """Wait like `wait_for`, without blocking the event loop of the test.
+        """Wait like `wait_for`, but without blocking the event loop of the test.
 
         :param predicate: a function of the node.
-        :param timeout: seconds.
+        :param timeout: the maximum wait, in seconds.
         """
         if self._thread is not None and self._thread.is_simulated:
             await self._thread.wait_until(lambda: predicate(self), timeout)
@@ -401,7 +406,7 @@ class FakeNode(DefaultAnswers):
         return await asyncio.to_thread(self.wait_for, predicate, timeout)
 
     def _notify(self) -> None:
-        """Let the threads in `wait_for` call their predicates again."""
+        """Wake the threads in `wait_for`, so that they evaluate their predicates again."""
         if self._waiters:
             with self._changed:
                 self._changed.notify_all()
@@ -411,13 +416,13 @@ class FakeNode(DefaultAnswers):
     def prime(self, match: Match, answer: Answerable, times: int | None = None) -> Prime:
         """Answer matching requests with `answer`.
 
-        A later prime takes precedence over an earlier one.
+        If several primes match a request, the latest prime answers.
 
         :param match: the CQL of a statement, a compiled regular expression to search in the CQL, an
-            `Opcode`, or a function of a `Request`. The CQL is that of a QUERY, of the statement
-            that an EXECUTE refers to, or of any statement in a BATCH.
-        :param answer: an answer, or a function of a `Request` that returns one.
-        :param times: how many requests the prime answers. None answers all.
+            `Opcode`, or a function of a `Request`. CQL is compared with the CQL of a QUERY, of the
+            statement that an EXECUTE refers to, and of each statement in a BATCH.
+        :param answer: an answer, or a function of a `Request` that returns an answer.
+        :param times: how many requests the prime answers. None answers all matching requests.
         """
         return self._script.prime(match, answer, times)
 
@@ -434,22 +439,23 @@ class FakeNode(DefaultAnswers):
         query_id: bytes | None = None,
         metadata_id: bytes | None = None,
     ) -> Prepared:
-        """Set the answer to PREPARE of `query`.
+        """Set the answer to a PREPARE of `query`.
 
         :param query: the CQL of the statement.
-        :param columns: the bind columns.
+        :param columns: the columns of the bind markers, as (name, type) pairs.
         :param result: the result columns.
         :param pk_indexes: indexes of the partition key columns among the bind columns.
         :param query_id: the statement's id; None for a digest of the CQL.
-        :param metadata_id: the id of the result columns; None for their digest.
+        :param metadata_id: the id of the result columns; None for a digest of these columns.
         """
         prepared = Prepared(query, columns, result, pk_indexes, query_id, metadata_id)
         self._statements[query] = prepared
         return prepared
 
     def forget_prepared(self) -> None:
-        """Forget all prepared statements, as after a restart. EXECUTE then gets an UNPREPARED
-        error.
+        """Forget all prepared statements, as after a restart.
+
+        An EXECUTE then gets an UNPREPARED error.
         """
         self._prepared.clear()
 
@@ -459,9 +465,9 @@ class FakeNode(DefaultAnswers):
         return [prepared.query for prepared in self._prepared.values()]
 
     def text_of(self, query_id: bytes) -> str | None:
-        """Return the CQL that was prepared under `query_id`, or None.
+        """Return the CQL of a prepared statement, or None if the node does not know the id.
 
-        :param query_id: the id, as bytes.
+        :param query_id: the id of the prepared statement.
         """
         return self._prepared[query_id].query if query_id in self._prepared else None
 
@@ -498,12 +504,12 @@ class FakeNode(DefaultAnswers):
         self._running().call(self._apply_reading)
 
     def start_reading(self) -> None:
-        """Resume reading."""
+        """Read from all connections again, after `stop_reading`."""
         self._reading = True
         self._running().call(self._apply_reading)
 
     def _apply_reading(self) -> None:
-        """Make all connections read, or not read, as the flag `_reading` says."""
+        """Let all connections start or stop reading, according to the flag `_reading`."""
         for connection in list(self._connections):
             if self._reading:
                 connection.resume_reading()
@@ -513,13 +519,14 @@ class FakeNode(DefaultAnswers):
     def pause(self) -> None:
         """Behave as if the node's process were suspended.
 
-        Connections stay open, and the system even accepts new ones, but the node does not respond.
+        Connections stay open, and the operating system even accepts new ones, but the node does not
+        respond.
         """
         self._paused = True
         self.stop_reading()
 
     def resume(self) -> None:
-        """Undo `pause`. The node now responds to the requests that arrived in the meantime."""
+        """Undo `pause`. The node now responds to the requests that have arrived since `pause`."""
         self._paused = False
         parked, self._parked = self._parked, []
         for function, args in parked:
@@ -527,9 +534,9 @@ class FakeNode(DefaultAnswers):
         self.start_reading()
 
     def drop_connections(self, reset: bool = False) -> int:
-        """Close all open connections (FIN, or RST), and return how many there were.
+        """Close all open connections, and return how many there were.
 
-        :param reset: True closes them by RST instead of FIN.
+        :param reset: True closes them by RST; False closes them by FIN.
         """
         return self._running().call(self._drop, reset)
 
@@ -540,11 +547,12 @@ class FakeNode(DefaultAnswers):
         return len(connections)
 
     def post(self, function: Callable[..., Any], *args: Any) -> None:
-        """Call a function soon on the node's thread. If the node is paused, `resume` makes the
-        call.
+        """Call a function soon on the node's thread.
+
+        If the node is paused, `resume` makes the call.
 
         :param function: the function.
-        :param args: its arguments.
+        :param args: the arguments of the function.
         """
         if self._paused:
             self._parked.append((function, args))
@@ -570,15 +578,15 @@ class FakeNode(DefaultAnswers):
         return self._running().call(self._push, event_type, body)
 
     def drain(self, grace: float | None = None) -> int:
-        """Start a graceful shutdown as in Cassandra's CEP-59. Requires
-        ``graceful_disconnect=True``.
+        """Start a graceful shutdown as in Cassandra's CEP-59. Needs ``graceful_disconnect=True``.
 
         New connections are refused, and registered connections get GRACEFUL_DISCONNECT. The node
         answers requests until the clients close their connections. Call `stop` afterwards.
 
         .. versionadded:: 4.0
 
-        :param grace: seconds until the node closes the remaining connections; None for never.
+        :param grace: after how many seconds the node closes the connections that are still open;
+            None for never.
         :returns: the number of connections that the event was sent to.
         """
         self.refuse_connections()
@@ -613,8 +621,8 @@ class FakeNode(DefaultAnswers):
         if self._hanging:
             connection.hang()
         if not self._reading:
-            # Pause after the transport has started reading, in the next iteration of the loop. If
-            # we paused it now, Python 3.10 would start reading all the same.
+            # Pause in the next iteration of the loop, after the transport has started reading. If
+            # we paused now, Python 3.10 would start reading in spite of that.
             self.loop.call_soon(self._apply_reading)
         if self._closed:
             connection.abort()
@@ -662,7 +670,7 @@ class FakeNode(DefaultAnswers):
         :param opcode: the message's opcode.
         :param body: the body, decompressed.
         """
-        # STARTUP fixes the protocol version of a connection. Before it, a client may try any
+        # STARTUP fixes the protocol version of a connection. Before STARTUP, a client may try any
         # version.
         if connection.started:
             if version != connection.version:
@@ -686,7 +694,7 @@ class FakeNode(DefaultAnswers):
             self._notify()
 
     def _refuse_version(self, connection: ServerConnection, version: int, stream: int) -> None:
-        """Send a protocol error in the newest version that the node speaks, as a real node does."""
+        """Send a protocol error in the nearest version that the node speaks."""
         connection.version = min(self.max_version, max(version, OLDEST_VERSION))
         spoken = ", ".join(
             f"{number}/v{number}" for number in range(OLDEST_VERSION, self.max_version + 1)
@@ -698,7 +706,7 @@ class FakeNode(DefaultAnswers):
         connection.send(stream, *self._protocol_error(text))
 
     def _answer(self, request: Request) -> None:
-        """Answer by the first matching prime, or as a real node does by default."""
+        """Respond to a request by its latest matching prime, or by the node's default answer."""
         primed_answer = self._script.answer_to(request)
         if primed_answer is not None:
             primed_answer.perform(request)
@@ -708,8 +716,8 @@ class FakeNode(DefaultAnswers):
             text = f"Unexpected message {name}, expecting STARTUP or OPTIONS"
             request.connection.send(request.stream, *self._protocol_error(text))
             return
-        # The default answer is a method with the opcode's name, such as `_on_query`, which
-        # subclasses can override.
+        # The default answer comes from a method that is named after the opcode, such as
+        # `_on_query`. Subclasses override these methods.
         name = Opcode(request.opcode).name
         answer_method = getattr(self, f"_on_{name.lower()}", None)
         if answer_method is None:
@@ -718,7 +726,7 @@ class FakeNode(DefaultAnswers):
             return
         answer: Answer = answer_method(request)
         answer.perform(request)
-        # The version and compression that STARTUP chose apply only after its response.
+        # The version and compression that STARTUP chose apply only after the response to STARTUP.
         if request.opcode == Opcode.STARTUP and not request.connection.started:
             request.connection.start(request)
 
@@ -732,7 +740,7 @@ class FakeNode(DefaultAnswers):
 
 
 def _one_of(values: Sequence[int]) -> str:
-    """Return the values in words, for example "3, 4 or 5"."""
+    """Return the numbers as a string, for example "3, 4 or 5"."""
     return f"{', '.join(map(str, values[:-1]))} or {values[-1]}"
 
 

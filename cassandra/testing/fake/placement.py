@@ -1,4 +1,4 @@
-"""Places the partitions of a fake ScyllaDB cluster on nodes and shards, by vnodes or tablets."""
+"""Places the partitions of a fake ScyllaDB cluster on nodes and shards, by vnodes or by tablets."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cassandra.testing.fake.tokens import shard_of
 
 __all__ = ["Member", "Placement", "Replica", "Tablet", "routing_payload"]
 
-_LEAST, _RING = -(1 << 63), 1 << 64
+_LEAST, _RING = -(1 << 63), 1 << 64  # the smallest token, and the number of tokens
 
 
 class Member(NamedTuple):
-    """A node, with the properties that decide where partitions are placed.
+    """A node, with the properties that decide which partitions it gets.
 
     :param host_id: the node's id.
     :param shards: the number of its shards.
@@ -31,7 +31,7 @@ class Member(NamedTuple):
 
 
 class Replica(NamedTuple):
-    """A shard of a node.
+    """One replica of a partition: a shard of a node.
 
     :param host_id: the id of the node.
     :param shard: the number of the shard, from 0.
@@ -47,7 +47,7 @@ class Tablet(NamedTuple):
     :param first: the token before the first token of the range.
     :param last: the last token of the range.
     :param replicas: the shards that have the range.
-    :param version: a random number, which is replaced when the replicas change.
+    :param version: a random number, which changes when the replicas change.
     """
 
     first: int
@@ -68,8 +68,8 @@ class Placement:
         self._random = random.Random(seed)
         self._factors: dict[str, int] = {}  # the replication factor of each keyspace
         self._with_leaders: set[str] = set()  # keyspaces whose tablets have leaders
-        # The tablets of a table, in token order. Each change replaces the tuple, because the nodes'
-        # thread may read it at any time.
+        # The tablets of a table, in token order. Each change creates a new tuple, because the
+        # nodes' thread may be reading the old tuple.
         self._tablets: dict[tuple[str, str], tuple[Tablet, ...]] = {}
 
     def add_keyspace(self, name: str, replication_factor: int, with_leaders: bool = False) -> None:
@@ -77,7 +77,8 @@ class Placement:
 
         :param name: the name of the keyspace.
         :param replication_factor: the number of replicas.
-        :param with_leaders: True if the first replica of each tablet is its leader.
+        :param with_leaders: True if the first replica of each tablet is its leader, as in strongly
+            consistent tables.
         """
         self._factors[name] = replication_factor
         if with_leaders:
@@ -98,15 +99,15 @@ class Placement:
         )
 
     def _random_replicas(self, keyspace: str) -> tuple[Replica, ...]:
-        """Choose random nodes, and a random shard of each."""
+        """Choose a random set of nodes, and a random shard of each node."""
         members = list(self._members())
         replica_members = self._random.sample(members, min(self._factors[keyspace], len(members)))
         replicas = [
             Replica(member.host_id, self._random.randrange(member.shards))
             for member in replica_members
         ]
-        # In a strongly consistent table the leader comes first. In other tables, the replicas are
-        # in the order of their host ids.
+        # In a strongly consistent table, the leader is the first replica. In other tables, the
+        # replicas are in the order of their host ids.
         if keyspace not in self._with_leaders:
             replicas.sort(key=lambda replica: replica.host_id.bytes)
         return tuple(replicas)
@@ -126,11 +127,11 @@ class Placement:
         self._tablets[keyspace, table] = tuple(tablets)
 
     def tablet_of(self, keyspace: str, table: str, token: int) -> Tablet | None:
-        """Return the tablet of a token, or None if the table has no tablets.
+        """Return the tablet that contains a token, or None if the table has no tablets.
 
         :param keyspace: the name of the keyspace.
         :param table: the name of the table.
-        :param token: the token, a number.
+        :param token: the token of a partition, as a number.
         """
         tablets = self._tablets.get((keyspace, table))
         if not tablets:
@@ -138,11 +139,11 @@ class Placement:
         return tablets[bisect_left(tablets, token, key=lambda tablet: tablet.last)]
 
     def replicas_of(self, keyspace: str, table: str, token: int) -> tuple[Replica, ...] | None:
-        """Return the replicas of a token, or None if the keyspace was never added.
+        """Return the replicas of a partition, or None if the keyspace was never added.
 
         :param keyspace: the name of the keyspace.
         :param table: the name of the table.
-        :param token: the token, a number.
+        :param token: the token of the partition, as a number.
         """
         if keyspace not in self._factors:
             return None
@@ -150,20 +151,21 @@ class Placement:
         return tablet.replicas if tablet is not None else self._on_ring(keyspace, token)
 
     def _on_ring(self, keyspace: str, token: int) -> tuple[Replica, ...]:
-        """Return the first nodes along the ring from a token on, as SimpleStrategy does."""
+        """Return a token's replicas by SimpleStrategy: the first nodes along the ring."""
         ring = sorted(
             (member_token, index)
             for index, member in enumerate(self._members())
             for member_token in member.tokens
         )
-        # -1 is less than all indexes, so the search also finds a node that owns exactly this token.
+        # -1 is less than every index, so the search also finds a node that owns exactly this token.
         start = bisect_left(ring, (token, -1))
         members = self._members()
         replicas: dict[int, Replica] = {}
         for step in range(len(ring)):
             index = ring[(start + step) % len(ring)][1]
             member = members[index]
-            # A node with several tokens occurs several times on the ring, but is only one replica.
+            # A node with several tokens occurs several times on the ring, but counts as one
+            # replica.
             replicas.setdefault(
                 index, Replica(member.host_id, shard_of(token, member.shards, member.ignore_msb))
             )
@@ -173,7 +175,7 @@ class Placement:
 
 
 def _value(data: bytes) -> bytes:
-    """Return a [bytes] of the protocol: the length in four bytes, then the data."""
+    """Encode [bytes] of the protocol: the length in four bytes, then the data."""
     return len(data).to_bytes(4, "big") + data
 
 

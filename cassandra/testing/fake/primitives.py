@@ -1,6 +1,6 @@
 """Encodes and decodes the data types of native_protocol_v5.spec, section 3.
 
-Names in brackets, such as [string], are those of the specification.
+Names in brackets, such as [string], are the names that the specification uses for data types.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Opcode(IntEnum):
     AUTH_SUCCESS = 0x10
 
 
-# All other messages are requests. A node refuses a request for which it has no method `_on_<name>`,
+# All other messages are requests. A node rejects a request for which it has no method `_on_<name>`,
 # unless a test primes an answer.
 RESPONSES = frozenset(
     {
@@ -51,7 +51,7 @@ RESPONSES = frozenset(
 
 
 class NotSet:
-    """The type of `NOT_SET`, a [value] of length -2."""
+    """The type of `NOT_SET`, which stands for an unset value: a [value] of length -2."""
 
     __slots__ = ()
 
@@ -71,23 +71,23 @@ class BodyReader(Reader):
     __slots__ = ()
 
     def byte(self) -> int:
-        """Return a [byte]."""
+        """Read a [byte]."""
         return self.take(1)[0]
 
     def long(self) -> int:
-        """Return a [long]."""
+        """Read a [long]: a signed 64-bit number."""
         return int.from_bytes(self.take(8), "big", signed=True)
 
     def long_string(self) -> str:
-        """Return a [long string]."""
+        """Read a [long string]: an [int] with the length, and UTF-8 bytes."""
         return self.take(self.int32()).decode()
 
     def short_bytes(self) -> bytes:
-        """Return [short bytes]."""
+        """Read [short bytes]: a [short] with the length, and bytes."""
         return self.take(self.short())
 
     def value(self) -> bytes | NotSet | None:
-        """Return a [value]: bytes, null or not set."""
+        """Read a [value]: bytes, None for null, or `NOT_SET`."""
         length = self.int32()
         if length >= 0:
             return self.take(length)
@@ -99,15 +99,15 @@ class BodyReader(Reader):
         raise WireError(f"a [value] of length {length}")
 
     def string_list(self) -> list[str]:
-        """Return a [string list]."""
+        """Read a [string list]."""
         return [self.string() for _ in range(self.short())]
 
     def string_map(self) -> dict[str, str]:
-        """Return a [string map]."""
+        """Read a [string map]."""
         return {self.string(): self.string() for _ in range(self.short())}
 
     def bytes_map(self) -> dict[str, bytes | None]:
-        """Return a [bytes map]."""
+        """Read a [bytes map]."""
         return {self.string(): self.blob() for _ in range(self.short())}
 
     @property
@@ -117,60 +117,60 @@ class BodyReader(Reader):
 
 
 def string(text: str) -> bytes:
-    """Return a [string]."""
+    """Encode a [string]."""
     data = text.encode()
     return _SHORT.pack(len(data)) + data
 
 
 def long_string(text: str) -> bytes:
-    """Return a [long string]."""
+    """Encode a [long string]."""
     return long_bytes(text.encode())
 
 
 def long_bytes(data: bytes | None) -> bytes:
-    """Return [bytes]."""
+    """Encode [bytes]; None is null."""
     return b"\xff\xff\xff\xff" if data is None else _INT.pack(len(data)) + data
 
 
 def short_bytes(data: bytes) -> bytes:
-    """Return [short bytes]."""
+    """Encode [short bytes]."""
     return _SHORT.pack(len(data)) + data
 
 
 def string_list(items: Sequence[str]) -> bytes:
-    """Return a [string list]."""
+    """Encode a [string list]."""
     return _SHORT.pack(len(items)) + b"".join(map(string, items))
 
 
 def string_multimap(items: Mapping[str, Sequence[str]]) -> bytes:
-    """Return a [string multimap]."""
+    """Encode a [string multimap]."""
     return _SHORT.pack(len(items)) + b"".join(
         string(key) + string_list(values) for key, values in items.items()
     )
 
 
 def bytes_map(items: Mapping[str, bytes | None]) -> bytes:
-    """Return a [bytes map]."""
+    """Encode a [bytes map]."""
     return _SHORT.pack(len(items)) + b"".join(
         string(key) + long_bytes(value) for key, value in items.items()
     )
 
 
 def inetaddr(address: str) -> bytes:
-    """Return an [inetaddr]."""
+    """Encode an [inetaddr]."""
     packed = ipaddress.ip_address(address).packed
     return bytes([len(packed)]) + packed
 
 
 def inet(address: str, port: int) -> bytes:
-    """Return an [inet]."""
+    """Encode an [inet]."""
     return inetaddr(address) + _INT.pack(port)
 
 
 def unsigned_vint(number: int) -> bytes:
-    """Return an [unsigned vint].
+    """Encode an [unsigned vint], in one to nine bytes.
 
-    The number of leading 1 bits of the first byte is the number of bytes after it.
+    The number of leading 1 bits of the first byte says how many bytes follow it.
     """
     for extra_bytes in range(8):
         if number < 1 << (7 * (extra_bytes + 1)):
@@ -181,7 +181,7 @@ def unsigned_vint(number: int) -> bytes:
 
 
 def vint(number: int) -> bytes:
-    """Return a [vint]: zig-zag encoding over 64 bits, then an unsigned vint."""
-    # Zig-zag: 0, -1, 1, -2 ... become 0, 1, 2, 3 ..., so that small numbers of both signs are
-    # short.
+    """Encode a [vint]: zig-zag encoding over 64 bits, then an unsigned vint."""
+    # Zig-zag encoding maps 0, -1, 1, -2 ... to 0, 1, 2, 3 ..., so that small numbers of both signs
+    # are short.
     return unsigned_vint((number << 1) ^ (number >> 63))

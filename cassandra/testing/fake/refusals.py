@@ -1,4 +1,4 @@
-"""ERROR messages: every code of native_protocol_v5.spec, section 8, with its fields."""
+"""The bodies of ERROR messages: all codes of native_protocol_v5.spec, section 8."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def _byte(number: int) -> bytes:
 
 
 def _reasons(failures: Mapping[str, int], request: Request) -> bytes:
-    """Return the field that says which replicas failed: the <reasonmap> of version 5, or in version
-    4 only their number, <numfailures>.
+    """Encode the field that describes the failed replicas.
+
+    Version 5 has a <reasonmap>; version 4 only has the number of failures, <numfailures>.
     """
     if request.version < 5:
         return _int(len(failures))
@@ -65,7 +66,7 @@ def _reasons(failures: Mapping[str, int], request: Request) -> bytes:
 
 
 # Maps the name of a field to (default value, encoder). If the default is None, `error_body` takes
-# the value from the request.
+# the value from the request that failed.
 _Field = tuple[Any, Callable[[Any], bytes]]
 _FIELDS: dict[str, _Field] = {
     "consistency": (None, _short),
@@ -86,8 +87,8 @@ _FIELDS: dict[str, _Field] = {
     "failures": ({}, bytes),
 }
 
-# Maps an error code to the names of its fields, in order. Only a timeout of a CAS write in version
-# 5 has <contentions>.
+# Maps an error code to the names of its fields, in order. The field <contentions> only exists in
+# version 5, and only for the timeout of a CAS write.
 _LAYOUTS: dict[int, tuple[str, ...]] = {
     ErrorCode.UNAVAILABLE: ("consistency", "required", "alive"),
     ErrorCode.WRITE_TIMEOUT: ("consistency", "received", "blockfor", "write_type", "contentions"),
@@ -103,7 +104,7 @@ _LAYOUTS: dict[int, tuple[str, ...]] = {
 
 
 def check_code(code: object) -> None:
-    """Raise TypeError if the code of an error is not a number."""
+    """Raise TypeError if an error code is not a number, and name the constant to write instead."""
     if isinstance(code, int):
         return
     name = str(code).upper()
@@ -115,7 +116,7 @@ def check_code(code: object) -> None:
 
 
 def check_fields(code: int, fields: Mapping[str, Any]) -> None:
-    """Raise TypeError for a field that the error code does not have."""
+    """Raise TypeError if `fields` has a field that an error with this code does not have."""
     allowed = _LAYOUTS.get(code, ())
     unknown = [name for name in fields if name not in allowed]
     if unknown:
@@ -128,7 +129,7 @@ def check_fields(code: int, fields: Mapping[str, Any]) -> None:
 def error_body(code: int, message: str, fields: Mapping[str, Any], request: Request) -> bytes:
     """Return the body of an ERROR (section 4.2.1).
 
-    By default, `consistency` and `query_id` are those of `request`.
+    If `fields` lacks `consistency` or `query_id`, the values of `request` are used.
     """
     parts = [_int(code), string(message)]
     for name in _LAYOUTS.get(code, ()):
@@ -136,7 +137,7 @@ def error_body(code: int, message: str, fields: Mapping[str, Any], request: Requ
         value = fields.get(name, default)
         if name == "contentions" and (request.version < 5 or fields.get("write_type") != "CAS"):
             continue
-        # The format of this field depends on the protocol version, so the encoder in _FIELDS is not
+        # The format of "failures" depends on the protocol version, so the encoder in _FIELDS is not
         # used.
         if name == "failures":
             parts.append(_reasons(value, request))

@@ -26,8 +26,8 @@ Value = bytes | NotSet | None
 class BatchStatement(NamedTuple):
     """One statement of a batch (section 4.1.7).
 
-    `query` is the CQL, and `query_id` the id of a prepared statement, or None. With an id, `query`
-    is the CQL that was prepared; None if the node does not know the id.
+    `query` is the CQL. `query_id` is the id of a prepared statement; None if the client sent CQL.
+    With an id, `query` is the CQL that was prepared; None if the node does not know the id.
     """
 
     query: str | None
@@ -36,9 +36,11 @@ class BatchStatement(NamedTuple):
 
 
 class Request:
-    """A request as the node received it. Fields that its type does not have are None, or empty.
+    """A request as the node received it.
 
-    `query` is the CQL. For an EXECUTE it is the CQL that was prepared; None if the node does not
+    Fields that a request of its type does not have are None or empty.
+
+    `query` is the CQL. For an EXECUTE, it is the CQL that was prepared; None if the node does not
     know the id. `values` has the bound values: bytes, None for null, or `NOT_SET`. `number` counts
     the requests to all nodes of the cluster in the order of their arrival, from 0.
     """
@@ -64,7 +66,8 @@ class Request:
     batch_type: int | None = None
     statements: Sequence[BatchStatement] = ()
     tablet_version_block: int | None = None
-    # For the response: the custom payload by which ScyllaDB informs the client about a tablet.
+    # Not a part of the request: the custom payload that the response will have, by which ScyllaDB
+    # informs the client about a tablet.
     routing_payload: Mapping[str, bytes | None] | None = None
 
     def __init__(
@@ -117,7 +120,8 @@ class Request:
             parser(self, reader)
         except UnicodeDecodeError as error:
             raise WireError(f"a text that is not UTF-8: {error}") from error
-        # Refuse a body that is too long: the driver has a bug, and a normal response would hide it.
+        # Reject a body that is too long: the driver has a bug, and a normal response would hide the
+        # bug.
         if not reader.at_end:
             raise WireError(f"{len(reader.rest())} bytes are left after the body of {self!r}")
 
@@ -148,18 +152,19 @@ def _prepare(request: Request, reader: BodyReader) -> None:
     request.query = reader.long_string()
     if request.version >= 5:
         request.query_flags = reader.int32()
-        # Section 4.1.5: PREPARE only has this flag, which means that a keyspace follows.
+        # PREPARE has no other flag: if it is set, a keyspace follows (section 4.1.5).
         if request.query_flags & 0x01:
             request.keyspace = reader.string()
 
 
 def _execute(request: Request, reader: BodyReader) -> None:
-    """Read the body of an EXECUTE."""
+    """Parse the body of an EXECUTE."""
     query_id = request.query_id = reader.short_bytes()
-    # Version 5 has this id (section 4.1.6); earlier versions only with an extension of ScyllaDB.
+    # Version 5 has the id of the result metadata (section 4.1.6). Earlier versions only have it
+    # with an extension of ScyllaDB.
     if request.connection.has_metadata_ids:
         request.result_metadata_id = reader.short_bytes()
-    # Look up the CQL, so that a prime for it matches.
+    # Look up the prepared CQL, so that a prime (a scripted response) for this CQL matches.
     request.query = request.connection.node.text_of(query_id)
     _parameters(request, reader)
     if request.connection.has_tablet_versions:
@@ -188,14 +193,14 @@ def _parameters(request: Request, reader: BodyReader) -> None:
 
 
 def _last_parameters(request: Request, reader: BodyReader, flags: int) -> None:
-    """Parse the optional parameters at the end, which QUERY, EXECUTE and BATCH have in common."""
+    """Parse the optional last parameters, which QUERY, EXECUTE and BATCH have in common."""
     if flags & _SERIAL:
         request.serial_consistency = reader.short()
     if flags & _TIMESTAMP:
         request.timestamp = reader.long()
     if request.version >= 5:
-        # Before version 5, the flags are a single byte in which these bits have no meaning, so do
-        # not look at them.
+        # Check these flags only from version 5 on: earlier versions have a single byte of flags, in
+        # which these bits cannot be set.
         if flags & _KEYSPACE:
             request.keyspace = reader.string()
         if flags & _NOW:
@@ -203,7 +208,7 @@ def _last_parameters(request: Request, reader: BodyReader, flags: int) -> None:
 
 
 def _batch(request: Request, reader: BodyReader) -> None:
-    """Read the body of a BATCH."""
+    """Parse the body of a BATCH."""
     request.batch_type = reader.byte()
     text_of = request.connection.node.text_of
     statements: list[BatchStatement] = []

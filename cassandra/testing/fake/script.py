@@ -1,4 +1,4 @@
-"""Primes: rules by which a test says how a node responds to which requests."""
+"""Primes: rules by which a test sets how a fake node responds to which requests."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _WITH_TEXT = frozenset({Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH})
 
 
 def _by_text(text: str) -> Callable[[Request], bool]:
-    """Return a function that says if a request executes this CQL, or a batch with it."""
+    """Return a function that checks if a request executes this CQL, or a batch that contains it."""
 
     def matches(request: Request) -> bool:
-        # A PREPARE has CQL too, but does not match: a prime for CQL answers the execution of a
+        # A PREPARE has CQL too, but does not match: a prime for CQL only answers the execution of a
         # statement.
         if request.opcode not in _WITH_TEXT:
             return False
@@ -44,7 +44,7 @@ def _by_opcode(opcode: int) -> Callable[[Request], bool]:
 
 
 def matcher(match: Match) -> Callable[[Request], bool]:
-    """Return a function that says if a request matches; see `FakeNode.prime`."""
+    """Return a function that checks if a request matches; `FakeNode.prime` documents `match`."""
     if isinstance(match, str):
         return _by_text(match)
     if isinstance(match, re.Pattern):
@@ -66,10 +66,10 @@ def _no_match(match: object) -> TypeError:
 class Prime:
     """A rule: requests for which `matches` is true get `answer`.
 
-    The attribute `used` counts the requests to which the rule has applied.
+    The attribute `used` counts the requests that this rule has answered.
 
-    :param script: the rules of the node, from which `remove` removes this one.
-    :param times: to how many requests the rule applies; None for all.
+    :param script: the rules of the node, which `remove` removes this rule from.
+    :param times: how many requests the rule answers; None for all.
     :param text: the CQL of the requests that the rule matches, for error messages; None if the rule
         matches by a pattern, an opcode or a function.
     """
@@ -92,27 +92,27 @@ class Prime:
         self.used = 0
 
     def remove(self) -> None:
-        """Remove the prime: it applies to no further requests."""
+        """Remove the prime, so that it answers no further requests."""
         self._script.remove(self)
 
 
 class Script:
-    """The primes of a node. A later prime takes precedence over an earlier one."""
+    """The primes of a node. If several primes match a request, the latest prime answers."""
 
     __slots__ = ("_primes",)
 
     def __init__(self) -> None:
         # The primes, with the latest one first. Each change creates a new tuple, because the node's
-        # thread may iterate over the old one at any time.
+        # thread may be iterating over the old tuple.
         self._primes: tuple[Prime, ...] = ()
 
     def prime(self, match: Match, answer: Answerable, times: int | None) -> Prime:
-        """Add a prime for the next `times` matching requests, or for all."""
+        """Add a prime for the next `times` matching requests; None for all matching requests."""
         number: object = times
         if number is not None and not isinstance(number, int):
             raise TypeError(f"times is a number of requests, or None for all, but is {number!r}")
         text = match if isinstance(match, str) else None
-        # No statement of CQL has these characters outside of strings.
+        # Outside of strings, CQL never contains ".*", so `match` was meant as a regular expression.
         if text is not None and ".*" in re.sub(r"'[^']*'", "", text):
             warnings.warn(
                 f"{text!r} is compared as it is: for a pattern, write re.compile({text!r})",
@@ -132,7 +132,7 @@ class Script:
         self._primes = ()
 
     def nearest(self, text: str) -> str | None:
-        """Return the most similar primed statement, or None if none is similar."""
+        """Return the most similar primed statement, or None if no primed statement is similar."""
         texts = [prime.text for prime in self._primes if prime.text is not None]
         return next(iter(difflib.get_close_matches(text, texts, 1)), None)
 

@@ -1,4 +1,4 @@
-"""`Scylla`: the settings and the common state of the nodes of a fake ScyllaDB cluster.
+"""`Scylla`: the settings of a fake ScyllaDB cluster, and the state that its nodes share.
 
 All formats follow ScyllaDB's docs/dev/protocol-extensions.md.
 """
@@ -23,12 +23,13 @@ _ROUTES = "system.client_routes"
 class Arrivals:
     """Counts how many requests arrived at a shard that has their partition.
 
-    Only executions of prepared statements with a complete partition key are counted: for others the
-    node cannot compute the partition.
+    Only executions of prepared statements with a complete partition key are counted. For other
+    requests the node cannot compute the partition.
 
-    `by_shard` has the number of requests by shard. `right` counts those at a shard with the
-    partition, `wrong_shard` those at another shard of a replica, and `wrong_node` those at a node
-    that is not a replica. `payloads` counts the responses that informed the client about a tablet.
+    `by_shard` is the number of requests by shard. `right` counts requests that arrived at a shard
+    with the partition, `wrong_shard` requests that arrived at another shard of a replica, and
+    `wrong_node` requests that arrived at a node that is not a replica. `payloads` counts the
+    responses that informed the client about a tablet.
     """
 
     def __init__(self) -> None:
@@ -62,7 +63,7 @@ class Arrivals:
 
 
 class Table(NamedTuple):
-    """A table.
+    """The columns and the partition key of a table.
 
     :param columns: the CQL type of each column, in order.
     :param key: the names of the partition key's columns.
@@ -77,12 +78,13 @@ class Scylla:
 
     Add keyspaces and tables by `keyspace` and `table` after the cluster has started.
 
-    :param shards: the number of shards of each node, or one number for all nodes.
+    :param shards: the number of shards of all nodes; or a sequence, with the number for each node.
     :param ignore_msb: how many of a token's highest bits are ignored when the shard is computed.
     :param tablets_version: the newest version of tablet routing that the nodes offer, 1 or 2.
     :param shard_aware_port: False if the nodes do not have a shard-aware port.
-    :param rewrites_ports: True imitates a NAT that changes the clients' ports: connections to the
-        shard-aware port then get random shards.
+    :param rewrites_ports: True imitates a NAT that changes the clients' ports. The shard of a
+        connection depends on the client's port, so connections to the shard-aware port get random
+        shards.
     :param metadata_ids: False if the nodes do not offer SCYLLA_USE_METADATA_ID.
     :param client_routes: False if the nodes are too old for the table system.client_routes.
     :param lwt_mask: the bit in the flags of a PREPARED that marks a lightweight transaction.
@@ -120,11 +122,11 @@ class Scylla:
         self.nodes: list[ScyllaNode] = []
         self.placement = Placement(self._members, seed)
         self.tables: dict[tuple[str, str], Table] = {}
-        # The schema tables of all nodes, including nodes that join later: they share this dict.
+        # The rows of the schema tables. All nodes share this dict, including nodes that join later.
         self.schema: dict[str, list[dict[str, Any]]] = {}
 
     def _members(self) -> list[Member]:
-        """Return the nodes in the form that `Placement` needs."""
+        """Return all nodes, in the form that `Placement` needs."""
         members = []
         for node in self.nodes:
             tokens = [int(token) for token in node.tokens]
@@ -152,7 +154,7 @@ class Scylla:
 
         :param name: the name of the keyspace.
         :param replication_factor: the number of replicas of each partition.
-        :param tablets: True if its tables have tablets; False if the ring places their partitions.
+        :param tablets: True if the tables have tablets; False if the ring places their partitions.
         :param with_leaders: True if the first replica of each tablet is its leader.
         """
         self.placement.add_keyspace(name, replication_factor, with_leaders)
@@ -183,13 +185,13 @@ class Scylla:
 
         :param keyspace: the name of the keyspace.
         :param name: the name of the table.
-        :param columns: the columns' types by name.
-        :param key: the columns of the partition key.
-        :param tablets: the initial number of tablets.
+        :param columns: the CQL types of the columns, by name.
+        :param key: the names of the partition key columns.
+        :param tablets: the initial number of tablets; None for a table without tablets.
         """
         columns = columns or {"k": "int", "v": "text"}
         self.tables[keyspace, name] = Table(columns, key)
-        # Add the rows by which a client learns about the table from system_schema.
+        # Add rows to system_schema, from which a client learns about the table.
         self._row("tables", keyspace_name=keyspace, table_name=name, flags={"compound"})
         for column, kind in columns.items():
             is_key = column in key
@@ -215,8 +217,9 @@ class Scylla:
         port: int | None = None,
         tls_port: int | None = None,
     ) -> None:
-        """Set the client route to a node: the address by which clients of a private network reach
-        it.
+        """Set the client route to a node.
+
+        Clients in a private network reach the node by the address of the route.
 
         The running nodes send the event CLIENT_ROUTES_CHANGE.
 
@@ -226,8 +229,8 @@ class Scylla:
         :param port: the proxy's port.
         :param tls_port: the proxy's port for TLS.
         """
-        # This is the primary key of the table, so a new row replaces an existing row with the same
-        # key.
+        # These two columns are the primary key of the table, so a new row replaces an existing row
+        # with the same key.
         key = (connection_id, host_id)
         rows = self.schema.get(_ROUTES, ())
         rows = [row for row in rows if (row["connection_id"], row["host_id"]) != key]
@@ -241,7 +244,7 @@ class Scylla:
 
     def _row(self, table: str, **row: Any) -> None:
         name = f"system_schema.{table}"
-        # Replace the list, because the nodes' thread may be iterating over the old one.
+        # Create a new list, because the nodes' thread may be iterating over the old list.
         self.schema[name] = [*self.schema.get(name, ()), row]
 
     @property
@@ -253,6 +256,6 @@ class Scylla:
         return total
 
     def forget_arrivals(self) -> None:
-        """Reset the counts to zero."""
+        """Reset the counts of all nodes to zero."""
         for node in self.nodes:
             node.arrivals = Arrivals()

@@ -38,7 +38,7 @@ class ScyllaNode(FakeNode):
     connection is `ServerConnection.shard`.
 
     :param address: the address to listen on.
-    :param port: the port; 0 chooses a free one.
+    :param port: the port; 0 chooses a free port.
     :param scylla: the cluster's settings and state.
     :param settings: keyword arguments of `FakeNode`.
     """
@@ -55,10 +55,10 @@ class ScyllaNode(FakeNode):
         # The versions of Cassandra and CQL that ScyllaDB reports.
         self.release_version = "3.0.8"
         self.supported["CQL_VERSION"] = ["3.3.1"]
-        self._next_shard = 0  # counts connections to the ordinary port
-        # Draws the ports of a simulated NAT. Each node has another seed.
+        self._next_shard = 0  # how many connections the ordinary port has accepted
+        # Draws the ports of a simulated NAT. Each node has a different seed.
         self._nat = Random(len(scylla.nodes))
-        self._shard_listener: Listening | None = None  # of the shard-aware port, while it is open
+        self._shard_listener: Listening | None = None  # None while closed
         scylla.nodes.append(self)
 
     # -- connections -------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class ScyllaNode(FakeNode):
             self._shard_listener = None
 
     def close_shard_aware_port(self) -> None:
-        """Refuse connections to the shard-aware port until the node is started again.
+        """Refuse connections to the shard-aware port, until the node is started again.
 
         SUPPORTED still announces the port.
         """
@@ -93,8 +93,8 @@ class ScyllaNode(FakeNode):
         super().connection_opened(connection)
 
     def _shard_for(self, connection: ServerConnection) -> int:
-        """Return the shard of a new connection."""
-        # On the shard-aware port, the client's port chooses the shard.
+        """Return the shard that will serve a new connection."""
+        # On the shard-aware port, the client chooses the shard by its own port number.
         if connection.local_port == self.shard_aware_port and connection.peer is not None:
             port = connection.peer[1]
             if self.scylla.rewrites_ports:
@@ -114,7 +114,10 @@ class ScyllaNode(FakeNode):
     # -- the handshake -----------------------------------------------------------------------------
 
     def _on_options(self, request: Request) -> Message:
-        """Answer OPTIONS with ScyllaDB's extensions; see its docs/dev/protocol-extensions.md."""
+        """Answer OPTIONS with ScyllaDB's extensions.
+
+        See ScyllaDB's docs/dev/protocol-extensions.md.
+        """
         scylla = self.scylla
         supported = {
             **self.supported,
@@ -148,7 +151,10 @@ class ScyllaNode(FakeNode):
         return 0
 
     def _make_prepared(self, text: str) -> Prepared:
-        """Describe a statement by the columns of its table, if `Scylla.tables` has it."""
+        """Describe a statement by the columns of its table.
+
+        A table that was not added gets int columns.
+        """
         table_match = _TABLE_NAME.search(text)
         if table_match is None:
             return super()._make_prepared(text)
@@ -157,7 +163,7 @@ class ScyllaNode(FakeNode):
         if table is None:
             return super()._make_prepared(text)
         marker_names = _markers(text)
-        # A client can only route the statement if all columns of the partition key are bound.
+        # Clients can only route the statement if all columns of the partition key are bound.
         pk_indexes: Sequence[int] = ()
         if set(table.key) <= set(marker_names):
             pk_indexes = [marker_names.index(name) for name in table.key]
@@ -182,16 +188,14 @@ class ScyllaNode(FakeNode):
         super()._answer(request)
 
     def _count_arrival(self, request: Request) -> None:
-        """Count an EXECUTE in `arrivals`; inform the client about a tablet whose replicas it
-        missed.
-        """
+        """Count an EXECUTE in `arrivals`; inform the client if it does not know the tablet."""
         prepared = self.statement_of(request)
         if prepared is None or not prepared.pk_indexes:
             return
         key = _partition_key(request.values, prepared.pk_indexes)
         if key is None:
             return
-        # Find out if this node and this shard have the partition.
+        # Check if this node and this shard have the partition.
         shard = request.connection.shard
         token = token_of(key)
         placement = self.scylla.placement
@@ -207,7 +211,7 @@ class ScyllaNode(FakeNode):
             arrivals.wrong_shard += 1
         else:
             arrivals.wrong_node += 1
-        # If the client seems not to know the replicas of the tablet, add them to the response.
+        # If the client seems not to know the tablet's replicas, add them to the response.
         tablet = placement.tablet_of(prepared.keyspace, prepared.table, token)
         version = self._payload_version(request, tablet, is_right)
         if tablet is not None and version:
@@ -215,14 +219,14 @@ class ScyllaNode(FakeNode):
             request.routing_payload = routing_payload(tablet, version)
 
     def _payload_version(self, request: Request, tablet: Tablet | None, is_right: bool) -> int:
-        """Return the version of the payload in the response, 1 or 2; 0 for no payload."""
+        """Return which version of the tablet payload the response has, 1 or 2; 0 for no payload."""
         if tablet is None:
             return 0
         if request.connection.has_tablet_versions:
-            # In version 2, the client sends one byte about the version that it knows of the tablet.
-            # The high half of the byte is the index of a hexadecimal digit of the version, and the
-            # low half is that digit. If the digit differs from ours, the client does not know the
-            # present version.
+            # In version 2, the client sends one byte about the tablet version that it knows. The
+            # high half of the byte is the index of a hexadecimal digit of the version, and the low
+            # half is that digit. If our digit differs, the client does not know the present
+            # version.
             block = request.tablet_version_block or 0
             digit_index, digit_of_client = block >> 4, block & 0xF
             digit = tablet.version >> 4 * digit_index & 0xF
@@ -235,8 +239,9 @@ def _is_lwt(text: str) -> bool:
 
 
 def _markers(text: str) -> list[str]:
-    """Return the name of the column for each bind marker of an INSERT, or of relations ``column =
-    ?``.
+    """Return the column name for each bind marker of a statement.
+
+    Finds the markers of an INSERT, or of conditions of the form ``column = ?``.
     """
     inserted = _INSERT.search(text)
     if inserted is None:
@@ -256,14 +261,15 @@ def _result_columns(text: str, table: Table) -> list[tuple[str, str]]:
 
 
 def _partition_key(values: Sequence[Any], indexes: Sequence[int]) -> bytes | None:
-    """Return the serialized partition key; None if a value of it is not bound."""
+    """Return the serialized partition key; None if one of its values is not bound."""
     parts = [values[index] for index in indexes if index < len(values)]
     if len(parts) < len(indexes) or not all(isinstance(part, bytes) for part in parts):
         return None
     if len(parts) == 1:
         value: bytes = parts[0]
         return value
-    # A composite key: each value follows its length, and precedes a zero byte.
+    # In a composite key, each value is preceded by its length in two bytes, and followed by a zero
+    # byte.
     return b"".join(len(part).to_bytes(2, "big") + part + b"\0" for part in parts)
 
 
@@ -277,7 +283,8 @@ def rate_limited(
 
     :param text: the error message.
     :param op_type: 0 for a read, 1 for a write.
-    :param rejected_by_coordinator: True if the coordinator rejects the request, and not a replica.
+    :param rejected_by_coordinator: True if the coordinator rejected the request, False if a replica
+        did.
     """
     fields = {"op_type": op_type, "rejected_by_coordinator": rejected_by_coordinator}
 

@@ -1,7 +1,7 @@
-"""The frames of version 5 around envelopes (native_protocol_v5.spec, section 2).
+"""The frames that protocol version 5 puts around envelopes (native_protocol_v5.spec, section 2).
 
-The checksums are computed here and not by the driver's code, so that tests find errors in that
-code.
+The checksums are computed here and not by the driver's code, so that tests find errors in the
+driver's code.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ except ImportError:  # pragma: no cover - nodes then do not offer compression
     lz4 = None
 
 HAVE_LZ4 = lz4 is not None
-MAX_PAYLOAD = (1 << 17) - 1
+MAX_PAYLOAD = (1 << 17) - 1  # bytes
 _CRC24_START, _CRC24_POLYNOMIAL = 0x875060, 0x1974F0B
 _CRC32_START = zlib.crc32(b"\xfa\x2d\x55\xca")
 
 
 def crc24(data: bytes) -> int:
-    """Return the checksum of a frame's header, which is sent in little-endian order."""
+    """Return the checksum of a frame's header.
+
+    In the frame, the checksum is in little-endian order.
+    """
     crc = _CRC24_START
-    # Compute it bit by bit, on purpose: the driver's implementation uses a table, so this one is
-    # independent of it.
+    # The checksum is computed bit by bit on purpose. The driver's implementation uses a table, so
+    # that both implementations are independent.
     for byte in data:
         crc ^= byte << 16
         for _ in range(8):
@@ -64,9 +67,9 @@ def encode_segment(payload: bytes, self_contained: bool, compressed: bool) -> by
         block = lz4_compress(payload)
         size = len(payload)
         if len(block) >= size:
-            # An uncompressed length of 0 means that the payload is not compressed.
+            # The uncompressed length 0 means that the payload is not compressed.
             block, size = payload, 0
-        # The header has two lengths of 17 bits (compressed, uncompressed) and the flag
+        # The header has two lengths of 17 bits (compressed, then uncompressed) and the flag
         # "self-contained", in little-endian order.
         fields = (len(block) | size << 17 | self_contained << 34).to_bytes(5, "little")
     else:
@@ -79,7 +82,7 @@ def encode_segment(payload: bytes, self_contained: bool, compressed: bool) -> by
 def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
     """Return frames around `envelopes`.
 
-    Small envelopes share a frame. A large envelope is split into frames that are not
+    Small envelopes share a frame. A large envelope is split into several frames, which are not
     self-contained.
     """
     frames: list[bytes] = []
@@ -114,7 +117,7 @@ def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
 
 
 class SegmentReader:
-    """Removes the frames from received bytes."""
+    """Extracts the payloads of frames from received bytes."""
 
     __slots__ = ("_buffer", "_compressed", "_header_length")
 
@@ -124,7 +127,7 @@ class SegmentReader:
         self._buffer = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Add received bytes; return the payloads of all frames that are complete now.
+        """Add received bytes; return the payloads of all frames that are now complete.
 
         :raises WireError: for a wrong checksum or length.
         """
@@ -151,12 +154,15 @@ class SegmentReader:
         return payloads[0] if len(payloads) == 1 else b"".join(payloads)
 
     def _lengths(self, header: bytes) -> tuple[int, int]:
-        """Return (length on the wire, length after decompression or 0)."""
+        """Return (length on the wire, length after decompression).
+
+        The second length is 0 without LZ4.
+        """
         fields, checksum = header[:-3], int.from_bytes(header[-3:], "little")
         if crc24(fields) != checksum:
             raise WireError(f"the CRC24 of a frame's header does not match: {header.hex()}")
         number = int.from_bytes(fields, "little")
         length = number & MAX_PAYLOAD  # 17 bits
-        # Only frames on a compressed connection have the second length.
+        # Only frames on a compressed connection have the length after decompression.
         uncompressed_length = number >> 17 & MAX_PAYLOAD if self._compressed else 0
         return length, uncompressed_length

@@ -1,7 +1,7 @@
-"""Responds to SELECTs from the system tables that drivers read.
+"""The responses of a fake node to SELECTs from the system tables that drivers read.
 
-The rows of system.local and system.peers come from the attributes of the nodes, those of the schema
-tables from `FakeNode.schema`.
+The rows of system.local and system.peers come from the attributes of the nodes. The rows of the
+schema tables come from `FakeNode.schema`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.node import FakeNode
     from cassandra.testing.fake.requests import Request
 
-# Matches the form of SELECT with which drivers read system tables. We do not parse any other CQL.
+# Matches the form of SELECT by which drivers read system tables. We parse no other CQL.
 _SELECT = re.compile(
     r"^\s*select\s+(?P<columns>.+?)\s+from\s+(?P<table>system\w*\.\w+)"
     r"\s*(?:where\s+(?P<where>.+?))?\s*(?:using\s+timeout\s+\w+)?\s*;?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
-# Matches a table in one of the server's own keyspaces. The pattern has all their names, because
-# an application may have a keyspace such as "system_data".
+# Matches a table in one of the server's own keyspaces. The pattern lists all names of these
+# keyspaces, because an application may have a keyspace such as "system_data".
 _SYSTEM_TABLE = re.compile(
     r"\bsystem(_(auth|distributed(_everywhere)?|schema(_mcs)?|traces|views|virtual_schema))?\"?\.\w",
     re.IGNORECASE,
@@ -34,7 +34,7 @@ _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 _CONDITION = re.compile(r"^(\w+)\s*(?:=|in\b)\s*(.*)$", re.IGNORECASE | re.DOTALL)
 _VALUE = re.compile(r"'(?:[^']|'')*'|[^\s(),']+")
 
-# (name, CQL type, function that returns the value for a node)
+# A column of a system table: (name, CQL type, function that returns the value for a node).
 _Column = tuple[str, str, Callable[["FakeNode"], Any]]
 
 _COMMON: tuple[_Column, ...] = (
@@ -131,7 +131,8 @@ _MASKS: list[tuple[str, str]] = [
     ("function_argument_types", "list<text>"), ("function_argument_values", "list<text>"),
     ("function_keyspace", "text"), ("function_name", "text"),
 ]  # fmt: skip
-# ScyllaDB has this table since 2026.1. Its rows are in `FakeNode.schema`, too.
+# The table system.client_routes, which ScyllaDB has since 2026.1. Its rows are in
+# `FakeNode.schema`.
 CLIENT_ROUTES = [
     ("connection_id", "text"), ("host_id", "uuid"), ("address", "text"), ("port", "int"),
     ("tls_port", "int"), ("alternator_port", "int"), ("alternator_https_port", "int"),
@@ -147,7 +148,7 @@ Table = tuple[Sequence[tuple[str, str]], Sequence[Any]]
 
 
 def _port(node: FakeNode) -> int:
-    """Return the port of a node, or 0 for a node that was never started."""
+    """Return the port of a node, or 0 for a node that has never been started."""
     try:
         return node.port
     except RuntimeError:
@@ -177,7 +178,7 @@ def _table(node: FakeNode, name: str) -> Table | None:
 
 
 def names_system_table(query: str) -> bool:
-    """Return True if `query` is about a table of the server itself."""
+    """Return True if `query` names a table in one of the server's own keyspaces."""
     return _SYSTEM_TABLE.search(query) is not None
 
 
@@ -200,7 +201,7 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
     selected = [part.strip().lower() for part in selection.split(",")]
     if selection == "*":
         selected = list(column_types)
-    # A real server raises this error too. Drivers react to it by reading other tables or columns.
+    # A real server raises this error, too. Drivers react by reading other tables or columns.
     unknown = [column for column in selected if column not in column_types]
     if unknown:
         return _refusal(f"Undefined column name {unknown[0]} in table {name}")
@@ -218,7 +219,7 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
             else _unquoted(value)
             for value in _VALUE.findall(condition[2])
         }
-        # Compare values as strings, because we do not convert the literals of the WHERE clause.
+        # Compare values as strings, because the literals of the WHERE clause are not converted.
         rows = [row for row in rows if str(row.get(column)) in values]
     keyspace, _, bare_name = name.partition(".")
     return paged(
@@ -230,7 +231,10 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
 
 
 def _bound(value: object, kind: str) -> str | None:
-    """Return a bound value as a literal without quotes; None if it is null, unset or missing."""
+    """Return a bound value as a literal without quotes.
+
+    None if the value is null, unset or missing.
+    """
     if not isinstance(value, bytes):
         return None
     if kind == "uuid":

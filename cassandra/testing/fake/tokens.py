@@ -1,13 +1,13 @@
-"""Computes tokens and shards without the driver's code, so that tests find errors in it.
+"""Computes tokens and shards without the driver's code, so that tests find errors in that code.
 
-The token is the first half of MurmurHash3's 128 bits, as a signed number. Cassandra's variant
+A token is the first half of MurmurHash3's 128 bits, as a signed number. Cassandra's variant
 treats the bytes after the last block of 16 bytes as signed. The shard follows ScyllaDB's
 docs/dev/protocol-extensions.md, "Intranode sharding".
 """
 
 from __future__ import annotations
 
-_MASK = (1 << 64) - 1
+_MASK = (1 << 64) - 1  # all arithmetic is modulo 2**64
 _C1, _C2 = 0x87C37B91114253D5, 0x4CF5AD432745937F
 
 
@@ -34,7 +34,7 @@ def _signed_tail(data: bytes) -> int:
 
 def token_of(key: bytes) -> int:
     """Return the token of a serialized partition key."""
-    # The two halves of the hash. Mix in each block of 16 bytes first.
+    # `first` and `second` are the two halves of the hash. Mix in each block of 16 bytes first.
     first = second = 0
     blocks_end = len(key) // 16 * 16
     for offset in range(0, blocks_end, 16):
@@ -44,7 +44,7 @@ def token_of(key: bytes) -> int:
         first = (_rotated(first, 27) + second) * 5 + 0x52DCE729 & _MASK
         second ^= _rotated(high * _C2 & _MASK, 33) * _C1 & _MASK
         second = (_rotated(second, 31) + first) * 5 + 0x38495AB5 & _MASK
-    # Mix in the rest of the key, and finalize.
+    # Mix in the last, incomplete block of the key, and finalize.
     low = _signed_tail(key[blocks_end : blocks_end + 8])
     high = _signed_tail(key[blocks_end + 8 :])
     second ^= _rotated(high * _C2 & _MASK, 33) * _C1 & _MASK
@@ -57,11 +57,16 @@ def token_of(key: bytes) -> int:
     first = first + second & _MASK
     # The token is the first half, as a signed number.
     token = first - (1 << 64) if first >> 63 else first
-    # The smallest number is not used as a token: Cassandra replaces it by the largest one.
+    # The smallest signed number is not a valid token: Cassandra uses the largest number instead.
     return (1 << 63) - 1 if token == -(1 << 63) else token
 
 
 def shard_of(token: int, shards: int, ignore_msb: int) -> int:
-    """Return the shard that has the partitions with `token`, on a node with so many shards."""
+    """Return the shard that has the partitions with `token`.
+
+    :param shards: the number of shards of the node.
+    :param ignore_msb: how many of the token's most significant bits are ignored
+        (``SCYLLA_SHARDING_IGNORE_MSB``).
+    """
     biased = (token + (1 << 63) << ignore_msb) & _MASK
     return biased * shards >> 64

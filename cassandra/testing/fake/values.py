@@ -1,4 +1,4 @@
-"""Parses CQL types, and encodes values of these types for rows.
+"""Parses CQL types, and encodes the values of a fake node's rows.
 
 See native_protocol_v5.spec, sections 4.2.5.2, 5 and 6.
 """
@@ -50,7 +50,7 @@ class Type(NamedTuple):
 
     `option` is called with a protocol version, and returns the [option] that describes the type in
     column metadata. `encode` encodes a value. `class_name` is the name of the server's Java class.
-    `width` is the size of a value in a vector; None if it varies.
+    `width` is the size in bytes of an element in a vector; None if the size varies.
     """
 
     option: Callable[[int], bytes]
@@ -64,7 +64,7 @@ def _packed(layout: str) -> Callable[[Any], bytes]:
 
 
 def _varint(number: int) -> bytes:
-    # The shortest two's complement: -128 fits into one byte, 128 does not.
+    # Use the shortest two's complement: -128 fits into one byte, but 128 needs two bytes.
     length = (number + (number < 0)).bit_length() // 8 + 1
     return number.to_bytes(length, "big", signed=True)
 
@@ -73,14 +73,17 @@ def _decimal(number: decimal.Decimal | int | float | str) -> bytes:
     """Encode a decimal: the scale in four bytes, and the digits as a varint."""
     sign, digits, exponent = decimal.Decimal(number).as_tuple()
     assert isinstance(exponent, int)
-    # The scale of a CQL decimal is the negative exponent. Join the digits as a string, because
-    # arithmetic with Decimals would round them to the precision of the context.
+    # The scale of a CQL decimal is the negative exponent. Join the digits as a string: arithmetic
+    # with Decimals would round to the precision of the decimal context.
     unscaled = int("".join(map(str, digits)))
     return struct.pack(">i", -exponent) + _varint(-unscaled if sign else unscaled)
 
 
 def _timestamp(moment: datetime.datetime | int) -> bytes:
-    """Encode a timestamp as milliseconds since 1970; a datetime without time zone is in UTC."""
+    """Encode a timestamp as milliseconds since 1970.
+
+    A datetime without time zone is taken as UTC.
+    """
     if isinstance(moment, datetime.datetime):
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=datetime.timezone.utc)
@@ -114,14 +117,15 @@ def _duration(value: Sequence[int]) -> bytes:
 
 
 class _Scalar(NamedTuple):
-    """A type without parameters. `option` is its id in column metadata."""
+    """A type without parameters. `option` is the id of the type in column metadata."""
 
     option: int
     encode: Callable[[Any], bytes]
     class_name: str
-    # The size of an element in a vector; None if each element is preceded by its length.
+    # The size in bytes of an element in a vector; None if each element is preceded by its length.
     width: int | None = None
-    # The first protocol version that knows the id. Earlier versions name the Java class instead.
+    # The first protocol version that knows `option`. For earlier versions, the Java class is named
+    # instead.
     since: int = 3
 
 
@@ -151,7 +155,7 @@ _SCALARS = {
 
 
 def _custom(class_name: str) -> bytes:
-    """Return the [option] of a custom type: the id 0 and the name of its Java class."""
+    """Return the [option] of a custom type: the id 0 and the name of the type's Java class."""
     return b"\0\0" + string(class_name)
 
 
@@ -170,7 +174,7 @@ _TYPES_OF_OTHERS = {
 
 
 def _instead_of_type(name: str) -> str:
-    """Return the end of a message: the type of CQL for a type of Python or SQL."""
+    """Return the end of an error message: the CQL type to write for a type of Python or SQL."""
     cql_type = _TYPES_OF_OTHERS.get(name.lower())
     return f": write {cql_type!r}" if cql_type else ""
 
@@ -192,14 +196,17 @@ def _scalar(name: str) -> Type:
 
 
 def _cell(kind: Type, value: object) -> bytes:
-    """Return a value with its length; the length of null is -1."""
+    """Encode a value after its length. Null has the length -1."""
     if value is None:
         return b"\xff\xff\xff\xff"
     return long_bytes(value.data if isinstance(value, Encoded) else kind.encode(value))
 
 
 def _sequence(element: Type, option: int, class_name: str) -> Type:
-    """Return the type of a list or set; `option` is its number in the protocol."""
+    """Return the type of a list or set.
+
+    :param option: the [option] id of a list or a set.
+    """
 
     def encode(values: Collection[Any]) -> bytes:
         return len(values).to_bytes(4, "big") + b"".join(_cell(element, value) for value in values)
@@ -227,7 +234,7 @@ def _map(key: Type, value: Type) -> Type:
 
 
 def _tuple(fields: Sequence[Type]) -> Type:
-    """Return the type of a tuple. A value may lack the last fields."""
+    """Return the type of a tuple. Values may lack fields at the end."""
 
     def encode(values: Sequence[Any]) -> bytes:
         return b"".join(_cell(field, value) for field, value in zip(fields, values, strict=False))
@@ -248,7 +255,7 @@ def _tuple(fields: Sequence[Type]) -> Type:
 
 
 def _udt(udt: Udt) -> Type:
-    """Return the type for a user-defined type. Its fields are encoded like those of a tuple."""
+    """Return the type for a user-defined type, whose values are encoded like tuples."""
     names = [name for name, _ in udt.fields]
     types = [parse_type(cql_type) for _, cql_type in udt.fields]
 
@@ -268,8 +275,8 @@ def _udt(udt: Udt) -> Type:
             + fields
         )
 
-    # In the name of the Java class, the names of the type and of its fields are written in
-    # hexadecimal digits.
+    # In the name of the Java class, the names of the type and of its fields are in hexadecimal
+    # digits.
     fields_in_class = ",".join(
         f"{name.encode().hex()}:{field.class_name}"
         for name, field in zip(names, types, strict=True)
@@ -285,8 +292,8 @@ def _udt(udt: Udt) -> Type:
 def _vector(element: Type, dimensions: int) -> Type:
     """Return a vector type.
 
-    In column metadata, a vector is a custom type. Elements of a type with a fixed size follow each
-    other directly; each other element follows its length, an unsigned vint.
+    In column metadata, a vector is a custom type. Elements of a fixed size follow each other
+    directly. If the size varies, each element is preceded by its length, an unsigned vint.
     """
 
     def encode(values: Collection[Any]) -> bytes:
@@ -304,7 +311,7 @@ def _vector(element: Type, dimensions: int) -> Type:
 
 
 def _split(text: str) -> list[str]:
-    """Split at the commas that are not in angle brackets."""
+    """Split a string at the commas that are not inside angle brackets."""
     parts, depth, start = [], 0, 0
     for position, character in enumerate(text):
         depth += (character == "<") - (character == ">")  # how many brackets are open
@@ -316,9 +323,7 @@ def _split(text: str) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def parse_type(kind: str | Udt) -> Type:
-    """Return the type for a CQL string, such as ``map<text, frozen<list<int>>>``, or for a
-    `Udt`.
-    """
+    """Parse a CQL type, such as ``map<text, frozen<list<int>>>``; a `Udt` is accepted, too."""
     if isinstance(kind, Udt):
         return _udt(kind)
     # Split ``name<parameters>``, and parse the parameters as types.
@@ -369,7 +374,7 @@ def encode_row(
         value of this type.
     """
     names = [name for name, _ in columns]
-    # Each character of a string would be a value.
+    # Reject a string: otherwise each character would become the value of a column.
     if isinstance(row, (str, bytes)) or not hasattr(row, "__len__"):
         raise TypeError(
             f"row {index} is {row!r} ({type(row).__name__}): a row is a sequence of the values of "
@@ -405,7 +410,7 @@ def _unencodable(index: int, column: Column, value: object, fault: Exception) ->
         f"row {index}, column {name} ({type_name}): {value!r} ({type(value).__name__}) cannot be "
         "encoded"
     )
-    # `struct.error` means a value of another type, or an int that is out of range.
+    # `struct.error` is raised for a value of another type, and for an int that is out of range.
     if isinstance(fault, (TypeError, AttributeError)) or (
         isinstance(fault, struct.error) and not isinstance(value, int)
     ):

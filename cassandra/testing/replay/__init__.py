@@ -1,4 +1,4 @@
-"""Records what an application and a real node send each other, and replays the node later."""
+"""Records what an application and a real node send each other, and replays the node's responses."""
 
 from cassandra.testing.replay.node import ReplayNode
 from cassandra.testing.replay.recorder import Recorder

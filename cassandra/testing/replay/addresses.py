@@ -1,16 +1,17 @@
-"""Keeps the application's connections on the recorder, or on the replay node.
+"""Keeps the application's connections on the recorder or replay node, by changing responses.
 
 A server advertises further addresses to clients: ScyllaDB's shard-aware port in SUPPORTED, the
 nodes in system.local, system.peers and system.peers_v2, and proxies in system.client_routes. A
-driver would connect to them directly. Then a recorder would not see these requests, and a replay
-would reach real nodes. Therefore the application gets responses in which
+driver would connect to these addresses directly. Then a recorder would not see the requests to
+them, and a replay would reach real nodes. Therefore the application gets responses in which
 
 - SUPPORTED has no shard-aware port,
 - system.local has the address of the recorder or replay node,
 - the node lists in system.peers and system.peers_v2 have no rows,
 - system.client_routes cannot be read.
 
-Recordings keep the rows as the node sent them, because the address differs from run to run.
+Recordings keep the rows as the node sent them, because the recorder's address differs from run to
+run.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def without_other_ports(options: Mapping[str, Sequence[str]]) -> dict[str, list[
 
 
 def with_own_address(answer: Answer, address: str, port: int) -> Answer:
-    """Return a response that does not lead the application to other addresses.
+    """Return a response without addresses that lead past the recorder or replay node.
 
     :param answer: the (opcode, flags, body) of the node's response.
     :param address: the IPv4 address to which the application should connect.
@@ -57,8 +58,8 @@ def with_own_address(answer: Answer, address: str, port: int) -> Answer:
         return Opcode.ERROR, 0, error
     if table in _PEERS:
         if _ADDRESS_COLUMNS.isdisjoint(columns):
-            return answer  # such as the schema versions, or a count
-        return opcode, flags, body[: head.end] + bytes(4)  # no rows
+            return answer  # for example, rows that only have the schema versions, or a count
+        return opcode, flags, body[: head.end] + bytes(4)  # zero as the number of rows
     if table == "local" and not (_ADDRESS_COLUMNS | _PORT_COLUMNS).isdisjoint(columns):
         own_values = {
             **dict.fromkeys(_ADDRESS_COLUMNS, socket.inet_aton(address)),

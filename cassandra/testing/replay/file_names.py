@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 _plain = re.compile(r"[a-z0-9_.\[\]-]{1,240}")
 _other_characters = re.compile(r"[^A-Za-z0-9_.\[\]-]+")
-_MAX_LENGTH = 100  # of the readable part, if the name has a digest
+_MAX_LENGTH = 100  # maximum length of the readable part of a name with a digest
 
 
 def file_name(classes: Sequence[str], test: str) -> str:
-    """Return the file name of a test's recording, which no other test of the module has.
+    """Return a file name for a test's recording, unique among the tests of a module.
 
-    The name of a function with lower-case letters is used unchanged. Other names get a digest: file
-    systems may ignore the case, and some characters are not valid in file names.
+    A function's name in lower-case letters is used unchanged. Other names get a digest, because
+    file systems may ignore the case, and some characters are not valid in file names.
 
     :param classes: the names of the classes around the test, the outermost first.
     :param test: the name of the test, with its parameters.

@@ -1,9 +1,10 @@
-"""The meaning of a request: the parts that must be equal for a recorded response to be used.
+"""The meaning of a request: the parts by which a replay finds the recorded response.
 
-These are all parts that have an effect on the response: the CQL, the values, the keyspace,
-consistency levels, the page, and if the response may omit the column metadata. Stream ids, client
-timestamps, ids of prepared statements, and the order of requests on different connections are left
-out, because they differ from run to run.
+A replay only uses a response that was recorded for a request with the same meaning. The meaning has
+all parts that have an effect on the response: the CQL, the values, the keyspace, consistency
+levels, the page, and if the response may omit the column metadata. Stream ids, client timestamps,
+ids of prepared statements, and the order of requests on different connections are left out, because
+they differ from run to run.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from cassandra.testing.fake.requests import Request
 Meaning = dict[str, Any]
 
 ANSWERED = frozenset({Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE, Opcode.BATCH})
-"""The types of requests that are recorded. A replay node responds to all others, such as logins,
-like a `FakeNode`.
+"""The types of requests that are recorded.
+
+A replay node responds to all other requests, such as logins, like a `FakeNode`.
 """
 
 _SECRET = "***"
@@ -33,9 +35,10 @@ def masked_text(text: str | None) -> str | None:
 
 
 def masked_meaning(meaning: Meaning) -> Meaning:
-    """Return a recorded meaning whose statements have no secrets.
+    """Return a recorded meaning with the secrets removed from its statements.
 
-    Earlier recordings may have them, and are found all the same.
+    Older recordings may contain secrets. Without them, requests are found in old and new
+    recordings.
     """
     masked = dict(meaning)
     if masked.get("text") is not None:
@@ -63,19 +66,20 @@ def _value(value: Any, is_masked: bool) -> str | None:
 
 
 def _values(text: str | None, values: Sequence[Any], is_masked: bool) -> list[str | None]:
-    """Return bound values as strings.
+    """Return bound values as strings, masked where necessary.
 
     :param text: the CQL of the statement. All values of statements about roles are masked.
     """
     if text is not None and is_about_roles(text):
-        # A digest of a short password would reveal it to anyone who tries all passwords.
+        # Do not use a digest: it would reveal a short password to anyone who tries all passwords.
         return [_SECRET] * len(values)
     return [_value(value, is_masked) for value in values]
 
 
 def meaning_of(request: Request, keyspace: str | None, is_masked: bool) -> Meaning:
-    """Return the meaning of a request (everything that decides its response) as a dict of JSON
-    values.
+    """Return the meaning of a request, as a dict of JSON values.
+
+    The meaning has everything that decides the response to the request.
 
     In a replay, a request gets the response that was recorded for a request with the same meaning.
 

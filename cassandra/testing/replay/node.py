@@ -1,4 +1,4 @@
-"""`ReplayNode`: a node that responds from a recording."""
+"""`ReplayNode`: a node that sends the responses of a recording."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ _NEAREST = 3  # maximum number of recorded requests that an error lists
 
 
 class ReplayNode(FakeNode):
-    """A node in this process that responds from a recording. Connect to it as to a real node.
+    """A fake node that sends the responses of a recording. Connect to it as to a real node.
 
     The node finds the recorded response by the CQL, values, keyspace, consistency level and page of
     a request; the order of requests does not matter. If the same request was recorded several
-    times, it returns the responses in the recorded order, and then repeats the last one. A request
-    that was not recorded gets an `InvalidRequest` error, which names the request and the file. The
-    message is also kept in `refused`, and `check` raises an error with it.
+    times, the node sends the responses in the recorded order, and then repeats the last response. A
+    request that was not recorded gets an `InvalidRequest` error, which names the request and the
+    file. The error's message is also added to `refused`, and `check` raises an error with all these
+    messages.
 
-    The node does not lead a client to other nodes: it takes other addresses out of the responses,
+    The node does not lead a client to other nodes: it removes other addresses from the responses,
     and offers no shard-aware port.
 
     :param recording: the path of the file, or a `Recording`.
@@ -51,10 +52,10 @@ class ReplayNode(FakeNode):
         self.recording = recording
         self.refused: list[str] = []
         self._texts: dict[bytes, str] = {}  # the CQL of prepared statements, by id
-        # Maps the key of a request's meaning to the recorded (number, exchange) pairs with this
-        # meaning, in their order.
+        # Maps the key of a meaning to the recorded (number, exchange) pairs with this meaning, in
+        # order. The number is the exchange's index in the recording.
         self._answers: dict[str, deque[tuple[int, Exchange]]] = {}
-        # Maps the number of an exchange to the events that were recorded after it.
+        # Maps the number of an exchange to the events that were recorded after this exchange.
         self._events: dict[int, list[Exchange]] = {}
         self._index_recording(recording)
 
@@ -81,7 +82,7 @@ class ReplayNode(FakeNode):
 
     @property
     def is_replay(self) -> bool:
-        """True: the responses come from a recording. `Recorder.is_replay` is False."""
+        """True, because the responses come from a recording. `Recorder.is_replay` is False."""
         return True
 
     def start(self) -> ReplayNode:
@@ -108,7 +109,7 @@ class ReplayNode(FakeNode):
             raise AssertionError("\n".join(self.refused))
 
     def _answer(self, request: Request) -> None:
-        """Answer with the recorded response to a request of the same meaning."""
+        """Answer with the response that was recorded for a request with the same meaning."""
         connection = request.connection
         if request.opcode not in ANSWERED or not connection.ready:
             super()._answer(request)
@@ -122,7 +123,7 @@ class ReplayNode(FakeNode):
         if not answers:
             self._refuse(request, meaning)
             return
-        # Use each response once, except the last one, which also answers all further requests.
+        # Use each response once, except the last response, which also answers all further requests.
         number, exchange = answers[0]
         if len(answers) > 1:
             answers.popleft()
@@ -133,9 +134,7 @@ class ReplayNode(FakeNode):
             self._push(Reader(event.body).string(), event.body)
 
     def _refuse(self, request: Request, meaning: Meaning) -> None:
-        """Respond with an error to a request that was not recorded, and add its message to
-        `refused`.
-        """
+        """Respond with an error to a request that was not recorded, and add it to `refused`."""
         text = f"not in {self.path}: {shown(meaning)}"
         if request.version != self.recording.protocol_version:
             text += (
@@ -149,7 +148,7 @@ class ReplayNode(FakeNode):
         error(ErrorCode.INVALID, text).perform(request)
 
     def _similar_requests(self, meaning: Meaning) -> list[str]:
-        """Describe recorded requests with the same CQL, for an error message."""
+        """Describe the recorded requests with the same CQL, for the error about a request."""
         text: Any = meaning.get("text")
         recorded = [
             masked_meaning(exchange.request)

@@ -1,13 +1,13 @@
-"""`Recorder`: a proxy between an application and a real node; it records requests and their
-responses.
+"""`Recorder`: a proxy between an application and a real node, which records their messages.
 
-For each connection of the application, an `_ApplicationSide` makes a connection to the node
-(`_NodeSide`), and forwards the messages in both directions. It also parses them. We change some
-responses of the node: we remove compression from SUPPORTED, so that the application does not choose
-it, because we cannot parse compressed messages; and we replace other addresses, so that the
-application does not connect past the recorder (see `cassandra.testing.replay.addresses`). Exchanges
-are recorded in the order in which the application sent the requests. Requests that have no response
-at the end, and logins, are left out.
+For each connection of the application, an `_ApplicationSide` opens a connection to the node
+(`_NodeSide`). It forwards the messages in both directions, and parses them. We change some
+responses of the node. We remove compression from SUPPORTED, because we cannot parse compressed
+messages. We also replace other addresses, so that the application does not connect past the
+recorder (see `cassandra.testing.replay.addresses`).
+
+Exchanges are recorded in the order in which the application sent the requests. Logins are left out,
+and so are requests that have no response when the recording ends.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from cassandra.testing.wire import WireError
 class Recorder:
     """Records what an application and a real node send each other.
 
-    The application connects to `contact_points` and `port` of the recorder. Use it as a context
-    manager, or call `start`, and then `stop`, which writes the file. Other nodes of the cluster are
-    hidden from the application, and so is ScyllaDB's shard-aware port, so that all of its requests
-    pass through the recorder.
+    The application connects to `contact_points` and `port` of the recorder. Use the recorder as a
+    context manager, or call `start`, and then `stop`, which writes the file. The recorder hides
+    other nodes of the cluster and ScyllaDB's shard-aware port from the application, so that all
+    requests pass through the recorder.
 
     :param path: the file to write. An existing file is replaced.
     :param contact_point: the address of the real node.
@@ -79,8 +79,8 @@ class Recorder:
         self.supported: Mapping[str, list[str]] = {}
         self.protocol_version = 0
         self.faults: list[Exception] = []
-        # A list [meaning, response] for each request, in which the response is None until it
-        # arrives; and a list [None, event] for each event.
+        # Each item is a list [meaning of the request, response]. The response is None until it
+        # arrives. An event is a list [None, event].
         self._entries: list[list[Any]] = []
         self._links: set[_ApplicationSide] = set()  # the open connections
         self._thread: NodeThread | None = None
@@ -109,7 +109,7 @@ class Recorder:
     def start(self) -> Recorder:
         """Start to listen on a free port.
 
-        :raises RuntimeError: if it was already started.
+        :raises RuntimeError: if the recorder is already running.
         """
         if self._thread is not None:
             raise RuntimeError(f"the recorder of {self.path} is running already")
@@ -137,7 +137,7 @@ class Recorder:
     def discard(self) -> None:
         """Close all connections without writing a file.
 
-        :raises RuntimeError: if it is not running.
+        :raises RuntimeError: if the recorder is not running.
         """
         self._end()
 
@@ -176,7 +176,7 @@ class Recorder:
     def text_of(self, query_id: bytes) -> str | None:
         """Return the CQL of a prepared statement.
 
-        :param query_id: the id that the node assigned.
+        :param query_id: the id that the node has assigned to the statement.
         """
         return self.texts.get(query_id)
 
@@ -184,7 +184,7 @@ class Recorder:
         """Record a request.
 
         :param meaning: the meaning of the request.
-        :returns: a list; the caller sets its item 1 to the response.
+        :returns: a list; the caller stores the response as the item 1 of this list.
         """
         entry = [meaning, None]
         self._entries.append(entry)
@@ -193,15 +193,17 @@ class Recorder:
     def add_event(self, envelope: Envelope) -> None:
         """Record an event.
 
-        :param envelope: the message. It is recorded for each connection that gets it.
+        :param envelope: the event's message. The event is recorded once for each connection that
+            gets it.
         """
         answer = (envelope.opcode, envelope.flags, envelope.body)
         self._entries.append([None, answer])
 
 
 class _NodeSide(asyncio.Protocol):
-    """The recorder's connection to the node. It hands the node's bytes to the `_ApplicationSide`
-    that has opened it.
+    """The recorder's connection to the node.
+
+    It passes the node's bytes to the `_ApplicationSide` that has opened the connection.
     """
 
     def __init__(self, application_side: _ApplicationSide) -> None:
@@ -215,21 +217,22 @@ class _NodeSide(asyncio.Protocol):
 
 
 class _ApplicationSide(asyncio.Protocol):
-    """The recorder's side of a connection from the application. It forwards the bytes of both
-    directions, and parses them.
+    """The recorder's side of a connection from the application.
+
+    It forwards the bytes of both directions, and parses them.
     """
 
     def __init__(self, recorder: Recorder, loop: asyncio.AbstractEventLoop) -> None:
         self._recorder = recorder
         self._loop = loop
-        self._transport: asyncio.Transport | None = None  # to the application
-        self._node: asyncio.Transport | None = None  # to the node
-        self._connecting: asyncio.Task[None] | None = None  # connects to the node
-        # The application's bytes, until we are connected to the node.
+        self._transport: asyncio.Transport | None = None  # the connection to the application
+        self._node: asyncio.Transport | None = None  # the connection to the node
+        self._connecting: asyncio.Task[None] | None = None  # the task that connects to the node
+        # The bytes that the application has sent before we were connected to the node.
         self._unsent: list[bytes] = []
         self._requests, self._answers = Sniffer(), Sniffer()
-        # Maps a stream id to the request in flight and its entry in the recording (None if the
-        # request is not recorded).
+        # Maps a stream id to the request in flight on this stream, and the request's entry in the
+        # recording. The entry is None if the request is not recorded.
         self._in_flight: dict[int, tuple[Request, list[Any] | None]] = {}
         self._keyspace: str | None = None
         self._failure: str | None = None  # why the node cannot be reached
@@ -239,8 +242,9 @@ class _ApplicationSide(asyncio.Protocol):
 
     @property
     def node(self) -> SimpleNamespace:
-        """Stands in for the `FakeNode` of a connection. It only has the method `text_of`, which
-        returns the CQL of prepared statements.
+        """Stands in for the `FakeNode` of a connection.
+
+        It only has the method `text_of`, which returns the CQL of prepared statements.
         """
         return SimpleNamespace(text_of=self._recorder.text_of)
 
@@ -251,7 +255,7 @@ class _ApplicationSide(asyncio.Protocol):
 
     @property
     def has_tablet_versions(self) -> bool:
-        """True if EXECUTE ends with a byte of the tablet's version, by an extension of ScyllaDB."""
+        """True if EXECUTE ends with a byte of the tablet's version, an extension of ScyllaDB."""
         return TABLET_VERSIONS in self._options
 
     # -- bytes -------------------------------------------------------------------------------------
@@ -262,14 +266,14 @@ class _ApplicationSide(asyncio.Protocol):
         self._connecting = self._loop.create_task(self._connect())
 
     async def _connect(self) -> None:
-        """Connect to the node, and send it the bytes that the application has sent so far."""
+        """Connect to the node, and forward the bytes that the application has sent so far."""
         host, port = self._recorder.upstream
         try:
             node, _ = await self._loop.create_connection(
                 lambda: _NodeSide(self), host, port, ssl=self._recorder.ssl_context
             )
         except OSError as error:
-            # Respond with the reason. If we just closed the connection, the driver's error would
+            # Respond with the reason. If we only closed the connection, the driver's error would
             # suggest that the node expects TLS.
             self._failure = f"the node to record, {host}:{port}, cannot be reached: {error}"
             self._refuse_requests()
@@ -291,7 +295,7 @@ class _ApplicationSide(asyncio.Protocol):
     def _refuse_requests(self) -> None:
         """Respond to all requests that the node cannot be reached, and close the connection."""
         if not self._in_flight:
-            return  # wait for the first request: `data_received` calls this again
+            return  # `data_received` calls this method again for the first request
         body = int(ErrorCode.SERVER_ERROR).to_bytes(4, "big") + string(self._failure or "")
         for stream, (request, _) in self._in_flight.items():
             answer = Envelope(request.version, 0, stream, Opcode.ERROR, body)
@@ -308,8 +312,10 @@ class _ApplicationSide(asyncio.Protocol):
             self._transport.write(data)
 
     def _parse_with(self, read: Any, data: bytes) -> None:
-        """Parse bytes by calling `read`. If they violate the protocol, close both connections;
-        `Recorder.stop` raises the error later.
+        """Parse bytes by calling `read`.
+
+        If the bytes violate the protocol, close both connections. `Recorder.stop` raises the error
+        later.
         """
         try:
             read(data)
@@ -318,7 +324,7 @@ class _ApplicationSide(asyncio.Protocol):
             self.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Close the connection to the node when the application has closed its own."""
+        """Called when the application has disconnected: close the connection to the node."""
         self._recorder._links.discard(self)
         if self._connecting is not None:
             self._connecting.cancel()
@@ -345,7 +351,7 @@ class _ApplicationSide(asyncio.Protocol):
         self._requests.feed(data)
         while (envelope := self._requests.next()) is not None:
             version, flags, stream, opcode, body = envelope
-            connection: Any = self  # in place of a `ServerConnection`
+            connection: Any = self  # stands in for a `ServerConnection`
             request = Request(connection, version, flags, stream, opcode, body, 0)
             entry = None
             if opcode == Opcode.STARTUP:
@@ -362,11 +368,12 @@ class _ApplicationSide(asyncio.Protocol):
     def _read_answers(self, data: bytes) -> None:
         """Parse the responses in bytes from the node, and forward them."""
         self._answers.feed(data)
-        envelopes: list[bytes] = []  # to forward together, so that they share a frame
+        envelopes: list[bytes] = []  # messages that are forwarded together, and so share a frame
         was_framed = self._answers.is_framed
         while (envelope := self._answers.next()) is not None:
             if envelope.opcode == Opcode.SUPPORTED:
-                # Offer no compression: we could not parse compressed messages.
+                # Remove compression from the options, because we could not parse compressed
+                # messages.
                 options = without_other_ports(read_supported(envelope.body))
                 self._recorder.supported = options = {**options, "COMPRESSION": []}
                 envelope = envelope._replace(body=supported_body(options))
@@ -382,7 +389,7 @@ class _ApplicationSide(asyncio.Protocol):
             else:
                 self._write(bytes_of(forwarded))
             self._on_answer(envelope)
-            # Frames begin after this message. `_on_answer` has parsed the bytes that follow it.
+            # Frames begin after this message. `_on_answer` has already parsed the bytes after it.
             if not was_framed and self._answers.is_framed:
                 return
         if envelopes:
@@ -393,7 +400,7 @@ class _ApplicationSide(asyncio.Protocol):
         if envelope.opcode == Opcode.EVENT:
             self._recorder.add_event(envelope)
             return
-        # A response on a stream without a request is forwarded, but not recorded.
+        # A response on a stream on which no request waits is forwarded, but not recorded.
         request, entry = self._in_flight.pop(envelope.stream, (None, None))
         if request is None:
             return

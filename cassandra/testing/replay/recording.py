@@ -1,9 +1,9 @@
-"""Recordings, and their files.
+"""Recordings of the requests and responses of a run, and the files that recordings are stored in.
 
 A file consists of JSON lines, so that a diff shows what has changed in a recording. The first line
-has the version of the format, and properties of the whole run. Each further line is an exchange
-(the meaning of a request, and the bytes of its response), or an event that the node sent after the
-exchanges before it.
+has the version of the format, and properties of the whole run. Each further line is an exchange or
+an event. An exchange has the meaning of a request, and the bytes of its response. An event was sent
+by the node after the exchanges that precede it in the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VERSION = 1
 
 
 class RecordingError(ValueError):
-    """A file is not a recording, or is of a later format."""
+    """Raised for a file that is not a recording, or has a later format."""
 
 
 class Exchange(NamedTuple):
@@ -30,7 +30,8 @@ class Exchange(NamedTuple):
 
     :param request: the meaning of the request; None for an event.
     :param opcode: the opcode of the response or event.
-    :param flags: its header flags.
+    :param flags: the header flags of the response or event.
+    :param body: the body of the response or event.
     """
 
     request: Meaning | None
@@ -76,7 +77,8 @@ class Recording:
         lines = [head, *map(_line_of, self.exchanges)]
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Replace the file when the new one is complete, in case this process is killed.
+        # Write a new file, and rename it when it is complete: so an existing file survives if this
+        # process is killed.
         draft = target.with_name(f"{target.name}.tmp")
         draft.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
         draft.replace(target)
@@ -94,7 +96,7 @@ class Recording:
             lines = Path(path).read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError as error:
             raise RecordingError(f"{path} is not a recording: {error}") from error
-        number = 1  # of the line that is being parsed, for errors
+        number = 1  # the number of the line that is being parsed, for errors
         try:
             head = json.loads(lines[0]) if lines else {}
             if head.get("format") != FORMAT:
@@ -115,7 +117,7 @@ class Recording:
 
 
 def _line_of(exchange: Exchange) -> dict[str, Any]:
-    """Return an exchange as a line of the file."""
+    """Return an exchange or event as the dict for its line of the file."""
     answer = {
         "opcode": Opcode(exchange.opcode).name,
         "flags": exchange.flags,
@@ -132,7 +134,7 @@ def _line_of(exchange: Exchange) -> dict[str, Any]:
 
 
 def _exchange_of(line: dict[str, Any]) -> Exchange:
-    """Return the exchange of a line of the file; the inverse of `_line_of`."""
+    """Return the exchange or event of a line of the file; the inverse of `_line_of`."""
     answer = line["event"] if "event" in line else line["answer"]
     return Exchange(
         None if "event" in line else dict(line["request"]),

@@ -1,4 +1,4 @@
-"""Parses the messages between an application and a node, which must not be compressed."""
+"""Parses the messages that an application and a node exchange. They must not be compressed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROWS, _SET_KEYSPACE, _PREPARED = 2, 3, 4
 # Flags of the metadata of rows (section 4.2.5.2).
 _GLOBAL_TABLE, _MORE_PAGES, _NO_METADATA, _CHANGED = 0x0001, 0x0002, 0x0004, 0x0008
 
-# The opcode, the header flags, and the body of a response.
+# A response: its opcode, header flags and body.
 Answer = tuple[int, int, bytes]
 
 
@@ -29,6 +29,7 @@ class Envelope(NamedTuple):
     :param version: the protocol version, without the direction bit.
     :param flags: the header flags.
     :param stream: the stream id.
+    :param opcode: the type of the message.
     :param body: the body of the message.
     """
 
@@ -40,7 +41,7 @@ class Envelope(NamedTuple):
 
 
 class Sniffer:
-    """Splits the bytes of one direction into messages."""
+    """Splits the bytes that flow in one direction of a connection into messages."""
 
     def __init__(self) -> None:
         self._segments: SegmentReader | None = None
@@ -54,8 +55,8 @@ class Sniffer:
     def begin_frames(self) -> bytes:
         """Expect frames around all further messages.
 
-        :returns: the bytes that have arrived, but were not parsed yet. The caller must `feed` them
-            again if they have frames.
+        :returns: the bytes that have arrived, but were not parsed yet. If these bytes have frames,
+            the caller must pass them to `feed` again.
         """
         self._segments = SegmentReader(compressed=False)
         rest, self._buffer = self._buffer, b""
@@ -69,7 +70,7 @@ class Sniffer:
         self._buffer += data if self._segments is None else self._segments.feed(data)
 
     def next(self) -> Envelope | None:
-        """Return the next message; None if it is not complete yet."""
+        """Return the next message; None if no complete message has arrived."""
         if len(self._buffer) < _HEADER.size:
             return None
         version, flags, stream, opcode, length = _HEADER.unpack_from(self._buffer)
@@ -84,7 +85,7 @@ class Sniffer:
 
 
 def bytes_of(envelope: Envelope) -> bytes:
-    """Return the bytes of a message from a node, without a frame."""
+    """Return the bytes of a message from a node, without a frame around it."""
     version, flags, stream, opcode, body = envelope
     return _HEADER.pack(version | 0x80, flags, stream, opcode, len(body)) + body
 
@@ -104,7 +105,7 @@ def supported_body(options: Mapping[str, Sequence[str]]) -> bytes:
 
 
 def _skip_prefix(flags: int, reader: BodyReader) -> list[str]:
-    """Skip what precedes the content of a response, by its flags; return its warnings."""
+    """Skip the optional fields before a response's content, and return its warnings."""
     if flags & TRACING:
         reader.take(16)
     warnings = reader.string_list() if flags & _WARNING else []
@@ -114,7 +115,7 @@ def _skip_prefix(flags: int, reader: BodyReader) -> list[str]:
 
 
 def result_start(flags: int, body: bytes) -> tuple[int, BodyReader]:
-    """Return (kind, reader) for a RESULT. The reader is positioned after the kind."""
+    """Return (kind, reader) for a RESULT. The reader's position is after the kind."""
     reader = BodyReader(body)
     _skip_prefix(flags, reader)
     return reader.int32(), reader
@@ -124,8 +125,9 @@ class RowsHead(NamedTuple):
     """The description of rows in a RESULT.
 
     :param keyspace: the keyspace of the first column.
+    :param table: the table of the first column.
     :param columns: the names of the columns.
-    :param end: the offset of the number of rows.
+    :param end: the offset in the body at which the description ends, and the number of rows begins.
     """
 
     keyspace: str
@@ -135,10 +137,13 @@ class RowsHead(NamedTuple):
 
 
 def read_rows_head(flags: int, body: bytes, only_keyspace: str | None = None) -> RowsHead | None:
-    """Return the description of rows in a RESULT; None for other results, and for rows without
-    metadata. The driver always requests the metadata of system tables.
+    """Return the description of rows in a RESULT.
 
-    :param only_keyspace: return None for rows of other keyspaces, without reading their columns.
+    Returns None for other results, and for rows without metadata. The driver always requests the
+    metadata of rows of system tables.
+
+    :param only_keyspace: if not None, return None for rows of other keyspaces, without parsing
+        their columns.
     :raises WireError: if the body ends too early.
     """
     kind, reader = result_start(flags, body)
@@ -156,7 +161,8 @@ def read_rows_head(flags: int, body: bytes, only_keyspace: str | None = None) ->
         return None
     columns = []
     for index in range(count):
-        # Without a global table, each column is preceded by its table: we have read the first one.
+        # Without a global table, each column is preceded by its table. For the first column, we
+        # have already read the table.
         if index and not row_flags & _GLOBAL_TABLE:
             reader.string()
             reader.string()
@@ -184,7 +190,7 @@ def with_values(body: bytes, head: RowsHead, new_values: Mapping[str, bytes]) ->
 def answer_without_secrets(answer: Answer, text: str) -> Answer:
     """Return the response to a statement without the statement's secrets.
 
-    A server's errors and warnings may repeat parts of the statement, and a result may have the
+    A server's errors and warnings may repeat parts of the statement, and a result may have a
     password that the server has generated.
 
     :param text: the CQL of the statement.
@@ -204,7 +210,7 @@ def answer_without_secrets(answer: Answer, text: str) -> Answer:
     prefix = body[: len(body) - len(content)]
     if warnings:
         masked_warnings = [message_without_secrets(warning, text) for warning in warnings]
-        # Replace the warnings where they are: between the tracing id and the custom payload.
+        # Replace the warnings in the bytes between the tracing id and the custom payload.
         prefix = prefix.replace(string_list(warnings), string_list(masked_warnings), 1)
     if opcode == Opcode.ERROR:
         reader = BodyReader(content)

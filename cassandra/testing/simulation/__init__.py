@@ -1,4 +1,7 @@
-"""A cluster and a network in virtual time. The same seed repeats the same run."""
+"""Simulates a cluster and a network in virtual time, for tests.
+
+The same seed repeats the same run.
+"""
 
 from __future__ import annotations
 

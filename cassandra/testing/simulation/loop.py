@@ -1,11 +1,11 @@
 """`SimulatedLoop`: an asyncio event loop in virtual time, whose seed makes all random choices.
 
 The loop is its own selector: asyncio calls `select` to wait for I/O. When nothing is ready,
-`select` sets the virtual time to that of the next timer or I/O event and returns at once, so an
-hour of waiting takes no real time. Where asyncio guarantees an order, so does this loop: callbacks
-of `call_soon` run in order, and the events of each connection arrive in order. Where asyncio
-guarantees no order, the seed decides: which of several ready connections comes first, which of two
-equal timers fires first, and how late a timer fires.
+`select` moves the virtual time to the next timer or I/O event and returns at once, so an hour of
+waiting takes no real time. Where asyncio guarantees an order, this loop guarantees it, too:
+callbacks of `call_soon` run in order, and the events of each connection arrive in order. Where
+asyncio guarantees no order, the seed decides: which of several ready connections comes first, which
+of two equal timers fires first, and how late a timer fires.
 
 If a task still waits but no timer or I/O event is left, the loop raises `Stalled`. If the loop
 iterates very often while hardly any virtual time passes, it raises `Livelocked`. A real loop would
@@ -33,26 +33,27 @@ __all__ = ["Livelocked", "SimulatedEnvironment", "SimulatedLoop", "Stalled"]
 
 T = TypeVar("T")
 
-_BEGINNING = 1_000.0  # seconds; not 0, which some code treats as "never"
+_BEGINNING = 1_000.0  # virtual seconds at the start; not 0, which some code treats as "never"
 _EPOCH = 1_767_225_600 * 10**9  # nanoseconds: the wall clock shows 2026 when virtual time is 0
-_TURN = 1e-6  # minimum seconds of each iteration of the loop
+_TURN = 1e-6  # how long each iteration of the loop takes at least, in seconds
 _LATENESS = 2e-5  # maximum seconds that a timer may be late
-# When virtual time jumps to the next event, this share of the jumps ends up to _BUSY seconds late,
-# as if the process had been busy.
+# In this share of the jumps to the next event, virtual time lands up to _BUSY seconds too late, as
+# if the process had been busy.
 _BUSY_SHARE = 0.02
 _BUSY = 0.005  # seconds
 
-# More than _MOST_TURNS iterations within _TURNS_TIME virtual seconds are a livelock.
+# If the loop iterates more than _MOST_TURNS times within _TURNS_TIME virtual seconds, it is a
+# livelock.
 _MOST_TURNS = 300_000
 _TURNS_TIME = 5.0
 
 
 class Stalled(RuntimeError):
-    """Something is still awaited, but no timer and no I/O event is left that could wake it."""
+    """Raised if something is awaited, but no timer and no I/O event is left that could wake it."""
 
 
 class Livelocked(RuntimeError):
-    """The loop iterates again and again, but its virtual time hardly passes."""
+    """Raised if the loop iterates again and again, but virtual time hardly passes."""
 
 
 class _Clock:
@@ -80,7 +81,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         super().__init__()
         self.seed = seed
         self.random = random.Random(f"{seed}/loop")
-        self.turns = 0  # iterations of the loop
+        self.turns = 0  # how many iterations the loop has made
         self.faults: list[dict[str, Any]] = []
         """The contexts that were passed to the loop's exception handler: unhandled exceptions."""
         self.threads: SimulatedThreads | None = None
@@ -92,8 +93,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._is_stopped_at_end = False  # see `SimulatedThreads._turn_alone`
         # A heap of I/O events: (time, random tie-breaker, number, connection, callback).
         self._io: list[tuple[float, float, int, object, Callable[[], object]]] = []
-        self._numbers = itertools.count()  # of I/O events
-        self._watch_from = (_BEGINNING, 0)  # (time, turns) at which the check for a livelock began
+        self._numbers = itertools.count()  # unique numbers of I/O events
+        self._watch_from = (_BEGINNING, 0)  # (time, turns) when the livelock check began
         self._selector = self  # asyncio's base class calls its method `select`
         self._clusters = itertools.count(1)  # numbers of the clusters, for their random seeds
         self._task_numbers = itertools.count(1)  # see `_make_task`
@@ -115,14 +116,14 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def step_wall_clock(self, seconds: float) -> None:
         """Move the wall clock, as an administrator or NTP does. Timers are not affected.
 
-        :param seconds: how far to move the clock ahead; a negative number moves it back.
+        :param seconds: how far to move the clock forward; a negative number moves it back.
         """
         self._clock.wall_offset += int(seconds * 1e9)
 
     def stall(self, seconds: float) -> None:
         """Let virtual time pass before the next event, as if a callback had blocked the loop.
 
-        :param seconds: virtual seconds.
+        :param seconds: for how many virtual seconds.
         """
         self._stall += seconds
 
@@ -158,12 +159,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """
         self._check_progress()
         clock = self._clock
-        # Take the seconds for which callbacks have blocked the loop (see the method `stall`).
+        # Take the seconds for which callbacks have blocked the loop; see the method `stall`.
         stall, self._stall = self._stall, 0.0
-        # Each iteration takes some virtual time (_TURN), and the stall comes on top of it.
+        # Each iteration takes at least _TURN virtual seconds. The stall is added to that.
         if self.threads is not None:
-            # Let the other simulated threads run until this loop has work. `turn` also lets the
-            # stall pass, and the time until the next timer, so it does not need `timeout`.
+            # Let the other simulated threads run until this loop has work. `turn` also lets time
+            # pass for the stall, and until the next timer, so it does not need `timeout`.
             clock.now += _TURN
             self.threads.turn(self, stall)
         else:
@@ -189,8 +190,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._clock.now = max(self._clock.now, target + self.busy_seconds())
 
     def busy_seconds(self) -> float:
-        """Return by how many seconds the loop wakes up too late, as if the process had been busy:
-        usually 0, sometimes a random number.
+        """Return by how many seconds the loop wakes up too late.
+
+        The delay imitates a process that was busy: it is usually 0, and sometimes a random number.
         """
         if self.random.random() < _BUSY_SHARE:
             return self.random.random() * _BUSY
@@ -235,8 +237,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.Handle:
-        """Call `callback` soon, in the thread of the loop. In a simulation with threads, that
-        thread may get its turn before this method returns.
+        """Call `callback` soon, in the thread of the loop.
+
+        In a simulation with threads, the loop's thread may run before this method returns.
 
         :param callback: the function to call.
         :param args: the arguments of the call.
@@ -248,8 +251,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return handle
 
     def _check_progress(self) -> None:
-        """Count an iteration of the loop; raise Livelocked after too many of them in little virtual
-        time.
+        """Count an iteration of the loop.
+
+        Raise Livelocked after too many of them in little virtual time.
         """
         self.turns += 1
         watch_time, watch_turns = self._watch_from
@@ -275,7 +279,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._ready.append(asyncio.Handle(callback, (), self))  # type: ignore[attr-defined]
 
     def _write_to_self(self) -> None:
-        """Do nothing. asyncio calls this to wake up `select`, which never waits here."""
+        """Do nothing: asyncio calls this to wake up `select`, which never waits in a simulation."""
 
     # -- methods of asyncio's loops ----------------------------------------------------------------
 
@@ -286,7 +290,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
         :param executor: ignored.
         :param function: the function.
-        :param args: its arguments.
+        :param args: the arguments of the function.
         """
         future: asyncio.Future[T] = self.create_future()
         if self.threads is not None and self.threads.is_current():
@@ -299,10 +303,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return future
 
     def new_executor(self, name: str) -> InlineExecutor:
-        """Return the executor with which the driver reads the source of a load. Here it uses no
-        thread.
+        """Return the executor that reads the rows of a load (a bulk write).
 
-        :param name: the name of the thread. Here it is not used.
+        The simulation's executor uses no thread.
+
+        :param name: ignored. Elsewhere it is the name of the thread.
         """
         return InlineExecutor()
 
@@ -316,7 +321,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         proto: int = 0,
         flags: int = 0,
     ) -> list[Any]:
-        """Resolve a host name by `Network.names`.
+        """Resolve a host name by the addresses in `Network.names`.
 
         :param host: the host.
         :param port: the port.
@@ -341,11 +346,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         """Connect to an address of the simulated network.
 
-        :param protocol_factory: creates the protocol.
+        :param protocol_factory: called to create the protocol.
         :param host: the host.
         :param port: the port.
         :param ssl: the TLS context; None for no TLS.
-        :param server_hostname: the name that TLS expects.
+        :param server_hostname: the name that the server's certificate must have; None for `host`.
         :param local_addr: the local address and port; None for any.
         """
         address = (await self.network.resolve(host))[0]
@@ -369,7 +374,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     ) -> Listener:
         """Listen at an address of the simulated network.
 
-        :param protocol_factory: creates the protocol.
+        :param protocol_factory: called to create the protocol of each connection.
         :param host: the host.
         :param port: the port.
         :param ssl: the TLS context; None for no TLS.
@@ -380,11 +385,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return listener
 
     def cassandra_environment(self) -> SimulatedEnvironment:
-        """Return an environment (time, random numbers, connections) for a new `Cluster`."""
+        """Return the environment (time, random numbers, connections) of a new `Cluster`."""
         return SimulatedEnvironment(self, f"{self.seed}/cluster {next(self._clusters)}")
 
     def cassandra_id(self) -> uuid.UUID:
-        """Return a random id, for the driver's ids. The seed determines it."""
+        """Return a random id, which the seed determines. The driver uses such ids."""
         return uuid.UUID(int=self._clock.ids.getrandbits(128), version=4)
 
     # -- runs --------------------------------------------------------------------------------------
@@ -393,10 +398,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Run a coroutine until it ends, and close the loop.
 
         :param main: the coroutine.
-        :param timeout: virtual seconds.
+        :param timeout: the maximum virtual time in seconds; None for no limit.
         :raises Stalled: if the coroutine waits for something that can never happen.
-        :raises Livelocked: if time does not pass any more.
-        :raises TimeoutError: after `timeout` seconds.
+        :raises Livelocked: if virtual time does not pass any more.
+        :raises TimeoutError: if the coroutine has not ended after `timeout` seconds.
         """
         try:
             work = asyncio.wait_for(main, timeout) if timeout is not None else main
@@ -406,11 +411,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self.close()
 
     def _abandon_tasks(self) -> None:
-        """Cancel the tasks that still run after the main coroutine."""
-        # The check for a livelock begins again, because the clean-up needs some turns.
+        """Cancel the tasks that still run after the main coroutine has ended."""
+        # Restart the check for a livelock, because the clean-up needs some iterations of the loop.
         self._watch_from = (self._clock.now, self.turns)
-        # Sort the tasks by their hash, which is their number, so that they are cancelled in the
-        # same order in each run.
+        # Sort the tasks by their hash, which is their number, so that each run cancels them in the
+        # same order.
         unfinished = sorted(asyncio.all_tasks(self), key=hash)
         for task in unfinished:
             task.cancel()
@@ -426,10 +431,11 @@ class InlineExecutor(Executor):
     """An executor without threads: `submit` calls the function itself."""
 
     def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Call the function now, and return a finished future with its outcome.
+        """Call the function now, and return a finished future with its result or error.
 
         :param function: the function.
-        :param args: its arguments.
+        :param args: the positional arguments of the function.
+        :param kwargs: the keyword arguments of the function.
         """
         future: Future[T] = Future()
         try:
@@ -440,9 +446,10 @@ class InlineExecutor(Executor):
 
 
 class _Task(asyncio.Task[Any]):
-    """A task whose hash is a number, not its address in memory.
+    """A task whose hash is a number instead of its address in memory.
 
-    asyncio keeps tasks in sets. With addresses, their order would differ from run to run.
+    asyncio keeps tasks in sets. With addresses as hashes, the order of these sets would differ from
+    run to run.
     """
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], number: int, **settings: Any) -> None:
@@ -464,7 +471,7 @@ def _make_task(
 
 
 class SimulatedEnvironment:
-    """Time, random numbers, connections and threads of one cluster on a simulated loop.
+    """The time, random numbers, connections and threads of one cluster on a simulated loop.
 
     It implements `cassandra.engine.environment.Environment`.
 
@@ -499,12 +506,13 @@ class SimulatedEnvironment:
     ) -> None:
         """Connect a protocol to an IP address.
 
-        :param make_protocol: creates the protocol.
+        :param make_protocol: called to create the protocol.
         :param address: the IP address.
         :param port: the port.
-        :param tls: the TLS arguments; empty for no TLS.
+        :param tls: the arguments `ssl` and `server_hostname` of the connection; empty for no TLS.
         :param local_ports: the local ports to connect from; None for any.
-        :param on_reached: called when the peer has accepted, before the TLS handshake.
+        :param on_reached: called when the peer has accepted the connection, before the TLS
+            handshake.
         """
         network = self.loop.network
         local_port = None
@@ -527,15 +535,16 @@ class SimulatedEnvironment:
     async def connect_unix(self, make_protocol: Any, path: str, *, tls: dict[str, Any]) -> None:
         """Raise OSError: the simulated network has no Unix sockets.
 
-        :param make_protocol: creates the protocol.
-        :param path: the path.
-        :param tls: the TLS arguments; empty for no TLS.
+        :param make_protocol: ignored.
+        :param path: the path of the socket, for the error.
+        :param tls: ignored.
         """
         raise OSError(errno.ENOENT, f"there is no {path} in a simulation")
 
     async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
-        """Call the function in the event loop after a short virtual time, because a simulation has
-        no thread for it.
+        """Call the function in the event loop, after a short virtual time.
+
+        A simulation without `SimulatedThreads` has no thread for the function.
 
         :param function: the function.
         :param args: its arguments.

@@ -4,12 +4,12 @@ A connection is a `Link` with a `SimulatedTransport` at each end. Each direction
 of a random size, so that a slow reader slows down the sender as in a real network. Bytes are sent
 in segments. Segments arrive in order, after a random latency that is sometimes much longer than
 usual, and a read may return any number of bytes. FIN arrives after the data that was sent before
-it. RST may arrive before that data, and makes the receiver discard unread bytes.
+FIN. RST may overtake data that was sent earlier, and makes the receiver discard unread bytes.
 
 A test can cut the path between two addresses, in one direction or both. Segments then wait until
-the path is mended (`mend`), and arrive late, like retransmissions of TCP. A host can lose power:
-then it sends nothing, not even FIN or RST. When its power is back, it does not know its former
-connections, and replies to their segments with RST.
+`mend` is called, and arrive late, like retransmissions of TCP. A host can lose power: then it sends
+nothing, not even FIN or RST. When its power is back, the host does not know its former connections,
+and replies to their segments with RST.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ CLIENT = "10.1.0.1"  # the address of the driver
 
 _SMALLEST_BUFFER, _LARGEST_BUFFER = 2 << 10, 256 << 10  # bytes
 _HIGH_WATER = 64 << 10  # unsent bytes at which a protocol must pause writing, as in asyncio
-_READ = 256 << 10  # the most bytes that a transport reads at a time, as in asyncio
-_SYN_TIMEOUT = 127.0  # seconds, as in Linux with six retransmissions
+_READ = 256 << 10  # the maximum number of bytes of one read, as in asyncio
+_SYN_TIMEOUT = 127.0  # seconds until connecting fails, as in Linux with six retransmissions
 
 
 class Network:
-    """The hosts, the paths between them, and their connections.
+    """The hosts, the paths between them, and the connections of a simulated network.
 
     :param loop: the event loop of the network. It gets the network as its attribute `network`.
     :param latency: the usual latency of a segment, in seconds for one direction.
-    :param tail: the share of segments that take longer, by up to `slowest` seconds.
-    :param slowest: the longest additional latency of these segments, in seconds.
-    :param fragments: the share of reads that return at most a few kilobytes.
+    :param tail: the share of segments whose latency is longer, by up to `slowest` seconds.
+    :param slowest: the longest additional latency of a segment, in seconds.
+    :param fragments: the share of reads that return only a few kilobytes or less.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class Network:
         self.slowest = slowest
         self.fragments = fragments
         self.names: dict[str, list[str]] = {}
-        """The IP addresses by host name, which a test sets."""
+        """Maps a host name to its IP addresses. Tests set this."""
         self.links: list[Link] = []
-        """The connections of which at least one end is open."""
-        self.opened = 0  # the number of connections since the beginning
+        """The connections that are open at one end at least."""
+        self.opened = 0  # how many connections were made so far
         self._listeners: dict[tuple[str, int], Listener] = {}
         self._cut: set[tuple[str, str]] = set()  # (source, target) of blocked directions
         self._dead: set[str] = set()  # hosts without power
@@ -118,7 +118,7 @@ class Network:
         self._hanging.discard(address)
 
     def lose_power(self, address: str) -> None:
-        """Turn a host off: it closes its connections without sending FIN or RST.
+        """Turn a host off: its connections end without sending FIN or RST.
 
         :param address: the IP address.
         """
@@ -151,7 +151,7 @@ class Network:
         """Return the addresses of a host name.
 
         :param name: the name, which must be in `names`, or an IP address.
-        :raises OSError: for any other name.
+        :raises OSError: if the name is neither in `names` nor an IP address.
         """
         if name in self.names:
             await asyncio.sleep(self.delay())
@@ -206,14 +206,15 @@ class Network:
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         """Connect to a port, as ``loop.create_connection`` does.
 
-        :param make_protocol: creates the protocol.
+        :param make_protocol: called to create the protocol.
         :param address: the IP address.
         :param port: the port.
         :param source: the address of the client.
         :param local_port: the local port; None for any.
         :param tls: the TLS context; None for no TLS.
         :param server_hostname: the name that the server's certificate must have.
-        :param on_reached: called when the peer has accepted, before the TLS handshake.
+        :param on_reached: called when the peer has accepted the connection, before the TLS
+            handshake.
         :raises OSError: if the connection is refused, the host is unreachable, or there is no
             response within 127 seconds.
         """
@@ -222,7 +223,7 @@ class Network:
         while (
             self.is_cut(source, address) or self.is_cut(address, source) or address in self._hanging
         ):
-            # TCP sends SYN again after further 1, 2, 4 ... seconds.
+            # TCP repeats SYN after 1, 2, 4 ... further seconds.
             pause = waited + 1.0
             if waited + pause > _SYN_TIMEOUT:
                 raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
@@ -230,7 +231,7 @@ class Network:
             waited += pause
         listener = self._listeners.get((address, port))
         if listener is None:
-            # The RST that refuses the connection takes time, too.
+            # The RST that refuses the connection needs time to arrive, too.
             await asyncio.sleep(self.delay())
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
         link = Link(self, (source, local_port or self._free_port()), (address, port))
@@ -240,7 +241,7 @@ class Network:
         try:
             server_end.begin(listener.make_protocol(), listener.tls)
             await asyncio.sleep(self.delay())
-            # The server's protocol may have closed the connection as soon as it was made.
+            # The server's protocol may have reset the connection as soon as it was made.
             if client_end.is_reset:
                 raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
             on_reached()
@@ -253,7 +254,7 @@ class Network:
 
 
 class Listener:
-    """A bound port. It accepts connections from `listen` until `close`.
+    """A bound port. It accepts connections after `listen` is called, until `close` is called.
 
     :param network: the network.
     :param address: the IP address.
@@ -277,7 +278,7 @@ class Listener:
     ) -> None:
         """Start to accept connections.
 
-        :param make_protocol: creates the protocol of each connection.
+        :param make_protocol: called to create the protocol of each connection.
         :param tls: the TLS context; None for no TLS.
         """
         self.make_protocol = make_protocol
@@ -291,7 +292,7 @@ class Listener:
 
 
 class Link:
-    """A connection. ``ends[0]`` is the transport of the client, ``ends[1]`` that of the server.
+    """A connection: ``ends[0]`` is the client's transport, ``ends[1]`` the server's transport.
 
     :param network: the network.
     :param client: (address, port) of the client.
@@ -300,8 +301,8 @@ class Link:
 
     def __init__(self, network: Network, client: tuple[str, int], server: tuple[str, int]) -> None:
         self.network = network
-        # With `SimulatedThreads`, the client may run on another loop than the network, in another
-        # thread.
+        # With `SimulatedThreads`, the client may run on another loop than the network, and in
+        # another thread.
         client_loop = cast("SimulatedLoop", asyncio.get_running_loop())
         client_end = SimulatedTransport(self, client, client_loop)
         server_end = SimulatedTransport(self, server, network.loop)
@@ -314,8 +315,9 @@ class Link:
             end.resend()
 
     def forget(self) -> None:
-        """Remove the link from the network if both ends are closed. Each end calls this when it
-        closes.
+        """Remove the link from the network if both ends are closed.
+
+        Each end calls this when it closes.
         """
         if all(end.is_over for end in self.ends) and self in self.network.links:
             self.network.links.remove(self)
@@ -347,33 +349,35 @@ class SimulatedTransport(asyncio.Transport):
         self.is_reset = False
         self._loop = loop
         random_source = self.network.random
-        # Sending. `_window` is the size of the peer's socket buffer, and `_unread` the number of
-        # bytes in it that the peer has not read yet. `_buffer` has the bytes that did not fit into
-        # it.
+        # The attributes for sending. `_window` is the size of the peer's socket buffer in bytes.
+        # `_unread` is the number of bytes in that buffer that the peer has not read yet. `_buffer`
+        # has the bytes that did not fit into the peer's buffer.
         self._buffer = bytearray()
         self._window = int(
             _SMALLEST_BUFFER * (_LARGEST_BUFFER / _SMALLEST_BUFFER) ** random_source.random()
         )
         self._unread = 0
-        self._arrival = 0.0  # the virtual time at which the last segment arrives at the peer
-        self._held: list[bytes | str] = []  # segments to the peer that were blocked
-        # The sizes of `_buffer` at which the protocol must pause writing, and may resume it.
+        self._arrival = 0.0  # the virtual time at which the last sent segment arrives at the peer
+        self._held: list[bytes | str] = []  # blocked segments to the peer, which `resend` sends
+        # If `_buffer` is larger than `_high`, the protocol must pause writing; at `_low`, it may
+        # resume.
         self._high, self._low = _HIGH_WATER, _HIGH_WATER // 4
         self._protocol_paused = False
         self._sends_fin = False  # True if FIN must be sent when the buffer is empty
-        # Receiving: segments that have arrived, but were not read yet.
+        # The attributes for receiving. `_inbox` has segments that have arrived, but were not read
+        # yet.
         self._inbox: deque[bytes | str] = deque()
         self._reading = False
         self._read_due = False  # True if a call of `_read` is scheduled
         self._protocol: asyncio.BaseProtocol | None = None
-        self._closing = False  # True after `close`, while the buffer is being sent
-        self._lost = False  # True when nothing is sent or received any more
+        self._closing = False  # True after `close`; `_buffer` may still be sent
+        self._lost = False  # True when this end sends and receives nothing any more
         self._gone = False  # True after the host has lost its power
 
     # -- start -------------------------------------------------------------------------------------
 
     def begin(self, protocol: asyncio.BaseProtocol, tls: ssl_module.SSLContext | None) -> None:
-        """Connect the protocol of a server.
+        """Attach the protocol of the server's end, with TLS if `tls` is given.
 
         :param protocol: the protocol.
         :param tls: the TLS context; None for no TLS.
@@ -386,11 +390,11 @@ class SimulatedTransport(asyncio.Transport):
     async def begin_client(
         self, protocol: asyncio.BaseProtocol, tls: Any, server_hostname: str | None
     ) -> asyncio.Transport:
-        """Connect the protocol of a client, and wait for the TLS handshake if there is one.
+        """Attach the protocol of the client's end, and wait for the TLS handshake if there is one.
 
         :param protocol: the protocol.
         :param tls: the TLS context; None for no TLS.
-        :param server_hostname: the name that TLS expects.
+        :param server_hostname: the name that the server's certificate must have.
         """
         waiter: asyncio.Future[None] = self._loop.create_future()
         if tls is None:
@@ -447,7 +451,7 @@ class SimulatedTransport(asyncio.Transport):
             self._loop.call_io(self._loop.time(), self, self._read)
 
     def _read(self) -> None:
-        """Pass bytes that have arrived to the protocol, as many as one ``recv`` would return."""
+        """Pass arrived bytes to the protocol, at most as many as one ``recv`` would return."""
         self._read_due = False
         if not self._inbox or not self._reading or self._lost:
             return
@@ -490,8 +494,9 @@ class SimulatedTransport(asyncio.Transport):
         return b"".join(parts)
 
     def _on_fin(self) -> None:
-        """Inform the protocol that the peer sends nothing more. As in asyncio, close the transport
-        unless `eof_received` returns True.
+        """Inform the protocol that the peer sends nothing more.
+
+        As in asyncio, close the transport unless `eof_received` returns True.
         """
         protocol: Any = self._protocol
         if protocol.eof_received():
@@ -504,13 +509,14 @@ class SimulatedTransport(asyncio.Transport):
     def _segment(self, content: bytes | str) -> None:
         """Send a segment to the peer: bytes, FIN or RST."""
         if self.network.is_cut(self.address, self.peer.address):
-            # Keep the segment for `resend`; but if this host has no power, the segment is lost.
+            # Keep the segment for `resend`. But if this host has no power, the segment is lost.
             if self.address not in self.network._dead:
                 self._held.append(content)
             return
         arrival = self._loop.time() + self.network.delay()
         if content != _RST:
-            # The segment arrives after all earlier ones. Only RST may overtake them.
+            # The segment arrives after all earlier segments. Only RST may overtake earlier
+            # segments.
             arrival = max(arrival, self._arrival + 1e-7)
             self._arrival = arrival
         self.peer._loop.call_io(arrival, self.peer, lambda: self.peer._arrive(content))
@@ -525,18 +531,19 @@ class SimulatedTransport(asyncio.Transport):
     def _arrive(self, content: bytes | str) -> None:
         """Receive a segment from the peer."""
         if self.address in self.network._dead:
-            # This host has no power. The peer's TCP sends the segment again until the host
+            # This host has no power. The peer keeps the segment, and sends it again when the host
             # responds.
             self.peer._held.append(content)
             return
         if content == _RST:
             self._on_rst()
         elif self._gone or self._lost or self._closing:
-            # This end was closed, so nobody will read the data: reply with RST.
+            # This end is closed, so nobody will read the data: reply with RST.
             if content != _FIN:
                 self._segment(_RST)
             elif not self._gone:
-                # The peer has closed, too. With unread data, `_lose` would still send RST.
+                # The peer has closed, too. Drop unread data: otherwise `_lose` would send RST
+                # instead of FIN.
                 self._inbox.clear()
         else:
             self._inbox.append(content)
@@ -552,8 +559,9 @@ class SimulatedTransport(asyncio.Transport):
             self._force_close(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
 
     def _acknowledge(self, size: int) -> None:
-        """Record that the peer has read `size` bytes, and send more of the buffer. The peer calls
-        this.
+        """Record that the peer has read `size` bytes, and send more of the buffer.
+
+        The transport of the peer calls this method.
         """
         self._unread -= size
         if self._buffer:
@@ -562,7 +570,7 @@ class SimulatedTransport(asyncio.Transport):
     # -- writing -----------------------------------------------------------------------------------
 
     def write(self, data: Any) -> None:
-        """Send data, or buffer what does not fit into the peer's socket buffer."""
+        """Send data. Buffer the bytes that do not fit into the peer's socket buffer."""
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"data must be bytes, not {type(data).__name__}")
         if self._sends_fin and not self._closing:
@@ -587,8 +595,10 @@ class SimulatedTransport(asyncio.Transport):
         self._segment(data)
 
     def _send_buffer(self) -> None:
-        """Send more of the buffer, after the peer has read bytes. When the buffer is nearly empty,
-        let the protocol write again; when it is empty, send a delayed FIN, or finish a `close`.
+        """Send more of the buffer, after the peer has read bytes.
+
+        When the buffer is nearly empty, let the protocol write again. When it is empty, send the
+        FIN that `write_eof` has delayed, or finish a `close`.
         """
         if self._lost or self._gone:
             return
@@ -628,7 +638,7 @@ class SimulatedTransport(asyncio.Transport):
         return True
 
     def write_eof(self) -> None:
-        """Send FIN after the buffered data. The peer may still send."""
+        """Send FIN after the buffered data. The peer may still send data."""
         if self._closing or self._sends_fin:
             return
         if self._buffer:
@@ -642,7 +652,7 @@ class SimulatedTransport(asyncio.Transport):
         return self._closing
 
     def close(self) -> None:
-        """Stop reading, and end the connection when the buffer is sent."""
+        """Stop reading, and end the connection when the buffer has been sent."""
         if self._closing:
             return
         self._closing = True
@@ -660,9 +670,10 @@ class SimulatedTransport(asyncio.Transport):
         self._force_close(None, notifies_peer=False)
 
     def _force_close(self, error: Exception | None, *, notifies_peer: bool = True) -> None:
-        """Close without sending the buffer.
+        """Close without sending the buffered bytes.
 
-        :param notifies_peer: True sends FIN or RST to the peer, unless there is an error.
+        :param error: the error for the protocol's `connection_lost`; None for a regular end.
+        :param notifies_peer: True sends FIN or RST to the peer, unless `error` is set.
         """
         if self._lost:
             return
@@ -679,7 +690,8 @@ class SimulatedTransport(asyncio.Transport):
     def _lose(self, error: Exception | None, goodbye: str | None = _FIN) -> None:
         """End the connection at this end, and call the protocol's `connection_lost`.
 
-        :param goodbye: the last segment to the peer, FIN or RST; None for none.
+        :param error: the argument of `connection_lost`.
+        :param goodbye: the last segment to the peer, FIN or RST; None to send no segment.
         """
         if self._lost:
             return
@@ -700,7 +712,7 @@ class SimulatedTransport(asyncio.Transport):
         self.link.forget()
 
     def vanish(self) -> None:
-        """End silently, because the host has lost power."""
+        """End the connection without sending anything, because the host has lost power."""
         self._gone = True
         self._reading = False
         self._held.clear()

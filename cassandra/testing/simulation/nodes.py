@@ -1,4 +1,4 @@
-"""`SimulatedThread`: runs fake nodes on a simulated loop, without threads and sockets."""
+"""`SimulatedThread`: runs fake nodes on a simulated loop, without real threads and sockets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POLL = 0.001  # virtual seconds between two calls of a predicate
 
 
 class SimulatedThread(NodeThread):
-    """Replaces the thread of `FakeNode` and `FakeCluster`: pass it as ``thread=``.
+    """Runs `FakeNode` and `FakeCluster` on a simulated loop: pass an instance as ``thread=``.
 
     :param loop: the simulated loop. Its `network` connects the nodes with the driver.
     """
@@ -42,32 +42,32 @@ class SimulatedThread(NodeThread):
         """Call the function immediately.
 
         :param function: the function.
-        :param args: its arguments.
+        :param args: the arguments of the function.
         """
         return function(*args)
 
     def post(self, function: Callable[..., Any], *args: Any) -> None:
-        """Call the function soon, in the loop.
+        """Call the function soon, in the simulated loop.
 
         :param function: the function.
-        :param args: its arguments.
+        :param args: the arguments of the function.
         """
         self.loop.call_soon(function, *args)
 
     def settle(self) -> None:
-        """Do nothing: there is nothing to wait for."""
+        """Do nothing: in a simulation, nothing needs time to settle."""
 
     def stop(self) -> None:
         """Do nothing: this object does not own the loop."""
 
     def wait_for(self, predicate: Callable[[], T], timeout: float) -> T:
-        """Wait in virtual time until a predicate is true; return its value.
+        """Wait in virtual time until a predicate is true; return the predicate's value.
 
-        Only a simulated thread can wait. If another thread calls this, it returns the present value
+        Only a simulated thread can wait. In any other thread, this method returns the present value
         at once.
 
         :param predicate: a function without arguments.
-        :param timeout: virtual seconds.
+        :param timeout: the maximum wait, in virtual seconds.
         """
         assert isinstance(self.loop, SimulatedLoop)
         threads = self.loop.threads
@@ -79,10 +79,10 @@ class SimulatedThread(NodeThread):
         """Wait in virtual time until a predicate is true, in a coroutine on the simulated loop.
 
         :param predicate: a function without arguments.
-        :param timeout: virtual seconds.
+        :param timeout: the maximum wait, in virtual seconds.
         """
         end = self.loop.time() + timeout
-        # We have to poll, because no event tells when the value of the predicate changes.
+        # Poll the predicate, because no event is sent when its value changes.
         while not predicate() and self.loop.time() < end:  # noqa: ASYNC110
             await asyncio.sleep(_POLL)
 
@@ -104,7 +104,7 @@ class SimulatedThread(NodeThread):
         """Accept connections at a bound port.
 
         :param listener: the port.
-        :param make_protocol: creates the protocol of each connection.
+        :param make_protocol: called to create the protocol of each connection.
         :param tls: the TLS context; None for no TLS.
         """
         assert isinstance(listener, Listener)

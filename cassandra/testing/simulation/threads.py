@@ -1,10 +1,10 @@
 """`SimulatedThreads`: application threads that take turns, in the virtual time of a loop.
 
-Application threads use the blocking API, which runs an event loop in a thread of its own. In a
-simulation all of these are real threads, but only one of them runs at a time. A thread runs until
-it waits: for a response, for a lock, for the end of another thread, or, if it runs a loop, for the
-next event. Then the seed decides which of the threads that can continue runs next. If no thread can
-continue, virtual time jumps to the next event.
+Application threads use the blocking API, which runs an event loop in its own thread. In a
+simulation all of these are real threads, but only one thread runs at a time. A thread runs until it
+waits: for a response, for a lock, for the end of another thread, or, if the thread runs a loop, for
+the next event. Then the seed decides which of the threads that can continue runs next. If no thread
+can continue, virtual time jumps to the next event.
 
 A simulated thread is a `_Strand`, and a `_Carrier` is the real thread that runs it.
 """
@@ -48,9 +48,9 @@ def _no_time() -> float | None:
 class _Carrier:
     """A real thread, which runs several strands (simulated threads) one after the other.
 
-    If each strand had a new real thread, the system might or might not give it the identity
+    If each strand had a new real thread, the operating system might or might not reuse the identity
     (`threading.get_ident`) of a thread that has ended. The seed does not determine that. With
-    reused real threads, identities are the same in each run.
+    reused real threads, the identities are the same in each run.
     """
 
     def __init__(self) -> None:
@@ -60,13 +60,13 @@ class _Carrier:
         self.thread.start()
 
     def run(self, work: Callable[[], None] | None, name: str = "idle") -> None:
-        """Run `work` in the thread. None ends the thread."""
+        """Run `work` in the real thread. None ends the thread."""
         self._work = work
         self.thread.name = name
         self._is_due.release()
 
     def _run(self) -> None:
-        """Do the work that `run` passes, one after the other, until it passes None."""
+        """Run the functions that `run` passes, one after the other, until `run` passes None."""
         while True:
             self._is_due.acquire()
             work = self._work
@@ -82,12 +82,12 @@ class _Strand:
         self._threads = threads
         self._target = target
         self.name = name
-        # The strand holds this lock while other strands run. Another strand releases it to give
-        # this one its turn.
+        # The strand acquires this lock to wait for its turn. Another strand releases the lock to
+        # let this strand run.
         self.turn = threading.Lock()
         self.turn.acquire()
         # A waiting strand can continue when `is_ready()` is true, or at the virtual time that
-        # `wakes_at()` returns.
+        # `wakes_at()` returns (None for no time).
         self.is_ready: Callable[[], bool] = _always
         self.wakes_at: Callable[[], float | None] = _no_time
         self.result: Any = None
@@ -99,7 +99,7 @@ class _Strand:
         self.carrier: _Carrier | None = None  # the real thread, from `start` on
 
     def start(self) -> None:
-        """Make the strand ready to run, on a real thread: one that has no work, or a new one."""
+        """Make the strand ready to run, on an idle real thread, or on a new one if none is idle."""
         self._is_alive = True
         self.carrier = self._threads.idle.pop() if self._threads.idle else _Carrier()
         self.ident = self.carrier.thread.ident
@@ -118,7 +118,7 @@ class _Strand:
             raise RuntimeError(f"a thread of the simulation blocks: {self.name} gets no turn")
 
     def _run(self) -> None:
-        """Run the target when it is the turn of this strand, and then let another strand run."""
+        """Run the target when this strand gets its turn; then let another strand run."""
         try:
             self.wait_for_turn()
             if not self._threads.is_over:
@@ -136,8 +136,8 @@ class _Strand:
 class _Waiter:
     """A lock whose `acquire` lets other simulated threads run.
 
-    In a simulation, the driver uses it in place of `threading.Lock`, and of
-    `cassandra._threads.Waiter` (a lock that is held when it is created).
+    In a simulation, the driver uses this class instead of `threading.Lock`, and instead of
+    `cassandra._threads.Waiter`, a lock that is held when it is created.
     """
 
     def __init__(self, threads: SimulatedThreads, is_free: bool) -> None:
@@ -145,7 +145,10 @@ class _Waiter:
         self._is_free = is_free
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Let other threads run until the lock is free, and take it; False after the timeout."""
+        """Let other threads run until the lock is free, and acquire it.
+
+        Return False after the timeout.
+        """
         # As for `threading.Lock`, a negative timeout means no limit.
         limit = None if timeout < 0 else timeout
         if not blocking:
@@ -177,16 +180,16 @@ class SimulatedThreads:
     """The threads of an application, and of the driver's blocking API, in a simulation.
 
     :param loop: the simulated loop that runs the nodes and the network. You may also run coroutines
-        on it.
+        on this loop.
     """
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self.loop = loop
         loop.threads = self
-        self.is_over = False  # True when the simulation ends, and all remaining threads have to end
+        self.is_over = False  # True when the simulation ends, and all remaining threads must end
         self._random = random.Random(f"{loop.seed}/threads")
-        self._loops = 0  # the number of child loops so far, by which they are named
-        self.idle: list[_Carrier] = []  # the real threads of ended strands, to be used again
+        self._loops = 0  # how many child loops were created, for their names
+        self.idle: list[_Carrier] = []  # real threads without work, to reuse
         # The strand of the thread that runs `loop`. This class does not start that thread.
         self._main = _Strand(self, _never, "main")
         self._strands = [self._main]
@@ -197,24 +200,23 @@ class SimulatedThreads:
     # -- for applications --------------------------------------------------------------------------
 
     def run(self, *programs: Callable[[], Any], timeout: float | None = None) -> list[Any]:
-        """Run each function in its own thread until all have ended, and close the loop.
+        """Run each function in its own thread until all have returned, and close the loop.
 
         :param programs: functions without arguments, which use the blocking API.
-        :param timeout: virtual seconds.
+        :param timeout: the maximum virtual time in seconds; None for no limit.
         :returns: the results of the functions, in order.
-        :raises Exception: the error of the first function that failed.
+        :raises Exception: the error of the first function in `programs` that failed.
         :raises Stalled: if all threads wait for something that can never happen.
-        :raises TimeoutError: after `timeout` seconds.
+        :raises TimeoutError: if the functions have not returned after `timeout` seconds.
         """
         return self.loop.run(self.run_beside(*programs), timeout)
 
     async def run_beside(self, *programs: Callable[[], Any]) -> list[Any]:
-        """Run each function in its own thread, concurrently with coroutines on the simulation's
-        loop.
+        """Run each function in its own thread, beside the coroutines on the simulation's loop.
 
         :param programs: functions without arguments.
         :returns: the results of the functions, in order.
-        :raises Exception: the error of the first function that failed.
+        :raises Exception: the error of the first function in `programs` that failed.
         """
         async with self:
             strands = [_Strand(self, program, f"program {n}") for n, program in enumerate(programs)]
@@ -230,8 +232,9 @@ class SimulatedThreads:
         return [strand.result for strand in strands]
 
     async def __aenter__(self) -> SimulatedThreads:
-        """Begin the simulation of threads. The calling coroutine may then start threads, for
-        example by ``asyncio.to_thread``.
+        """Begin the simulation of threads.
+
+        The calling coroutine may then start threads, for example by ``asyncio.to_thread``.
         """
         _threads.run_simulation(self)
         self._main.ident = threading.get_ident()
@@ -258,7 +261,7 @@ class SimulatedThreads:
         return self.loop.wall_time_ns()
 
     def new_id(self) -> uuid.UUID:
-        """Return a random id for the driver."""
+        """Return a random id for the driver, which the seed determines."""
         return self.loop.cassandra_id()
 
     def start(self, program: Callable[[], Any], name: str = "program") -> _Strand:
@@ -275,17 +278,17 @@ class SimulatedThreads:
     def call_in_thread(
         self, future: asyncio.Future[Any], function: Callable[..., Any], *arguments: Any
     ) -> None:
-        """Call a function in a new simulated thread, and set its outcome on a future.
+        """Call a function in a new simulated thread, and store its outcome in a future.
 
         :param future: a future of a simulated loop.
         :param function: the function.
-        :param arguments: its arguments.
+        :param arguments: the arguments of the function.
         """
         loop = future.get_loop()
 
         def set_outcome(result: Any, error: BaseException | None) -> None:
             """Set the result or error on the future. Runs on the loop of the future."""
-            if future.done():  # it was cancelled in the meantime
+            if future.done():  # it was cancelled while the function ran
                 return
             if error is None:
                 future.set_result(result)
@@ -293,7 +296,7 @@ class SimulatedThreads:
                 future.set_exception(error)
 
         def work() -> None:
-            """Call the function in the simulated thread."""
+            """Call the function in the simulated thread, and schedule `set_outcome` on the loop."""
             result, error = None, None
             try:
                 result = function(*arguments)
@@ -318,7 +321,7 @@ class SimulatedThreads:
         return threading.get_ident() in self._by_ident
 
     def new_waiter(self) -> _Waiter:
-        """Return a held lock: a thread that acquires it waits until another releases it."""
+        """Return a held lock: a thread that acquires it waits until another thread releases it."""
         return _Waiter(self, is_free=False)
 
     def new_lock(self) -> _Waiter:
@@ -328,13 +331,13 @@ class SimulatedThreads:
     def new_thread(self, target: Callable[[], None], name: str) -> _Strand:
         """Return a thread that is not started yet.
 
-        :param target: the function that it runs.
+        :param target: the function that the thread runs.
         :param name: the name of the thread.
         """
         return _Strand(self, target, name)
 
     def new_event_loop(self) -> SimulatedLoop:
-        """Return a loop for another thread."""
+        """Return a loop for another thread of the simulation."""
         self._loops += 1
         return self.loop.new_child(f"loop {self._loops}")
 
@@ -348,10 +351,12 @@ class SimulatedThreads:
         return None if seconds is None else self.loop.time() + seconds
 
     def wait(self, is_ready: Callable[[], bool], deadline: float | None) -> bool:
-        """Let other threads run until `is_ready()` is true; return False at the deadline instead.
+        """Let other threads run until `is_ready()` is true, or until the deadline.
 
-        :param is_ready: a function without arguments, which any thread may call at any time.
+        :param is_ready: a function without arguments, which any simulated thread may call at any
+            time.
         :param deadline: a virtual time; None for no limit.
+        :returns: True if `is_ready()` was true, False after the deadline.
         """
         while not is_ready():
             if self.is_over:
@@ -365,13 +370,13 @@ class SimulatedThreads:
         """Let other threads run until the loop of this thread has work to do.
 
         :param loop: the loop of the calling thread.
-        :param stall: virtual seconds for which the loop is blocked, and does no work.
+        :param stall: for how many virtual seconds the loop is blocked, and does no work.
         """
         if self.is_over or not self.is_current():
             self._turn_alone(loop)
             return
         if stall:
-            # Only the time can end the stall, so do not look for work until then.
+            # Only time can end the stall, so do not check for work until it has ended.
             end = loop.time() + stall
             self._give_turn(_never, lambda: end)
         self._give_turn(loop.has_work, loop.next_time)
@@ -379,14 +384,14 @@ class SimulatedThreads:
             self._turn_alone(loop)
 
     def _is_ended(self) -> bool:
-        # Read the attribute in a method of its own: `turn` has checked it before, so type checkers
-        # would assume that it is still False.
+        # This is a separate method because of type checkers: `turn` has checked the attribute
+        # before, so they would assume that it is still False.
         return self.is_over
 
     def _turn_alone(self, loop: SimulatedLoop) -> None:
         """Let time pass until the loop has work, without letting other threads run.
 
-        A loop of another thread is stopped if the simulation is over.
+        If the simulation is over, the loop is stopped, unless it is the loop of the main thread.
         """
         if self.is_over and loop is not self.loop and not loop._is_stopped_at_end:
             loop._is_stopped_at_end = True
@@ -395,12 +400,12 @@ class SimulatedThreads:
             loop.jump(loop.next_time())
 
     def on_call(self, loop: SimulatedLoop) -> None:
-        """Let other threads run now, with some probability. `call_soon_threadsafe` calls this.
+        """Let other threads run now, with a probability of `_SWITCH_SHARE`.
 
         :param loop: the loop that got the callback.
         """
         strand = self._by_ident.get(threading.get_ident())
-        # Do nothing in a real thread that is not simulated, or in the thread of `loop` itself.
+        # Do nothing in a real thread that is not simulated, or in the thread that runs `loop`.
         if strand is None or self.is_over or asyncio._get_running_loop() is loop:
             return
         if self._random.random() < _SWITCH_SHARE:
@@ -409,10 +414,11 @@ class SimulatedThreads:
     def _give_turn(
         self, is_ready: Callable[[], bool], wakes_at: Callable[[], float | None]
     ) -> None:
-        """Let the next strand run, and wait until this one gets its turn again.
+        """Let the next strand run, and wait until the calling strand gets its turn again.
 
-        :param is_ready: a function that returns True when this strand can continue.
-        :param wakes_at: returns the virtual time at which it continues in any case; None for never.
+        :param is_ready: a function that returns True when the calling strand can continue.
+        :param wakes_at: returns the virtual time at which the strand continues in any case; None
+            for never.
         """
         strand = self._by_ident[threading.get_ident()]
         strand.is_ready, strand.wakes_at = is_ready, wakes_at
@@ -425,7 +431,10 @@ class SimulatedThreads:
             raise Stalled(f"nothing will happen any more, at {self.loop.time():.6f} s")
 
     def _next(self) -> _Strand:
-        """Return the strand that runs next. If none is ready, let time pass until one is."""
+        """Return the strand that runs next.
+
+        If no strand is ready, let time pass until a strand is ready.
+        """
         clock = self.loop._clock
         while True:
             ready, times = [], []
@@ -454,7 +463,7 @@ class SimulatedThreads:
         self._strands.append(strand)
 
     def remove(self, strand: _Strand) -> None:
-        """Remove a strand that has ended, and let another one run. Called in the ended thread.
+        """Remove a strand that has ended, and let another strand run. Called in the ended thread.
 
         :param strand: the strand.
         """
