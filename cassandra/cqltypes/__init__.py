@@ -1,4 +1,7 @@
-"""The types of CQL as classes. A class names its type, and encodes and decodes its values."""
+"""The CQL types as Python classes.
+
+Each class names its type, and encodes and decodes its values.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ from cassandra.marshal import (
 from cassandra.sentinels import EMPTY, EmptyValue
 
 if TYPE_CHECKING:
-    # At run time, importing from the module above has bound its name here.
+    # At run time, the import from `cassandra.cqltypes.scalars` above has bound this name here.
     from cassandra.cqltypes import scalars
 
 cassandra_empty_type = "org.apache.cassandra.db.marshal.EmptyType"

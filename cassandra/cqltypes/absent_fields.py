@@ -1,6 +1,7 @@
-"""Warns of objects that lack an attribute for a field of their user-defined type.
+"""Warns of bound objects that lack an attribute for a field of their user-defined type.
 
-Such a field is written as null, as in cassandra-driver. But the attribute may be misspelt.
+Such a field is written as null, as in cassandra-driver. But the application may have misspelt the
+attribute.
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from cassandra._misspelt import letters_of
 
 log = logging.getLogger("cassandra.cqltypes")
 
-# The classes that were reported already, each with its type and the absent attributes. If there are
-# too many, all are forgotten and may be reported again.
+# The classes that were already reported, each with its CQL type and the absent attributes. If the
+# cache is full, it is emptied, and the classes may be reported again.
 _reported: Bounded[tuple[type, str, tuple[str, ...]], bool] = Bounded(1000, 1 << 20)
-_MIN_LETTERS = 4  # of a name that may be misspelt
+_MIN_LETTERS = 4  # minimum length of a name that counts as misspelt
 
 
 def report_absent(
     value: Any, name: str, attributes: Sequence[str], absent: tuple[str, ...]
 ) -> None:
-    """Report the attributes that `value` lacks; each class and type once.
+    """Report the attributes that `value` lacks, once for each class and CQL type.
 
-    This is a warning if the object has an attribute of the same letters, such as ``strete`` or
-    ``zipCode`` for the fields ``street`` and ``zip_code``. Otherwise it is only logged: the
+    This is a warning if the object has an attribute with the same letters, such as ``strete`` or
+    ``zipCode`` for the fields ``street`` and ``zip_code``. Otherwise it is only logged, because the
     application may leave the field out deliberately.
 
     :param value: an object that is written as a value of the type.
     :param name: the CQL type.
     :param attributes: the attributes for the fields of the type.
-    :param absent: those that it lacks.
+    :param absent: the items of `attributes` that `value` lacks.
     """
     cls = type(value)
     key = (cls, name, absent)

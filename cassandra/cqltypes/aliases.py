@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 
-# We recognise a class of either library by its attributes, so we need not import the library.
+# We recognise attrs and pydantic classes by their attributes, so we need not import the libraries.
 @lru_cache(maxsize=256)
 def attributes_by_alias(cls: type) -> dict[str, str]:
     """Return a dict from each alias to its attribute, for an attrs or pydantic class.
@@ -30,8 +30,8 @@ def attributes_by_alias(cls: type) -> dict[str, str]:
 def _aliases_of(field: object) -> list[str]:
     """Return the aliases of a pydantic field.
 
-    A field may have several alternative aliases (AliasChoices). A path into a value (AliasPath)
-    does not count as an alias.
+    A field may have several alternative aliases (AliasChoices). A path into a nested value
+    (AliasPath) does not count as an alias.
     """
     validation_alias = getattr(field, "validation_alias", None)
     choices = getattr(validation_alias, "choices", (validation_alias,))

@@ -1,18 +1,19 @@
 """The base class of all CQL types, their registry by name, and their codecs.
 
-Each CQL type is a Python class; there are no instances. The class describes the type (`typename`,
-`cassname`, `subtypes`), and its method `_build` makes a codec with the functions of a codec module.
-The method `codec()` returns the codec of a class, which is made once and cached:
+Each CQL type is a Python class, which is never instantiated. The class describes the type
+(`typename`, `cassname`, `subtypes`). Its method `_build` makes a codec with the functions of a
+codec module. The method `codec()` returns the class's codec, which is made once and cached:
 
-- If the class does not override the serialization methods, it is the codec that `_build` makes.
+- If the class does not override the serialization methods, `codec()` returns the codec that
+  `_build` makes.
 - If an application's class overrides serialize, deserialize, to_binary or from_binary, the codec
-  calls these methods. Values inside a collection are encoded and decoded by them too.
+  calls these methods, for values inside a collection as well.
 
 The serialization methods of `_CassandraType` always use the codec that `_build` makes. So an
 application's class may call ``super().serialize(...)``.
 
 If you set a class attribute that codecs depend on (`support_empty_values`, `mapped_class`, ...),
-all cached codecs become invalid, and are made again when they are next needed.
+all cached codecs become invalid, and are made again when they are needed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ from cassandra.sentinels import EMPTY, EmptyValue
 if TYPE_CHECKING:
 
     class CodecModule(Protocol):
-        """The functions of `cassandra.cqltypes.codecs` or its compiled twin that types call."""
+        """The functions of a codec module that type classes call.
+
+        The modules are `cassandra.cqltypes.codecs` and its compiled version.
+        """
 
         def from_class(
             self, cls: Any, protocol_version: int, /, *, name: str, fixed_size: int
@@ -70,7 +74,7 @@ if TYPE_CHECKING:
             self, element: Codec, dimension: int, /, *, as_: str, empty: object
         ) -> Codec: ...
 else:
-    # For `typing.get_type_hints`.
+    # At run time, `typing.get_type_hints` needs a class of this name.
     from types import ModuleType as CodecModule
 
 
@@ -82,7 +86,7 @@ DEFAULT_PROTOCOL_VERSION = 5
 _by_cassname: dict[str, type[_CassandraType]] = {}
 _by_cqlname: dict[str, type[_CassandraType]] = {}
 
-# The class attributes that a codec depends on. A change of one makes all cached codecs invalid.
+# The class attributes that a codec depends on. If one changes, all cached codecs become invalid.
 _PLAN_ATTRIBUTES = frozenset(
     {
         "support_empty_values",
@@ -98,14 +102,17 @@ _PLAN_ATTRIBUTES = frozenset(
 
 
 class _CodecCache:
-    """The cached codecs of one class. They are valid while `generation` equals `current`."""
+    """The cached codecs of one class.
+
+    They are valid while `generation` equals `_CodecCache.current`.
+    """
 
     __slots__ = ("by_key", "generation")
 
-    # A counter for all classes. Each change that a codec may depend on increments it. It is shared,
-    # because the codec of a container holds the codecs of other types.
+    # A counter for all classes. Each change that a codec may depend on increments it. All classes
+    # share the counter, because the codec of a container holds the codecs of other types.
     current = 0
-    # A counter that each class that is registered by name increments.
+    # A counter that is incremented when a class is registered by name.
     registered = 0
 
     def __init__(self) -> None:
@@ -123,7 +130,10 @@ def trim_if_startswith(s: str, prefix: str) -> str:
 
 
 class CassandraTypeType(type):
-    """The metaclass of types. It registers types by name, and detects changes of attributes."""
+    """The metaclass of type classes.
+
+    It registers them by name, and detects changes of attributes.
+    """
 
     cassname: str
     typename: str
@@ -131,30 +141,30 @@ class CassandraTypeType(type):
     def __new__(mcs, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> CassandraTypeType:
         """Create the class `name`, and register it under its names.
 
-        Classes with parameters, and classes whose name begins with "_", are not registered.
+        Classes with parameters, and classes whose names begin with "_", are not registered.
         """
         dct.setdefault("cassname", name)
         cls = super().__new__(mcs, name, bases, dct)
-        # The name of a user-defined type may equal that of one of our classes. If such a class were
-        # registered, it would replace ours.
+        # A user-defined type may have the same name as one of our classes. If the user-defined type
+        # were registered, it would replace our class.
         if not name.startswith("_") and name.isidentifier() and dct.get("_registered", True):
             cql_type = cast("type[_CassandraType]", cls)
             _by_cassname[name] = cql_type
             _CodecCache.registered += 1
             if "typename" in dct and not cls.typename.startswith(apache_cassandra_type_prefix):
-                # Several classes have the CQL name timestamp; the first one keeps it.
+                # Several classes have the CQL name timestamp; the first class keeps it.
                 _by_cqlname.setdefault(cls.typename, cql_type)
         calls.protect(cls)
         return cls
 
     def __setattr__(cls, name: str, value: object) -> None:
         if name in _PLAN_ATTRIBUTES:
-            # This attribute changes how values are encoded. Make the cached codecs of all classes
-            # invalid, because the codecs of other classes may contain the codec of this class.
+            # The attribute changes how values are encoded. Make the cached codecs of all classes
+            # invalid, because the codecs of other classes may contain this class's codec.
             _CodecCache.current += 1
             calls.withdraw()
-            # If an application assigns the original method again, after it had replaced the method,
-            # remove the attribute from the class, so that the class inherits the original.
+            # An application may assign the original method again, after it had replaced it. Then
+            # remove the attribute from the class, so that the class inherits the original method.
             if name in calls.NAMES and calls.is_stock(cls, value):
                 inherited = getattr(super(cls, cls), name, None)
                 if name in cls.__dict__ and calls.is_stock(cls, inherited):
@@ -166,7 +176,7 @@ class CassandraTypeType(type):
         if name in _PLAN_ATTRIBUTES:
             _CodecCache.current += 1
             was_there = name in cls.__dict__
-            # This may already delete the attribute, if it was one of our fast methods.
+            # This call may already delete the attribute, if it was one of our fast methods.
             calls.withdraw()
             if was_there and name not in cls.__dict__:
                 return
@@ -177,9 +187,9 @@ class CassandraTypeType(type):
 
 
 class _CassandraType(metaclass=CassandraTypeType):
-    """Base of all types. An application's own type overrides `serialize` and `deserialize`.
+    """Base of all type classes. An application's own type overrides `serialize` and `deserialize`.
 
-    :param val: a value. The attribute `val` becomes what `validate` returns for it.
+    :param val: a value. The attribute `val` becomes the result of ``validate(val)``.
     """
 
     subtypes: ClassVar[tuple[Any, ...]] = ()
@@ -189,28 +199,28 @@ class _CassandraType(metaclass=CassandraTypeType):
     cassname: ClassVar[str] = ""
 
     # True if zero bytes are an ordinary value of the type, as for text and blob. For other types,
-    # zero bytes are a "legacy empty value", which is neither null nor a valid value.
+    # zero bytes are a "legacy empty value", which is neither null nor an ordinary value.
     empty_binary_ok: ClassVar[bool] = False
 
-    # True decodes such an empty value as EMPTY, False as None. Most applications expect None.
+    # How a legacy empty value is decoded: True means as EMPTY, False as None, which most
+    # applications expect.
     support_empty_values: ClassVar[bool] = False
 
     _factory: ClassVar[str] = "blob"
     _registered: ClassVar[bool] = True
 
-    # `scalars.py` sets the following attributes for scalar types; other packages of the driver read
-    # them.
-    # The type's option id, its number in result metadata; None for a type that servers describe by
-    # its class name.
+    # `scalars.py` sets the following attributes for scalar types. Other packages of the driver read
+    # them. The type's option id, which is its number in result metadata. None if servers describe
+    # the type by its class name.
     _option: ClassVar[int | None] = None
     # The layout of a column of this type in columnar results: its kind, its Arrow format, and the
-    # width of a value in bytes or 0 (see `cassandra.protocol.columnar.layouts`).
+    # width of a value in bytes, or 0 (see `cassandra.protocol.columnar.layouts`).
     _column: ClassVar[tuple[str, str, int]] = ("blob", "z", 0)
-    # The Python classes of decoded values, for the annotations of row classes; None if they are not
-    # known.
+    # The Python classes of decoded values, for the annotations of row classes; None if these
+    # classes are not known.
     _values: ClassVar[tuple[type[Any], ...] | None] = None
-    # The CQL type whose form in CSV and JSON files this type shares; "" if it has a form of its
-    # own.
+    # The CQL type whose representation in CSV and JSON files this type shares; "" if this type has
+    # its own representation.
     _text_form: ClassVar[str] = ""
 
     def __init__(self, val: object) -> None:
@@ -221,7 +231,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @staticmethod
     def validate(val: Any) -> Any:
-        """Return `val`. An application's type may override this to check or convert the value.
+        """Return `val`. An application's type may override this method to convert the value.
 
         :param val: the value.
         """
@@ -234,7 +244,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         """Decode a [bytes], which may be null or empty.
 
         :param byts: the bytes, or None for null.
-        :param protocol_version: the version that it was encoded for.
+        :param protocol_version: the protocol version that the bytes were encoded for.
         :raises DecodeError: if the bytes are not valid for the type.
         """
         cls._install_fast_methods()
@@ -249,7 +259,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         """Encode `val`; returns b"" for None.
 
         :param val: the value, or None.
-        :param protocol_version: the version to encode it for.
+        :param protocol_version: the protocol version to encode the value for.
         :raises TypeError: if the type does not accept the class of `val`.
         :raises ValueError: if `val` is out of range or badly formed.
         """
@@ -261,41 +271,46 @@ class _CassandraType(metaclass=CassandraTypeType):
         """Decode bytes that are neither null nor empty.
 
         :param byts: the bytes.
-        :param protocol_version: the version that it was encoded for.
+        :param protocol_version: the protocol version that the bytes were encoded for.
         :raises DecodeError: if the bytes are not valid for the type.
         """
         cls._install_fast_methods()
-        # A value that is decoded outside a page of rows counts as one page for `limits.null_cells`.
+        # Outside a page of rows, each decoded value counts as a page of its own for
+        # `limits.null_cells`.
         begin_page()
         return cls._native_codec(protocol_version, "list").decode(byts)
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
-        """Encode `val`, which must not be None. Raises the errors of `to_binary`.
+        """Encode `val`, which must not be None. Raises the same errors as `to_binary`.
 
         :param val: the value.
-        :param protocol_version: the version to encode it for.
+        :param protocol_version: the protocol version to encode the value for.
         """
         cls._install_fast_methods()
         return cls._native_codec(protocol_version, "list").encode(val)
 
     @classmethod
     def _install_fast_methods(cls) -> None:
-        """Install faster methods for later calls, unless the class overrides them: see `calls`."""
-        # Do this once, and again after a change. (In an application's class, the methods are not
-        # replaced, so they call this for each value.)
+        """Install faster methods for later calls, unless the class overrides the methods.
+
+        See `calls`.
+        """
+        # Do this once, and again after a change. The methods of an application's class are not
+        # replaced, so they call this method for each value.
         if cls.__dict__.get("_methods_generation") != _CodecCache.current:
-            # Read the number before the installation. If a codec changes during it, the next call
-            # then installs the methods again.
+            # Read the number before the installation. If a codec changes during the installation,
+            # the next call then installs the methods again.
             current_generation = _CodecCache.current
             calls.install(cls, _generation)
-            # Bypass the metaclass, whose `__setattr__` is for attributes of an application.
+            # Bypass `__setattr__` of the metaclass, which is meant for attributes that an
+            # application sets.
             type.__setattr__(cls, "_methods_generation", current_generation)
 
     @classmethod
     def serial_size(cls) -> int | None:
-        """Return the size in bytes of a value in a vector, or None if each has a length there."""
-        # If an application overrides the methods, return the size that the driver's own codec has.
+        """Return the size in bytes of each value in a vector; None if the size varies."""
+        # If an application overrides the methods, return the size that the driver's own codec uses.
         size: int = (
             cls.codec().fixed_size
             if not cls._overridden()
@@ -309,9 +324,9 @@ class _CassandraType(metaclass=CassandraTypeType):
     def codec(
         cls, protocol_version: int = DEFAULT_PROTOCOL_VERSION, vectors: str = "list"
     ) -> Codec:
-        """Return the codec of this type, compiled or Python as the driver uses. It is cached.
+        """Return the cached codec of this type, from the codec module that the driver uses.
 
-        :param protocol_version: passed to the methods of an application's type.
+        :param protocol_version: the version that an application's serialization methods get.
         :param vectors: how vectors of numbers are decoded: "list", "array" (array.array) or
             "numpy".
         """
@@ -333,12 +348,12 @@ class _CassandraType(metaclass=CassandraTypeType):
     ) -> Codec:
         """Make a codec of this type with the functions of `codecs`.
 
-        :param codecs: `cassandra.cqltypes.codecs` or its compiled twin.
+        :param codecs: `cassandra.cqltypes.codecs` or its compiled version.
         :param protocol_version: the version that values are encoded for.
         :param vectors: how vectors of numbers are decoded: "list", "array" or "numpy".
         """
         if cls._overridden():
-            # An application's type: its own methods encode and decode the values.
+            # This is an application's type, whose own methods encode and decode the values.
             return codecs.from_class(
                 cls,
                 protocol_version,
@@ -361,7 +376,10 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _valid_cache(cls, attribute: str) -> _CodecCache:
-        """Return the valid cache in the attribute `attribute`; create one if necessary."""
+        """Return the valid cache in the class attribute `attribute`.
+
+        Create a cache if necessary.
+        """
         # Read the class's own dict: getattr() would also find the cache of a parent class.
         cache: _CodecCache | None = cls.__dict__.get(attribute)
         if cache is None or cache.generation != _CodecCache.current:
@@ -373,8 +391,8 @@ class _CassandraType(metaclass=CassandraTypeType):
     def _overridden(cls) -> bool:
         """Return True if the class overrides how values are encoded or decoded.
 
-        A class does so if it overrides serialize, deserialize, to_binary or from_binary, or makes
-        zero bytes a value by `empty_binary_ok`.
+        A class does so if it overrides serialize, deserialize, to_binary or from_binary, or if it
+        sets `empty_binary_ok`, so that zero bytes are an ordinary value.
         """
         return not (
             calls.is_stock(cls, cls.serialize)
@@ -389,7 +407,10 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
-        """Make the type's codec with the functions of `codecs`; it calls no overridden methods."""
+        """Make the type's codec with the functions of `codecs`.
+
+        The codec calls no overridden methods.
+        """
         codec: Codec = getattr(codecs, cls._factory)(
             cls.typename or cls.cassname, empty=cls._empty()
         )
@@ -399,10 +420,10 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
-        """Return the server's class name with `subtypes` as parameters.
+        """Return the name of the server's class, with `subtypes` as parameters.
 
         :param subtypes: the types of the elements or fields.
-        :param full: True writes each name with its Java package.
+        :param full: True writes each class name with its Java package.
         """
         cname = cls.cassname
         if full and "." not in cname:
@@ -421,7 +442,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         Calls with equal parameters return the same class.
 
         :param subtypes: the types of the elements or fields, classes of `cassandra.cqltypes`.
-        :param names: the names of the fields, if the type has fields.
+        :param names: the names of the fields; None if the type has no named fields.
         :raises ValueError: if the number of subtypes is wrong.
         """
         subtypes = tuple(subtypes)
@@ -447,7 +468,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     def cass_parameterized_type(cls, full: bool = False) -> str:
         """Return the name of the server's class, for example ``MapType(UTF8Type, Int32Type)``.
 
-        :param full: True writes each name with its Java package.
+        :param full: True writes each class name with its Java package.
         """
         return cls.cass_parameterized_type_with(cls.subtypes, full=full)
 
@@ -459,17 +480,19 @@ def _generation() -> int:
 def rules_of_types() -> int:
     """Return a number that changes when a class is registered or a codec may have changed.
 
-    Caches of objects that were made from types compare it: if it has changed, they are out of date.
+    Caches of objects that were made from types store this number. If it has changed, the cached
+    objects are out of date.
     """
     return _CodecCache.current + _CodecCache.registered
 
 
 calls.stock_methods.update({name: _CassandraType.__dict__[name] for name in calls.NAMES})
-# The codec factories of types for which zero bytes are an ordinary value; `scalars.py` adds them.
+# The codec factories of types for which zero bytes are an ordinary value. `scalars.py` fills this
+# set.
 EMPTY_IS_VALUE: set[str] = set()
 
 # A cache of the classes with parameters, so that equal types are the same class with the same
-# codec. A schema has few of them. The limit is for hostile servers and generated schemas.
+# codec. A schema has few of these classes; the limit is for hostile servers and generated schemas.
 _CLASS_BYTES = 2000  # estimated memory of a class, for the cache's limit
 _parameterized: Bounded[Any, Any] = Bounded(10_000, 1 << 25)
 
@@ -480,12 +503,15 @@ def parameterized(
     fieldnames: tuple[Any, ...] | None,
     **attributes: Any,
 ) -> type[_TypeT]:
-    """Return the subclass of `cls` with `subtypes` and further class `attributes`; it is cached."""
+    """Return the subclass of `cls` with `subtypes` and further class `attributes`.
+
+    Subclasses are cached.
+    """
     key = (cls, subtypes, fieldnames, *attributes.values())
     subclass: type[_TypeT] | None = _parameterized.get(key)
     if subclass is None:
-        # `_title` does not become a class attribute. It is the name for the class if the name does
-        # not follow from the subtypes.
+        # `_title` does not become a class attribute. It is the class's name, if the name cannot be
+        # derived from the subtypes.
         name = attributes.pop("_title", None) or cls.cass_parameterized_type_with(subtypes)
         metaclass: type[Any] = type(cls)
         new_class: type[_TypeT] = metaclass(
@@ -500,7 +526,7 @@ def parameterized(
                 **attributes,
             },
         )
-        # Names count three times: about so many copies of them are kept.
+        # The lengths of names count three times, because about three copies of each name are kept.
         subclass = _parameterized.keep(
             key,
             new_class,
@@ -514,7 +540,8 @@ def sub_codec(
 ) -> Codec:
     """Return the codec of a type that is inside another type.
 
-    If `codecs` is the codec module that the driver uses, this is the cached codec; else a new one.
+    If `codecs` is the codec module that the driver uses, return the cached codec; otherwise make a
+    new codec.
     """
     if codecs is implementations.codecs:
         return cls.codec(protocol_version, vectors)
@@ -522,7 +549,7 @@ def sub_codec(
 
 
 def public(*classes: Any) -> None:
-    """Set the module of classes and functions to the one from which users import them."""
+    """Set `__module__` of classes and functions to the module that users import them from."""
     for public_object in classes:
         public_object.__module__ = "cassandra.cqltypes"
 

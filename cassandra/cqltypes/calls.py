@@ -1,20 +1,20 @@
 """Makes `serialize`, `deserialize`, `to_binary` and `from_binary` of type classes faster.
 
 These four are class methods of `_CassandraType`, which look up the class's codec in each call. The
-first call on a class replaces them in that class by the methods of a `TypeCalls` object, which
-holds the codec (`install`). Later calls use these fast methods directly. In the compiled
-implementation they are built-in functions.
+first call on a class replaces its four methods by the methods of a `TypeCalls` object, which holds
+the codec (`install`). Later calls use these fast methods directly. In the compiled implementation
+they are built-in functions.
 
-A subclass has another codec, so it must not inherit the fast methods. The fast methods must also be
+A subclass has its own codec, so it must not inherit the fast methods. The fast methods must also be
 removed after a change that the codec depends on. Therefore:
 
 - A subclass that would inherit a fast method gets the class method of `_CassandraType` as its own
   attribute. This happens when the subclass is created (`protect`), or when its parent gets the fast
   methods.
 - If a class attribute that codecs depend on is changed, the fast methods are removed from all
-  classes (`withdraw`). Every class then has only what its author wrote.
+  classes (`withdraw`). Every class then has its original methods again.
 
-A class gets no fast methods if it overrides one of the four, or if a type inside it does.
+A class gets no fast methods if it overrides one of the four methods, or if a type inside it does.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
 
 stock_methods: dict[str, Any] = {}
-"""The class methods of `_CassandraType` by name: the `classmethod` objects in its namespace."""
+"""The four `classmethod` objects in the namespace of `_CassandraType`, by name."""
 
 _NOT_DEFINED = object()
-# For each class that we changed: the original attribute by method name, or _NOT_DEFINED if the
-# class did not define it.
+# Maps each class that we changed to its original attributes by method name. The value is
+# _NOT_DEFINED if the class did not define the method itself.
 _replaced: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
 _lock = RLock()
-# We cannot use setattr and delattr: CassandraTypeType overrides both, and calls `withdraw` there.
+# Do not use setattr and delattr: CassandraTypeType overrides both, and would call `withdraw`.
 _set, _delete = type.__setattr__, type.__delattr__
 
 
@@ -61,9 +61,10 @@ def is_stock(cls: type[Any], method: object) -> bool:
     """Return True if `method` is a method of `_CassandraType` or a fast method of `cls`.
 
     Otherwise it is an application's method. A method that is bound to another type class also
-    counts as an application's, since only an application writes ``serialize = UTF8Type.serialize``.
+    counts as an application's method, since only an application writes ``serialize =
+    UTF8Type.serialize``.
 
-    :param method: the attribute, either looked up on `cls` or from its namespace.
+    :param method: the attribute, either looked up on `cls` or taken from the namespace of `cls`.
     """
     if is_proxy(method):
         return False
@@ -79,7 +80,7 @@ def is_stock(cls: type[Any], method: object) -> bool:
 def _depends_on_version(cls: type[Any]) -> bool:
     """Return True if `cls` or a type inside it overrides how values are encoded or decoded.
 
-    Such methods get the protocol version, so one codec for all versions is not enough.
+    Such methods get the protocol version, so one codec for all versions would not be enough.
     """
     return cls._overridden() or any(
         isinstance(subtype, type) and _depends_on_version(subtype)
@@ -89,7 +90,7 @@ def _depends_on_version(cls: type[Any]) -> bool:
 
 
 def install(cls: type[Any], generation: Callable[[], int]) -> None:
-    """Set the fast methods in `cls`, unless it, or a type inside it, overrides the methods.
+    """Set the fast methods in `cls`, unless it or a type inside it overrides one of the methods.
 
     :param generation: returns the number of changes so far (see `_CodecCache`).
     """
@@ -104,8 +105,8 @@ def install(cls: type[Any], generation: Callable[[], int]) -> None:
             _pin_stock_methods(child)
         for name in NAMES:
             _replace_method(cls, name, getattr(methods, name))
-        # If another thread has made a change in between, its call of `withdraw` came before these
-        # methods were set. So remove them now.
+        # Another thread may have made a change after `initial_generation` was read. That thread
+        # called `withdraw` before these methods were set, so remove them now.
         if generation() != initial_generation:
             withdraw()
 
@@ -124,8 +125,8 @@ def protect(cls: type[Any]) -> None:
         if defining_class is None or defining_class is cls:
             continue
         fast_methods = getattr(defining_class.__dict__[name], "__self__", None)
-        # It is None for a method that is not bound. Return early then: while the package's own
-        # types are created, `implementations.codecs` is not known yet.
+        # An unbound method has no `__self__`. Continue early in this case: while the package's own
+        # types are created, `implementations.codecs` is not set yet.
         if fast_methods is None:
             continue
         if (
@@ -141,7 +142,7 @@ def withdraw() -> None:
     with _lock:
         for cls, originals in list(_replaced.items()):
             for name, method in originals.items():
-                # Keep a method that an application has set since.
+                # Keep a method that an application has set after us.
                 if name not in cls.__dict__ or not is_stock(cls, cls.__dict__[name]):
                     continue
                 if method is _NOT_DEFINED:  # the class inherited the method

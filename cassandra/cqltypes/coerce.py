@@ -1,10 +1,10 @@
-"""Converts the values that applications bind to the few classes that codecs can encode.
+"""Converts bound values of unusual classes to the few classes that codecs can encode.
 
 The codecs handle the common classes themselves, and call these functions for all other values. Each
 function returns what the codec encodes, for example a number of milliseconds. If the value is not
-suitable, it raises `EncodeTypeError` or `EncodeValueError` with a message that shows the value. The
-Python codecs and the compiled ones call the same functions, so they accept the same values and
-raise the same errors.
+suitable, the function raises `EncodeTypeError` or `EncodeValueError` with a message that shows the
+value. The pure Python codecs and the compiled codecs call the same functions, so they accept the
+same values and raise the same errors.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 def member_or_refuse(
     convert: Callable[..., _Result], value: object, what: str, *rest: object
 ) -> _Result:
-    """Return ``convert(value.value, *rest)`` for an enum member.
+    """Convert the value of an enum member: return ``convert(value.value, *rest)``.
 
     :param convert: the function that converts the member's value.
     :param value: the enum member.
@@ -84,14 +84,16 @@ def member_or_refuse(
 
 
 def is_member(value: object) -> bool:
-    """Return True if `value` is a member of an enum that is not a number itself."""
+    """Return True if `value` is a member of an enum whose members are not numbers themselves."""
     return isinstance(value, enum.Enum) and not hasattr(type(value), "__index__")
 
 
 def integer_out_of_place(value: object, name: str, low: int, high: int) -> NoReturn:
-    """Raise the error for a value that is out of range or not an integer.
+    """Raise the error for a value that is not an integer, or out of the range of its type.
 
     :param name: the CQL type.
+    :param low: the smallest number of the type.
+    :param high: the largest number of the type.
     """
     if hasattr(type(value), "__index__"):
         refuse_value(value, f"is out of the range of {name} ({low} to {high})")
@@ -101,7 +103,8 @@ def integer_out_of_place(value: object, name: str, low: int, high: int) -> NoRet
 def index_failed(value: object, error: TypeError) -> NoReturn:
     """Raise the error for a value whose ``__index__`` has raised `error`.
 
-    That is `error` itself, except for NumPy arrays: their error does not name the value or class.
+    This is `error` itself, except for NumPy arrays: their error names neither the value nor its
+    class.
     """
     if hasattr(type(value), "ndim"):
         refuse_type(value, "an integer")
@@ -109,11 +112,14 @@ def index_failed(value: object, error: TypeError) -> NoReturn:
 
 
 def real_number(value: Any, name: str) -> float:
-    """Convert a number to a float. An error that its own ``__float__`` raises is passed on."""
+    """Convert a number to a float.
+
+    An error that the number's own ``__float__`` raises is passed on.
+    """
     refuse_missing(value, "a number")
     cls = type(value)
-    # Reject NumPy's strings and arrays, although they have `__float__`: a string's parses the text,
-    # and an array's raises an error that does not help.
+    # Reject NumPy's strings and arrays, although they have `__float__`. A string would be parsed,
+    # and an array would raise an error that does not help.
     if (
         isinstance(value, (str, bytes))
         or getattr(value, "ndim", False)
@@ -121,8 +127,8 @@ def real_number(value: Any, name: str) -> float:
     ):
         # Only an enum member can still be valid: convert its value. Anything else is an error.
         return member_or_refuse(real_number, value, "a number", name)
-    # NumPy's complex numbers have `__float__`, which drops the imaginary part, and its moments and
-    # durations have one, which drops the unit.
+    # `__float__` of NumPy's complex numbers drops the imaginary part. `__float__` of its moments
+    # and durations drops the unit.
     kind = _numpy_kind(value)
     if kind == "c":
         refuse_type(value, "a real number")
@@ -139,23 +145,28 @@ def real_number(value: Any, name: str) -> float:
     except TypeError:
         if not hasattr(cls, "ndim"):
             raise
-        refuse_type(value, "a number")  # for example a NumPy array without dimensions, of dates
+        refuse_type(value, "a number")  # for example a NumPy date array without dimensions
 
 
 def _numpy_kind(value: object) -> str:
-    """Return the letter of a NumPy value's kind of type, such as "m"; "" for other values."""
+    """Return the dtype kind of a NumPy value, such as "m" for durations, or "" for others."""
     kind: str = getattr(getattr(value, "dtype", None), "kind", "")
     return kind
 
 
 def boolean(value: object) -> bool:
-    """Convert a bool or an integer to a bool. Integers are accepted since flags are often bits."""
+    """Convert a bool or an integer to a bool.
+
+    Integers are accepted, because flags are often bits.
+    """
     if value is True or value is False:
         return bool(value)
-    # Recognise NumPy's bool (neither a bool nor an int) by its name, so as not to import NumPy.
+    # Recognise NumPy's bool by its name, so as not to import NumPy. It is neither a bool nor an
+    # int.
     if type(value).__name__ in ("bool_", "bool") and type(value).__module__ == "numpy":
         return bool(value)
-    # NumPy's integers are accepted. Its durations are a kind of integers, too.
+    # NumPy's integers are accepted. NumPy's durations are excluded, although they are also
+    # Integral.
     if (
         not isinstance(value, enum.Enum)
         and isinstance(value, numbers.Integral)
@@ -167,7 +178,7 @@ def boolean(value: object) -> bool:
 
 
 def uuid_bytes(value: object) -> bytes:
-    """Return the 16 bytes of a UUID, which may be given as a string."""
+    """Return the 16 bytes of a UUID object, or of a string with a UUID."""
     if isinstance(value, uuid_module.UUID):
         return value.bytes
     if isinstance(value, str):
@@ -189,8 +200,8 @@ def inet_bytes(value: object) -> bytes:
     refuse_zone(value)
     # Recognise objects of `ipaddress` by an attribute, so as not to import the module.
     packed = getattr(value, "packed", None)
-    # An interface is an address with the length of its network's prefix. If the network is that
-    # address alone, nothing is lost.
+    # An interface of `ipaddress` is an address with the prefix length of its network. If the
+    # network consists of that address only, nothing is lost.
     network = getattr(value, "network", None)
     prefix_length = getattr(network, "prefixlen", None)
     if prefix_length is not None and prefix_length != getattr(network, "max_prefixlen", None):
@@ -211,7 +222,7 @@ def refuse_zone(value: object) -> None:
 
 
 def inet_text(data: bytes) -> str:
-    """Return an address of 4 or 16 bytes as text."""
+    """Convert an address of 4 or 16 bytes to a string."""
     if len(data) == 4:
         return socket.inet_ntop(socket.AF_INET, data)
     if len(data) == 16:
@@ -220,15 +231,16 @@ def inet_text(data: bytes) -> str:
 
 
 def truncated(why: str) -> NoReturn:
-    """Raise `DecodeError` for an item of a container. The container's codec adds which item
-    it is.
+    """Raise `DecodeError` for an item of a container.
+
+    The container's codec adds the position of the item to the error.
     """
     raise DecodeError(why)
 
 
 # -- time ------------------------------------------------------------------------------------------
 
-# Matches CQL's timestamp literals. A time zone may have hours only, such as "+02".
+# Matches CQL's timestamp literals. A time zone may consist of hours only, such as "+02".
 _TIMESTAMP_PATTERN = pattern(
     r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)?"
@@ -267,11 +279,11 @@ def _timestamp_of_text(text: str) -> int:
 def timestamp_millis(value: object) -> int:
     """Return the milliseconds since 1970 of a timestamp.
 
-    :param value: a datetime (in UTC if it is naive), a date, a `Date`, a number of milliseconds, a
-        string, or a `numpy.datetime64`.
+    :param value: a datetime (a naive datetime is taken as UTC), a date, a `Date`, a number of
+        milliseconds, a string, or a `numpy.datetime64`.
     """
-    # Check datetime before date, its base class. pandas' NaT is also a datetime, but stands for a
-    # missing value, so refuse it.
+    # Check for datetime before date, its base class. pandas' NaT is also a datetime, but is a
+    # missing value, so reject it.
     if isinstance(value, datetime.datetime):
         refuse_missing(value, "a datetime, a date or a number of milliseconds")
         return ms_timestamp_from_datetime(value)
@@ -283,7 +295,7 @@ def timestamp_millis(value: object) -> int:
         millis = _timestamp_of_text(value)
     elif hasattr(type(value), "__index__"):
         millis = _index(value)
-        if not isinstance(value, MillisTimestamp):  # this class is always in milliseconds
+        if not isinstance(value, MillisTimestamp):  # a MillisTimestamp is always in milliseconds
             _warn_of_unit(millis)
     elif isinstance(value, float):
         try:
@@ -304,29 +316,30 @@ def timestamp_millis(value: object) -> int:
     return millis
 
 
-# The topic of the warnings of `_warn_of_unit`, for which a load has better warnings.
+# The topic of the warnings of `_warn_of_unit`. A load suppresses this topic, because it warns with
+# the column's name.
 TIMESTAMP_UNIT = "units of timestamps"
 
 
 def _warn_of_unit(millis: int) -> None:
-    """Warn if a number of milliseconds is probably a number of another unit."""
-    # A quick check: only numbers outside this range can be a recent time in another unit.
+    """Warn if a number of milliseconds is probably a time in another unit, such as seconds."""
+    # A quick check: only a number outside this range can be a recent time in another unit.
     if millis <= _SECONDS_OF_2100 or millis >= _MICROS_OF_2001:
         if probable_timestamp_unit(millis) is None:
             return
-        # Python shows a warning of one line of the program only once if its text is the same. So
-        # round the number: a column of such values then gives one warning, and not one for each
-        # value.
+        # For each line of code, Python shows a warning only once if the message is the same. Round
+        # the number, so that a column of such values causes a single warning instead of a warning
+        # for each value.
         rounded = round(millis, 3 - len(str(millis)))
         advice = probable_timestamp_unit(rounded)
         warn_of_topic(f"about {advice}, or pass a datetime", TIMESTAMP_UNIT)
 
 
 def probable_timestamp_unit(millis: int) -> str | None:
-    """Return advice if a number of milliseconds is probably a number of another unit, else None.
+    """Return advice if a number of milliseconds is probably a time in another unit, else None.
 
-    For example, `time.time()` returns seconds, and `time.time_ns()` and pandas nanoseconds. We
-    assume another unit if the number is a time from 2001 to 2100 in that unit.
+    For example, `time.time()` returns seconds, while `time.time_ns()` and pandas return
+    nanoseconds. We assume another unit if the number is a time from 2001 to 2100 in that unit.
 
     :param millis: milliseconds since 1970.
     """
@@ -346,7 +359,7 @@ def probable_timestamp_unit(millis: int) -> str | None:
 
 
 def _warn_of_day(number: int) -> None:
-    """Warn if the number of a day was probably meant as digits of a date, or as days since 1970."""
+    """Warn if a day number was probably meant as a date's digits, or as days since 1970."""
     month, day = number // 100 % 100, number % 100
     is_of_digits = number >= _FIRST_OF_CALENDAR and 1 <= month <= 12 and 1 <= day <= 31
     if is_of_digits or _DAYS_OF_2000 <= number <= _DAYS_OF_2100:
@@ -363,7 +376,7 @@ def _warn_of_day(number: int) -> None:
         )
 
 
-# Dates from 1900 to 2199 whose digits are read as one number, such as 20261231.
+# The digits of dates from 1900 to 2199, read as a number: 20261231 for 2026-12-31.
 _FIRST_OF_CALENDAR, _LAST_OF_CALENDAR = 19_000_101, 21_991_231
 _DAYS_OF_2000, _DAYS_OF_2100 = 10_957, 47_482
 
@@ -372,7 +385,7 @@ def date_number(value: object) -> int:
     """Return the unsigned 32-bit number that encodes a date.
 
     :param value: a `Date`, date, datetime, string or `numpy.datetime64`; or an int, which is
-        already that number.
+        already the encoded number.
     """
     if isinstance(value, Date):
         number = operator.index(value.days_from_epoch) + DATE_OFFSET
@@ -387,8 +400,8 @@ def date_number(value: object) -> int:
             refuse_value(value, f"is not a date: {error}")
     elif hasattr(type(value), "__index__"):
         number = _index(value)
-        # An int counts days from 2**31 days before 1970. One this small was probably meant as days
-        # since 1970 or as digits of a date, so check it.
+        # An int counts days from 2**31 days before 1970. Such a small number was probably meant as
+        # days since 1970, or as the digits of a date.
         if number <= _LAST_OF_CALENDAR:
             _warn_of_day(number)
     else:
@@ -404,7 +417,7 @@ def date_number(value: object) -> int:
 
 
 def time_nanos(value: object) -> int:
-    """Return the nanoseconds since midnight of a time.
+    """Return the nanoseconds since midnight of a time of day.
 
     :param value: a `Time`, `datetime.time`, str or int, or a `numpy.timedelta64` since midnight.
     """
@@ -431,8 +444,8 @@ def time_nanos(value: object) -> int:
 def duration_parts(value: object) -> tuple[int, int, int]:
     """Return (months, days, nanoseconds) of a `Duration` or a `numpy.timedelta64`.
 
-    Raises an error if they do not fit int32, int32 and int64, or if some are positive and others
-    negative.
+    Raises an error if the numbers do not fit int32, int32 and int64, or if some are positive and
+    others are negative.
     """
     interval = months_and_nanos(value)
     if interval is not None:
@@ -466,7 +479,7 @@ def varint_bytes(value: object) -> bytes:
         # Only an enum member can still be valid: convert its value. Anything else is an error.
         return member_or_refuse(varint_bytes, value, "an integer")
     number = _index(value)
-    # There must be one more bit for the sign, so a number of 8 * n bits needs n + 1 bytes.
+    # Add a bit for the sign: a number of 8 * n bits needs n + 1 bytes.
     magnitude = number if number >= 0 else ~number
     size: int = (magnitude.bit_length() >> 3) + 1
     return number.to_bytes(size, "big", signed=True)
@@ -476,7 +489,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
     """Return (unscaled integer, scale) of a Decimal, an int, a float, a string or a tuple.
 
     A float is converted exactly, with all digits of its binary value. A tuple or list consists of
-    the sign, the digits and the exponent, as `decimal.Decimal.as_tuple` returns them.
+    the sign, the digits and the exponent, as returned by `decimal.Decimal.as_tuple`.
     """
     if not isinstance(value, decimal.Decimal):
         if not (
@@ -493,15 +506,15 @@ def decimal_parts(value: object) -> tuple[int, int]:
             refuse_value(value, "is not a decimal number")
     if not value.is_finite():
         refuse_value(value, "has no decimal form in CQL (it is not finite)")
-    # Take the digits and exponent from the number's text. as_tuple() would make an object for each
-    # digit.
+    # Read the digits and the exponent from the number's string. as_tuple() would create an object
+    # for each digit.
     mantissa, _, power = WIDE_CONTEXT.to_sci_string(value).partition("E")
     integer, _, fraction = mantissa.lstrip("-").partition(".")
     exponent = int(power or "0") - len(fraction)
     if not _INT32_MIN <= -exponent <= _INT32_MAX:
         refuse_value(value, "has an exponent out of the range of 32 bits")
     digits = integer + fraction
-    # Check the size before the conversion, which takes more than linear time.
+    # Check the number of digits before the conversion, which takes more than linear time.
     if len(digits) > digits_limit():
         raise EncodeValueError(
             f"a decimal of {len(digits)} digits; limits.decimal_bytes allows {digits_limit()} "
@@ -520,12 +533,12 @@ def decimal_of(unscaled: int, scale: int) -> decimal.Decimal:
 
 
 def shown_number(number: int, name: str) -> decimal.Decimal:
-    """Convert an int to a Decimal, which, unlike an int, can always be converted to text.
+    """Convert an int to a Decimal, which can always be converted to a string, unlike an int.
 
     :param name: the CQL type, for the error's message.
     :raises DecodeError: if the number is larger than `limits.decimal_bytes` allows.
     """
-    # Check only numbers of more than 1024 bytes, since most are far smaller.
+    # Check only numbers of more than 1024 bytes, because most numbers are far smaller.
     if number.bit_length() > 8192:
         size_error = check_size((number.bit_length() >> 3) + 1)
         if size_error:
@@ -537,9 +550,9 @@ def shown_number(number: int, name: str) -> decimal.Decimal:
 
 
 def text_bytes(value: object, name: str) -> bytes:
-    """Encode a string; raises the error for other classes and for strings that have no encoding.
+    """Encode a string; raise an error for other classes, and for strings that cannot be encoded.
 
-    :param name: the CQL type. For "ascii" the encoding is ASCII, for any other it is UTF-8.
+    :param name: the CQL type. The encoding is ASCII for "ascii", and UTF-8 for any other type.
     """
     if not isinstance(value, str):
         # Only an enum member can still be valid: convert its value. Anything else is an error.
@@ -555,10 +568,10 @@ def text_bytes(value: object, name: str) -> bytes:
 def blob_bytes(value: Any) -> bytes:
     """Return the bytes of a bytes, bytearray or memoryview, or of another one-dimensional buffer.
 
-    Four kinds of buffers are errors: those with more dimensions, since the order of their bytes is
-    not obvious; those of references to objects, since their bytes are addresses; masked arrays,
-    since their bytes include the hidden elements; and single values of NumPy, such as a string or a
-    number, since their bytes depend on the machine.
+    Four kinds of buffers are errors. Buffers with more dimensions have no obvious order of bytes.
+    In buffers of object references, the bytes are addresses. Masked arrays have the hidden elements
+    in their bytes. In single NumPy values, such as a string or a number, the bytes depend on the
+    machine.
     """
     if isinstance(value, bytes):
         return bytes(value)
@@ -574,7 +587,8 @@ def blob_bytes(value: Any) -> bytes:
     with view:
         if view.ndim > 1:
             refuse_type(value, f"bytes: it has {view.ndim} dimensions")
-        # Remove the names of fields from the format first: their letters are not codes of types.
+        # First remove the names of fields from the format, because their letters are not type
+        # codes.
         if not _POINTERS.isdisjoint(_FIELD_NAMES.sub("", view.format)):
             refuse_type(value, "bytes: its elements are references to objects")
         if is_partly_masked(value) or is_missing(value):
@@ -585,7 +599,7 @@ def blob_bytes(value: Any) -> bytes:
 # -- containers ------------------------------------------------------------------------------------
 
 
-# Letters of buffer formats (PEP 3118) for references to objects, pointers and functions.
+# Letters in buffer formats (PEP 3118) for references to objects, pointers and functions.
 _POINTERS = frozenset("OPX&")
 _FIELD_NAMES = pattern(":[^:]*:")
 
@@ -602,8 +616,8 @@ def refuse_missing(value: object, what: str) -> None:
 def _index(value: Any) -> int:
     """Convert an integer of any class to an int.
 
-    Missing values are errors, for example a masked array without dimensions: its ``__index__``
-    would return the hidden number.
+    Missing values are errors. For example, ``__index__`` of a masked array without dimensions would
+    return the hidden number.
     """
     if type(value) is not int:
         refuse_missing(value, "an integer")
@@ -616,7 +630,7 @@ def _index(value: Any) -> int:
 def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
     """Return the elements of any iterable as a new list or tuple.
 
-    Strings, bytes and mappings are errors, and a set in the place of a vector is one.
+    Strings, bytes and mappings are errors. A set is an error for a vector.
 
     :param name: the CQL type, such as ``list<int>``.
     """
@@ -629,7 +643,8 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
         refuse_type(value, f"a collection of elements for {name}")
     if isinstance(value, memoryview) and value.ndim != 1:
         refuse_type(value, f"a collection of elements for {name}: it has {value.ndim} dimensions")
-    # A set would be stored in the order of its hashes. A list column may take that, a vector not.
+    # A set would be stored in the order of its hashes. A list may have any order, but a vector may
+    # not.
     if isinstance(value, (set, frozenset)) and len(value) > 1 and name.startswith("vector<"):
         refuse_type(value, f"a sequence of elements for {name}: it has no order")
     try:
@@ -654,7 +669,7 @@ def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
         return member_or_refuse(pairs, value, f"a mapping for {name}", name)
     keys: list[Any] = []
     values: list[Any] = []
-    # list() makes a copy: iterating over the view would fail if another thread changes the mapping.
+    # Copy the items: iterating over the view would fail if another thread changes the mapping.
     for key, item in list(items):
         keys.append(key)
         values.append(item)
@@ -664,9 +679,10 @@ def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
 def tuple_items(value: object, name: str, count: int) -> list[Any] | tuple[Any, ...]:
     """Return the items of a tuple.
 
-    A tuple with fewer items than the type has fields stays as it is. Nulls after them would make
-    another partition key of it than literals of CQL and other drivers write. CQL has no tuples
-    without items, and its tools cannot read them: they get nulls.
+    A tuple with fewer items than the type has fields is not extended. With nulls at the end, it
+    would be a different partition key than the one that CQL literals and other drivers write. CQL
+    has no tuples without items, and its tools cannot read them, so an empty tuple gets a null for
+    each field.
 
     :param name: the CQL type, for error messages.
     :param count: the number of fields of the type. More items are an error.
@@ -678,18 +694,17 @@ def tuple_items(value: object, name: str, count: int) -> list[Any] | tuple[Any, 
 
 
 def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | tuple[Any, ...]:
-    """Return the fields of a UDT value, in the order of the type. Missing fields are None.
+    """Return the values of a UDT's fields, in the order of the type. Missing fields are None.
 
-    :param value: a mapping, an object with attributes, or a sequence. Sequences have the fields in
-        order, except named tuples whose names are all fields of the type: these are read by name.
-    :param name: the CQL type, for error messages.
+    :param value: a mapping, an object with attributes, or a sequence. A sequence has the fields in
+        order. A named tuple whose names are all fields of the type is read by name.
     :param fields: the names of the type's fields.
     """
     if isinstance(value, (tuple, list)):
         cls = type(value)
-        # Most values are plain tuples or lists; skip the look-up of names for them.
+        # Most values are plain tuples or lists. Skip the look-up of field names for them.
         tuple_fields = None if cls is tuple or cls is list else getattr(cls, "_fields", None)
-        # Read a named tuple by name if it has only some of the fields, or has them in another
+        # Read a named tuple by name if it has only some of the fields, or has the fields in another
         # order.
         if tuple_fields and tuple_fields != fields and set(tuple_fields) <= set(fields):
             return [getattr(value, field) if field in tuple_fields else None for field in fields]
@@ -709,14 +724,15 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
             )
         present = set(value.keys())
         return [value[field] if field in present else None for field in fields]
-    # Check this before attributes are read: NaT has many attributes, which are all NaN.
+    # Check for missing values before attributes are read: NaT has many attributes, which are all
+    # NaN.
     refuse_missing(value, f"a value of {name}")
-    # Use `__class__` and not type(), because a proxy returns the class of its object.
+    # Use `__class__` instead of type(), because `__class__` of a proxy is the class of its object.
     object_class: type = value.__class__
     aliases = attributes_by_alias(object_class)
     attributes = [aliases.get(field, field) for field in fields] if aliases else fields
-    # A scalar, or an object with none of the fields, is an error (but an enum member may have a
-    # value that fits).
+    # A scalar, or an object that has none of the fields, is an error. But the value of an enum
+    # member may be suitable.
     if isinstance(value, (str, bytes, int, float, enum.Enum)) or not any(
         hasattr(value, attribute) for attribute in attributes
     ):

@@ -1,4 +1,4 @@
-"""The composite types of compact tables. A composite holds several values, called parts."""
+"""The composite types of compact tables. The value of a composite consists of several parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cassandra.cqltypes.base import CodecModule
     from cassandra.cqltypes.codecs.base import Codec
 
-_MAX_PART_SIZE = 0xFFFF  # bytes; the length of a part is a [short]
+_MAX_PART_SIZE = 0xFFFF  # bytes; the length of a part is a [short] (16 bits)
 
 
 def _encode_part(name: str, index: int, codec: Codec, value: object) -> bytes:
@@ -32,7 +32,7 @@ def _encode_part(name: str, index: int, codec: Codec, value: object) -> bytes:
 
 
 def _read_part(name: str, data: bytes, offset: int) -> tuple[bytes, int]:
-    """Read the part at `offset`; returns its bytes and the offset after its end byte."""
+    """Read the part at `offset`; return its bytes, and the offset after its end byte."""
     start = offset + 2
     size = int.from_bytes(data[offset:start], "big")
     if len(data) < start + size + 1:
@@ -60,14 +60,14 @@ class CompositeType(_ParameterizedType):
 
     @classmethod
     def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
-        """Make the codec; a value is a tuple with the values of its parts."""
+        """Make the codec. A value is a tuple of the values of its parts."""
         name = cls.cass_parameterized_type()
         part_codecs = [
             sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
         ]
 
         def encode(value: object) -> bytes:
-            """Encode a sequence of parts, which may lack the last ones."""
+            """Encode a sequence of parts. It may have fewer parts than the type."""
             items = coerce.elements(value, name)
             if len(items) > len(part_codecs):
                 refuse_value(value, f"has {len(items)} parts, {name} takes {len(part_codecs)}")
@@ -101,8 +101,9 @@ class CompositeType(_ParameterizedType):
 class DynamicCompositeType(_ParameterizedType):
     """A composite in which each part contains the name of its own type.
 
-    The name is an alias of one letter, or the name of the server's class. Values are decoded as
-    tuples of the parts. You can bind a sequence of (alias, value) pairs, or the encoded bytes.
+    A part names its type by an alias of one letter, or by the name of the server's class. Values
+    are decoded as tuples of the parts. You can bind a sequence of (alias, value) pairs, or the
+    encoded bytes.
     """
 
     typename = "org.apache.cassandra.db.marshal.DynamicCompositeType"
@@ -129,8 +130,8 @@ class DynamicCompositeType(_ParameterizedType):
     def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
         """Make the codec.
 
-        Each part says its type, by an alias or by the name of a class. To encode a value, pass
-        pairs (alias, value); it is decoded to a tuple of values.
+        Each part names its type by an alias or by a class name. A sequence of pairs (alias, value)
+        is encoded; the decoded value is a tuple of values without the aliases.
         """
         name = cls.cassname
         codecs_by_alias = {
@@ -146,7 +147,7 @@ class DynamicCompositeType(_ParameterizedType):
         }
 
         def encode(value: object) -> bytes:
-            """Encode pairs (alias, value); the alias says the type of the value."""
+            """Encode pairs (alias, value). The alias names the type of the value."""
             # An application may bind bytes that it has encoded itself.
             if isinstance(value, (bytes, bytearray, memoryview)):
                 return bytes(value)
@@ -161,8 +162,8 @@ class DynamicCompositeType(_ParameterizedType):
                         pair,
                         f"a pair of an alias ({', '.join(map(str, codecs_by_alias))}) and a value",
                     )
-                # With the highest bit set, the [short] contains an alias. Otherwise it would be the
-                # length of a class name.
+                # If the highest bit of the [short] is set, an alias follows in its other bits.
+                # Otherwise the [short] would be the length of a class name.
                 parts.append((0x8000 | ord(pair[0])).to_bytes(2, "big"))
                 parts.append(_encode_part(name, index, codecs_by_alias[pair[0]], pair[1]))
             return b"".join(parts)
@@ -174,8 +175,8 @@ class DynamicCompositeType(_ParameterizedType):
             while offset < len(data):
                 header = int.from_bytes(data[offset : offset + 2], "big")
                 offset += 2
-                # With the highest bit set, the rest is an alias. Otherwise the header is the length
-                # of a class name.
+                # If the highest bit is set, the other bits are an alias. Otherwise the header is
+                # the length of a class name.
                 if header & 0x8000:
                     codec = codecs_by_alias.get(chr(header & 0xFF))
                 else:
@@ -184,7 +185,7 @@ class DynamicCompositeType(_ParameterizedType):
                     )
                     offset += header
                 body, offset = _read_part(name, data, offset)
-                # If the comparator does not declare the part's type, return its bytes.
+                # If the comparator does not declare the part's type, return the part's bytes.
                 values.append(body if codec is None else codec.decode_nullable(body))
             return tuple(values)
 
@@ -192,7 +193,10 @@ class DynamicCompositeType(_ParameterizedType):
 
 
 class ColumnToCollectionType(_ParameterizedType):
-    """Part of a compact table's comparator: the types of its collections. Values are bytes."""
+    """The part of a compact table's comparator that has the types of its collections.
+
+    Values are bytes.
+    """
 
     typename = "org.apache.cassandra.db.marshal.ColumnToCollectionType"
 

@@ -1,4 +1,4 @@
-"""The classes of the types that contain others: list, set, map, tuple, vector, frozen, reversed."""
+"""Types that contain other types: list, set, map, tuple, vector, frozen and reversed."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class MapType(_ParameterizedType):
 class TupleType(_ParameterizedType):
     """The CQL type tuple. Values are decoded as tuples.
 
-    You can bind any sequence; missing items become null.
+    You can bind any sequence. Items that are missing at the end are read as null.
     """
 
     typename = "tuple"
@@ -95,13 +95,13 @@ class TupleType(_ParameterizedType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """Return a name such as ``frozen<tuple<int, text>>``; tuples are always frozen."""
+        """Return a name such as ``frozen<tuple<int, text>>``, because tuples are always frozen."""
         inner = ", ".join(subtype.cql_parameterized_type() for subtype in cls.subtypes)
         return f"frozen<tuple<{inner}>>"
 
 
 class VectorType(_CassandraType):
-    """The CQL type vector. Values are decoded as lists or, if you choose so, as arrays.
+    """The CQL type vector. Values are decoded as lists or, if you request it, as arrays.
 
     You can bind any iterable of the right length, such as an array of numbers. `subtype` is the
     type of the elements, and `vector_size` is the dimension.
@@ -127,13 +127,14 @@ class VectorType(_CassandraType):
             )
         subtype, size = params
         try:
-            # The parser of class names passes an `UnrecognizedType` whose name is the number.
+            # The parser of class names passes a class `UnrecognizedType`, whose name is the number.
             dimension = int(getattr(size, "cassname", size))
         except (TypeError, ValueError):
             raise ValueError(f"the dimension of a vector is a number, not {size!r}") from None
         if dimension < 1:
             raise ValueError(f"the dimension of a vector is at least 1, not {dimension}")
-        # Name the class here: `parameterized` would leave out the dimension.
+        # Pass the name of the class, because the name that `parameterized` makes lacks the
+        # dimension.
         title = f"{cls.cassname}({subtype.cass_parameterized_type()}, {dimension})"
         return parameterized(
             cls, (subtype,), None, subtype=subtype, vector_size=dimension, _title=title
@@ -164,7 +165,7 @@ class VectorType(_CassandraType):
 
 
 class _Wrapper(_SimpleParameterizedType):
-    """Base of frozen and reversed, whose values are encoded like those of their parameter."""
+    """Base of frozen and reversed, whose values are encoded like values of their parameter."""
 
     @classmethod
     def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
@@ -176,8 +177,8 @@ class _Wrapper(_SimpleParameterizedType):
     ) -> type[_CassandraType]:
         """Return the type that wraps the only type in `subtypes`, such as `frozen<int>`.
 
-        Empty bytes are a value of the new type (`empty_binary_ok`) if they are a value of the
-        wrapped type.
+        If empty bytes are a value of the wrapped type (`empty_binary_ok`), they are a value of the
+        new type, too.
         """
         subtypes = tuple(subtypes)
         if len(subtypes) != 1:
@@ -186,13 +187,14 @@ class _Wrapper(_SimpleParameterizedType):
 
     @classmethod
     def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
-        """Decode a [bytes], which may be null or empty, as the parameter would.
+        """Decode a [bytes], which may be null or empty, as a value of the parameter's type.
 
         :raises DecodeError: if the bytes are not valid for the type.
         """
         return cls.codec(protocol_version).decode_nullable(byts)
 
-    # Always False: if the parameter is an application's type, that type's codec is used anyway.
+    # Always False: if the parameter is an application's type, the codec of that type is used
+    # anyway.
     @classmethod
     def _overridden(cls) -> bool:
         return False

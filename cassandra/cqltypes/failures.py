@@ -1,8 +1,8 @@
-"""Errors for values that cannot be encoded or decoded, with the position inside the value.
+"""Errors for values that cannot be encoded or decoded, with the position inside nested values.
 
 The codec of a simple type raises the error, with the value and the type in the message. Each
-container catches it, puts the position before the message, and raises it again. So a message may be
-``field "tags" of t.item: element 17 of list<int>: 'abc' (str) is not an integer``.
+container around the value catches the error, puts the position before the message, and raises the
+error again. So a message may be
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any, NoReturn, TypeVar
 
 from cassandra.errors import DecodeError
 
-_SHOWN_LENGTH = 60
-_SHOWN_ELEMENTS = 8  # of an array
-_WIDTHS = {24: 32, 11: 16}  # the width of floats in bits, by the bits of their integers
+_SHOWN_LENGTH = 60  # maximum length of a value in a message
+_SHOWN_ELEMENTS = 8  # maximum number of array elements in a message
+_WIDTHS = {24: 32, 11: 16}  # width in bits, by the bits of exact integers
 ErrorT = TypeVar("ErrorT", bound=BaseException)
 
 
 class EncodeTypeError(TypeError, ValueError):
-    """A value's class does not fit the CQL type.
+    """The class of a bound value does not fit the CQL type.
 
     This is a TypeError, and also a ValueError, because cassandra-driver raises ValueError for some
-    of these values and applications catch it.
+    of these values, and applications catch it.
     """
 
 
@@ -46,25 +46,25 @@ def shown(value: object) -> str:
         if type(value) in (list, tuple, str, bytes, bytearray) and len(shortened) > _SHOWN_LENGTH:
             shortened = shortened[:_SHOWN_LENGTH]
         elif type(value).__module__ == "numpy" and getattr(value, "size", 0) > _SHOWN_ELEMENTS:
-            # Show a few elements only: NumPy takes milliseconds for the repr of a long array, and a
-            # bulk load may refuse very many such arrays.
+            # Show only a few elements: NumPy takes milliseconds for the repr of a long array, and a
+            # bulk load may reject very many such arrays.
             text = repr(shortened.ravel()[:_SHOWN_ELEMENTS]).replace("\n", "")
             shape = "x".join(map(str, shortened.shape))
             return f"{text[: _SHOWN_LENGTH - 3]}... of shape {shape} ({type(value).__name__})"
         text = repr(shortened)
     except Exception:  # a user's own __repr__, or an int of more digits than str() allows
-        text = "a value"
+        text = "a value"  # __repr__ failed, or an int is too long for str()
     if len(text) > _SHOWN_LENGTH:
         text = text[: _SHOWN_LENGTH - 3] + "..."
     return f"{text} ({type(value).__name__})"
 
 
 def refuse_type(value: object, what: str) -> NoReturn:
-    """Raise `EncodeTypeError`: ``<value> is not <what>``."""
+    """Raise `EncodeTypeError` with a message of the form ``<value> is not <what>``."""
     message = f"{shown(value)} is not {what}"
     if what == "an integer" and isinstance(value, float):
-        # Below this power of two, floats hold all integers. Floats of a table may be narrower than
-        # those of Python: see `Float32`.
+        # Floats represent all integers below this power of two exactly. Floats in a table may be
+        # narrower than Python's floats: see `Float32`.
         bits = getattr(value, "exact_bits", 53)
         if abs(value) >= 1 << bits:
             message += (
@@ -76,7 +76,7 @@ def refuse_type(value: object, what: str) -> NoReturn:
 
 
 def refuse_value(value: object, why: str) -> NoReturn:
-    """Raise `EncodeValueError`: ``<value> <why>``."""
+    """Raise `EncodeValueError` with a message of the form ``<value> <why>``."""
     raise EncodeValueError(f"{shown(value)} {why}")
 
 
@@ -84,7 +84,7 @@ def locate(error: BaseException, where: str) -> None:
     """Add the position `where` to `error`. The caller then raises `error` again.
 
     For errors of the driver, `where` is put before the message. Errors of an application's code,
-    for example of an ``__index__``, keep their message; `where` is added as a note.
+    for example of an ``__index__``, keep their message, and `where` is added as a note.
     """
     if isinstance(error, (EncodeTypeError, EncodeValueError, DecodeError)):
         # Change the error in place, so that it keeps its class and traceback.
@@ -94,18 +94,19 @@ def locate(error: BaseException, where: str) -> None:
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Add a note to `error`, as its method ``add_note`` does since Python 3.11.
+    """Add a note to `error`, as the method ``add_note`` of exceptions does since Python 3.11.
 
-    From that version on, tracebacks show notes. On any version, the driver's own commands and
-    reports do.
+    Since Python 3.11, tracebacks show notes. The driver's own commands and reports show notes with
+    any version.
     """
     vars(error).setdefault("__notes__", []).append(note)
 
 
 def without_compiled_frames(error: ErrorT) -> ErrorT:
-    """Remove the frames of compiled code from the traceback of `error`; returns `error`.
+    """Remove the frames of compiled code from the traceback of `error`; return `error`.
 
-    Their source is not available, so interactive shells would print a useless line for each.
+    The source of these frames is not available, so interactive shells would print a useless line
+    for each of them.
     """
     kept_entries: list[TracebackType] = []
     current = error.__traceback__
@@ -120,7 +121,10 @@ def without_compiled_frames(error: ErrorT) -> ErrorT:
 
 
 def malformed(name: str, why: str) -> NoReturn:
-    """Raise `DecodeError`: ``<name>: <why>``, where `name` is the CQL type."""
+    """Raise `DecodeError` with a message of the form ``<name>: <why>``.
+
+    :param name: the CQL type.
+    """
     raise DecodeError(f"{name}: {why}")
 
 
@@ -130,10 +134,11 @@ def wrong_width(name: str, width: int, size: int) -> NoReturn:
 
 
 def empty_or_refuse(value: object, empty: object, what: str) -> bytes:
-    """Return b"" if `value` is `empty` (the sentinel EMPTY).
+    """Return b"" if `value` is the sentinel EMPTY.
 
+    :param empty: EMPTY, which this module does not import.
     :param what: what the type requires, for the error's message.
-    :raises EncodeTypeError: if `value` is anything else.
+    :raises EncodeTypeError: if `value` is not EMPTY.
     """
     if value is empty:
         return b""

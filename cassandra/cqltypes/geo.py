@@ -21,22 +21,22 @@ _PREFIX = apache_cassandra_type_prefix
 
 
 class WKBGeometryType:
-    """The numbers of the geometry types in well-known binary."""
+    """The numbers that stand for the geometry types in well-known binary (WKB)."""
 
     POINT = 1
     LINESTRING = 2
     POLYGON = 3
 
 
-_POINT_SIZE = 16  # bytes of two doubles
-_LEAST_RING_SIZE = 4  # bytes of the number of points, which begins each ring
+_POINT_SIZE = 16  # bytes: two doubles
+_LEAST_RING_SIZE = 4  # bytes: the number of points, which begins each ring
 
 
 class _Wkb:
-    """Reads well-known binary (WKB) in the byte order that the first byte says.
+    """Reads well-known binary (WKB), in the byte order that the first byte specifies.
 
     :param data: the bytes.
-    :param name: the type, for error messages.
+    :param name: the CQL type, for error messages.
     :param kind: the expected geometry type, a number of `WKBGeometryType`.
     """
 
@@ -57,14 +57,15 @@ class _Wkb:
     def uint32(self, *, item_size: int) -> int:
         """Read an unsigned 32-bit number.
 
-        :param item_size: the least size of an item in bytes, if the number is a count of items that
-            follow. If so many items do not fit, an error is raised. 0 if the number is not a count.
+        :param item_size: if the number is a count of items that follow, the minimum size of an item
+            in bytes: an error is raised if so many items do not fit. 0 if the number is not a
+            count.
         """
         if len(self._data) < self._offset + 4:
             malformed(self._name, "truncated")
         number: int = struct.unpack_from(self._order + "I", self._data, self._offset)[0]
         self._offset += 4
-        # Check this before we allocate memory for the items.
+        # Check the count before we allocate memory for the items.
         if item_size and number * item_size > len(self._data) - self._offset:
             malformed(
                 self._name,
@@ -73,7 +74,7 @@ class _Wkb:
         return number
 
     def points(self, number: int) -> list[tuple[float, float]]:
-        """Read `number` points; returns a pair of floats for each."""
+        """Read `number` points; return a pair of floats for each point."""
         if number * _POINT_SIZE > len(self._data) - self._offset:
             malformed(self._name, "truncated")
         flat = struct.unpack_from(f"{self._order}{2 * number}d", self._data, self._offset)
@@ -81,7 +82,7 @@ class _Wkb:
         return list(zip(flat[0::2], flat[1::2], strict=True))
 
     def end(self) -> None:
-        """Raise `DecodeError` if bytes are left over."""
+        """Raise `DecodeError` if there are bytes after the geometry."""
         if self._offset != len(self._data):
             malformed(self._name, f"{len(self._data) - self._offset} bytes left over")
 
@@ -96,7 +97,7 @@ def _packed_points(points: tuple[tuple[float, float], ...]) -> bytes:
 
 
 def _encode_point(value: object) -> bytes:
-    """Encode a Point, or its text form, as well-known binary."""
+    """Encode a Point, or a string in well-known text, as well-known binary."""
     if isinstance(value, str):
         value = _parsed(Point, value)
     if not isinstance(value, Point):
@@ -113,7 +114,7 @@ def _decode_point(data: bytes) -> Point:
 
 
 def _encode_line(value: object) -> bytes:
-    """Encode a LineString, or its text form, as well-known binary."""
+    """Encode a LineString, or a string in well-known text, as well-known binary."""
     if isinstance(value, str):
         value = _parsed(LineString, value)
     if not isinstance(value, LineString):
@@ -132,12 +133,12 @@ def _decode_line(data: bytes) -> LineString:
 
 
 def _encode_polygon(value: object) -> bytes:
-    """Encode a Polygon, or its text form, as well-known binary."""
+    """Encode a Polygon, or a string in well-known text, as well-known binary."""
     if isinstance(value, str):
         value = _parsed(Polygon, value)
     if not isinstance(value, Polygon):
         refuse_type(value, "a cassandra.util.Polygon")
-    # An empty polygon has no rings at all, not even an empty one.
+    # An empty polygon has no rings at all, not even an empty ring.
     rings = (value.exterior, *value.interiors) if value.exterior.coords else ()
     parts = [struct.pack("<BII", 1, WKBGeometryType.POLYGON, len(rings))]  # 1: little-endian
     for ring in rings:
@@ -147,7 +148,7 @@ def _encode_polygon(value: object) -> bytes:
 
 
 def _decode_polygon(data: bytes) -> Polygon:
-    """Decode a Polygon; its first ring is the exterior one."""
+    """Decode a Polygon. Its first ring is the exterior ring."""
     cursor = _Wkb(data, "PolygonType", WKBGeometryType.POLYGON)
     ring_count = cursor.uint32(item_size=_LEAST_RING_SIZE)
     rings = [cursor.points(cursor.uint32(item_size=_POINT_SIZE)) for _ in range(ring_count)]
@@ -158,7 +159,7 @@ def _decode_polygon(data: bytes) -> Polygon:
 def _parsed(
     kind: type[Point] | type[LineString] | type[Polygon], text: str
 ) -> Point | LineString | Polygon:
-    """Return the geometry for a string in the format well-known text."""
+    """Parse a geometry in the format well-known text (WKT)."""
     try:
         return kind.from_wkt(text)
     except ValueError as error:
@@ -166,7 +167,7 @@ def _parsed(
 
 
 class BoundKind:
-    """The first byte of an encoded date range, which says which bounds it has."""
+    """The first byte of an encoded date range, which specifies which bounds follow."""
 
     SINGLE_VALUE = 0
     CLOSED_RANGE = 1
@@ -177,7 +178,7 @@ class BoundKind:
 
 
 _bound_struct = struct.Struct(">qb")
-# Maps each kind of range to the number of bounds that follow it.
+# Maps each kind of range to the number of bounds that follow the first byte.
 _BOUND_COUNTS = {
     BoundKind.SINGLE_VALUE: 1,
     BoundKind.CLOSED_RANGE: 2,
@@ -197,7 +198,10 @@ def _packed_bound(bound: DateRangeBound | None) -> bytes:
 
 
 def _encode_range(value: object) -> bytes:
-    """Encode a DateRange: a byte for its kind, and its bounds; open bounds have no bytes."""
+    """Encode a DateRange: a byte for the kind of range, and the bounds.
+
+    Open bounds have no bytes.
+    """
     if not isinstance(value, DateRange):
         refuse_type(value, "a cassandra.util.DateRange")
     single_bound = _packed_bound(value.value)
@@ -239,9 +243,9 @@ def _decode_range(data: bytes) -> DateRange:
 
 
 class _PythonType(_CassandraType):
-    """Base of types that are encoded and decoded in Python, even in the compiled implementation."""
+    """Base of types that Python code encodes and decodes, even in the compiled version."""
 
-    # (function that encodes a value, function that decodes bytes)
+    # The function that encodes a value, and the function that decodes bytes.
     _encode_and_decode: ClassVar[tuple[Callable[[Any], bytes], Callable[[bytes], Any]]]
 
     @classmethod
@@ -257,28 +261,37 @@ class _PythonType(_CassandraType):
 
 
 class PointType(_PythonType):
-    """Values are `cassandra.util.Point` objects. You can also bind well-known text (WKT)."""
+    """A DSE point.
+
+    Values are `cassandra.util.Point` objects. You can also bind well-known text (WKT).
+    """
 
     typename = "PointType"
     _encode_and_decode = (_encode_point, _decode_point)
 
 
 class LineStringType(_PythonType):
-    """Values are `cassandra.util.LineString` objects. You can also bind well-known text (WKT)."""
+    """A DSE line string. Values are `cassandra.util.LineString` objects.
+
+    You can also bind well-known text (WKT).
+    """
 
     typename = "LineStringType"
     _encode_and_decode = (_encode_line, _decode_line)
 
 
 class PolygonType(_PythonType):
-    """Values are `cassandra.util.Polygon` objects. You can also bind well-known text (WKT)."""
+    """A DSE polygon. Values are `cassandra.util.Polygon` objects.
+
+    You can also bind well-known text (WKT).
+    """
 
     typename = "PolygonType"
     _encode_and_decode = (_encode_polygon, _decode_polygon)
 
 
 class DateRangeType(_PythonType):
-    """Values are `cassandra.util.DateRange` objects."""
+    """A DSE date range. Values are `cassandra.util.DateRange` objects."""
 
     typename = "daterange"
     _encode_and_decode = (_encode_range, _decode_range)

@@ -1,6 +1,6 @@
-"""Recognises missing values of other libraries, which are bound as null.
+"""Recognises the missing values of NumPy and pandas, which are bound as null.
 
-These are masked values of NumPy, and NaT and NA of pandas. This module does not import the
+These are NumPy's masked values, and NaT and NA of pandas. This module does not import the
 libraries: an application that has such a value has already imported its library.
 """
 
@@ -21,7 +21,7 @@ _locations_to_check = {("numpy.ma.core", "masked"), ("pandas", "NaT"), ("pandas"
 # The classes of the missing values that we have found.
 _found_types: set[type] = set()
 
-# The classes of most values. They are never missing, so callers check this set first.
+# The classes of most values. Their instances are never missing, so callers check this set first.
 USUAL = frozenset(
     {
         bool,
@@ -42,8 +42,9 @@ USUAL = frozenset(
 
 
 def _missing_types() -> set[type]:
-    """Return the classes of missing values of those libraries that are already imported."""
-    # Iterate over a copy, because this loop removes items, and so may another thread.
+    """Return the classes of missing values of the libraries that are already imported."""
+    # Iterate over a copy, because this loop removes items, and another thread may remove items,
+    # too.
     for location in [*_locations_to_check]:
         module = sys.modules.get(location[0])
         # While the library is still being imported, the module may not have the attribute yet.
@@ -64,7 +65,7 @@ def masked_array(value: object) -> MaskedArray[Any, Any] | None:
 def masked_away(array: MaskedArray[Any, Any]) -> bool:
     """Return True if a masked array has elements, and all of them are masked."""
     mask: Any = array.mask
-    # For an array of records, the mask has fields too, with one byte each.
+    # The mask of an array of records has fields, too, with one byte for each field.
     return bool(array.size and (mask.all() if mask.dtype.names is None else all(mask.tobytes())))
 
 
@@ -80,8 +81,8 @@ def is_partly_masked(value: object) -> bool:
 def is_missing(value: object, name: str = "") -> bool:
     """Return True if `value` is to be bound as null.
 
-    For vectors, this includes a masked array whose elements are all masked: ``to_numpy`` of a
-    result returns such an array for a null vector, and a vector cannot contain nulls.
+    This includes a masked array whose elements are all masked, if `name` is a vector: ``to_numpy``
+    of a result returns such an array for a null vector, and a vector cannot contain nulls.
 
     :param name: the CQL type that the value is bound for.
     """
@@ -89,14 +90,14 @@ def is_missing(value: object, name: str = "") -> bool:
         return True
     array = masked_array(value)
     # For a vector, a masked array may stand for null. For a list, a masked array with dimensions is
-    # a list of nulls, and not null itself.
+    # a list of nulls, which is not the same as null.
     if array is None or not (array.ndim == 0 or name.startswith("vector<")):
         return False
     return masked_away(array)
 
 
 def is_missing_type(kind: type) -> bool:
-    """Return True if `kind` is the class of a missing value, such as that of NaT."""
+    """Return True if `kind` is the class of a missing value, such as the class of NaT."""
     return kind in _missing_types()
 
 
@@ -104,7 +105,7 @@ Items = TypeVar("Items", bound=Sequence[Any])
 
 
 def without_missing(items: Items, name: str = "") -> Items | list[Any]:
-    """Return `items` with None in place of each missing value, or `items` itself if there is none.
+    """Return `items` with None for each missing value; `items` itself if none is missing.
 
     :param name: the CQL type of the items.
     """

@@ -1,6 +1,6 @@
 """Converts NumPy's scalars datetime64 and timedelta64 to integers, without floats.
 
-This module does not import NumPy: an application that has such a value has already imported it.
+This module does not import NumPy: an application that has such a value has already imported NumPy.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 NANOS_OF_DAY = 86_400 * 10**9
-# The nanoseconds of NumPy's units, except of years and months, whose lengths differ.
+# The nanoseconds of NumPy's units, except years and months, which have no fixed length.
 _NANOS = {
     "ns": 1,
     "us": 1000,
@@ -20,11 +20,11 @@ _NANOS = {
     "D": NANOS_OF_DAY,
     "W": 7 * NANOS_OF_DAY,
 }
-# How many of the shorter units are a nanosecond.
+# For units that are shorter than a nanosecond: how many of them are one nanosecond.
 _FRACTIONS = {"ps": 1000, "fs": 10**6, "as": 10**9}
-# The months of the longer units.
+# For units that have no fixed length: how many months each of them is.
 _MONTHS = {"M": 1, "Y": 12}
-# Up to this number of months, NumPy can convert a moment to days without an overflow.
+# Up to this number of months since 1970, NumPy can convert a moment to days without an overflow.
 _MOST_MONTHS = 10**10
 
 
@@ -32,7 +32,7 @@ def nanos_since_1970(value: object) -> int | None:
     """Return the nanoseconds since 1970 of a `numpy.datetime64`, rounded down.
 
     :param value: any value.
-    :returns: None if `value` is of another class, or is NaT.
+    :returns: the nanoseconds; None if `value` is of another class, or is NaT.
     """
     parts = _number_and_unit(value, "datetime64")
     if parts is None:
@@ -41,7 +41,8 @@ def nanos_since_1970(value: object) -> int | None:
     if unit not in _MONTHS:
         return _in_nanos(number, unit)
     if abs(number * _MONTHS[unit]) > _MOST_MONTHS:
-        # No CQL type has such years. Return fewer days than they have: callers refuse these too.
+        # No CQL type has such years. Return a number that is too small, but still so large that
+        # callers reject it.
         return number * 28 * NANOS_OF_DAY
     # Use the first day of the month or year.
     moment: Any = value
@@ -49,10 +50,10 @@ def nanos_since_1970(value: object) -> int | None:
 
 
 def months_and_nanos(value: object) -> tuple[int, int] | None:
-    """Return a `numpy.timedelta64` as months and nanoseconds; one of them is 0.
+    """Return a `numpy.timedelta64` as (months, nanoseconds); one of the two numbers is 0.
 
     :param value: any value.
-    :returns: None if `value` is of another class, is NaT, or has no unit.
+    :returns: the two numbers; None if `value` is of another class, is NaT, or has no unit.
     """
     parts = _number_and_unit(value, "timedelta64")
     if parts is None:
@@ -76,13 +77,16 @@ def _number_and_unit(value: Any, name: str) -> tuple[int, str] | None:
     scalar_type = getattr(numpy, name, None)
     if scalar_type is None or not isinstance(value, scalar_type) or numpy.isnat(value):
         return None
-    # A dtype may count in multiples of a unit: "<M8[25s]" counts in units of 25 seconds.
+    # A dtype may count in multiples of a unit: "<M8[25s]" counts in steps of 25 seconds.
     unit, count = numpy.datetime_data(value.dtype)
     return int(value.astype("int64")) * count, unit
 
 
 def _in_nanos(number: int, unit: str) -> int | None:
-    """Return a number of a NumPy unit in nanoseconds, rounded down; None if there is no unit."""
+    """Convert a number of NumPy units to nanoseconds, rounded down.
+
+    Return None if there is no unit.
+    """
     if unit in _FRACTIONS:
         return number // _FRACTIONS[unit]
     return number * _NANOS[unit] if unit in _NANOS else None

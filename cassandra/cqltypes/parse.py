@@ -1,8 +1,8 @@
-"""Parses type strings: the server's class names, and CQL type names.
+"""Parses strings that name types: the names of the server's classes, and the names of CQL types.
 
-A class name is ``Name`` or ``Name(parameter, ...)``. Each parameter is again a class name, perhaps
-with the name of a field (``field:``) or an alias (``alias=>``) before it. The names of user-defined
-types and of their fields are written as hex digits.
+A class name is ``Name`` or ``Name(parameter, ...)``. Each parameter is again a class name, which
+may be preceded by the name of a field (``field:``) or an alias (``alias=>``). The names of
+user-defined types and of their fields are written as hex digits.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from cassandra.cqltypes.custom import UnrecognizedType, mkUnrecognizedType
 from cassandra.cqltypes.scalars import CounterColumnType
 from cassandra.cqltypes.udt import UserType, with_subtypes
 
-# Schemas are never nested so deep. The parser is recursive, and without this limit a hostile server
-# could exhaust the stack.
+# Real schemas are never nested so deeply. The parser is recursive, so without this limit a hostile
+# server could exhaust the stack.
 _MAX_DEPTH = 64
 _TOKEN = pattern(r"\s*(?:(=>)|([(),:])|([\w.$+\-/]+)|'([^']*)')")
 
 # A node of the parsed string: (name, list of parameters). Each parameter is a tuple (field name or
-# None, node). Instead of the list, there is None for a name without parentheses.
+# None, node). For a name without parentheses, the list is None.
 _Node = tuple[str, "list[tuple[str | None, Any]] | None"]
 
 
@@ -45,7 +45,7 @@ def _split_into_tokens(text: str) -> list[str]:
         match = _TOKEN.match(text, position)
         if match is None:
             raise ValueError(f"unexpected character {text[position:].lstrip()[:1]!r} at {position}")
-        # One of the groups matched, without the quotes or spaces around the token.
+        # The group that matched has the token without the quotes or spaces around it.
         tokens.append(match[1] or match[2] or match[3] or match[4] or "")
         position = match.end()
     return tokens
@@ -69,7 +69,7 @@ class _Reader:
         return token
 
     def whole(self) -> _Node:
-        """Parse all tokens; returns the root node."""
+        """Parse all tokens; return the root node."""
         node = self._read_node(0)
         if self._position < len(self._tokens):
             raise ValueError(f"unexpected {self._peek()!r} after the type")
@@ -82,7 +82,7 @@ class _Reader:
         return name
 
     def _read_node(self, depth: int) -> _Node:
-        """Parse a type: a name and, in parentheses, its parameters (or None if there are none)."""
+        """Parse a name and its parameters in parentheses; without parentheses, these are None."""
         if depth > _MAX_DEPTH:
             raise ValueError(f"types are nested more than {_MAX_DEPTH} deep")
         name = self._read_name()
@@ -95,8 +95,8 @@ class _Reader:
             node = self._read_node(depth + 1)
             if self._peek() in (":", "=>"):
                 self._next()
-                # This token shows that what we have parsed as a type is the name of a field. Its
-                # type follows.
+                # The separator shows that the node which we have just parsed is the name of a
+                # field. The field's type follows.
                 field, node = node[0], self._read_node(depth + 1)
             parameters.append((field, node))
             if self._peek() == ",":
@@ -108,9 +108,9 @@ class _Reader:
 
 
 def lookup_casstype_simple(casstype: str) -> type[_CassandraType]:
-    """Return the type for the name of a server class without parameters.
+    """Return the type class for the name of a server class without parameters.
 
-    For an unknown name, this is a subclass of `UnrecognizedType`.
+    For an unknown name, return a subclass of `UnrecognizedType`.
 
     :param casstype: the class name, with or without its package.
     """
@@ -133,7 +133,7 @@ def _resolve(node: _Node) -> type[_CassandraType]:
         if len(parameters) != 2:
             raise ValueError("VectorType takes 2 parameters")
         (_, element_node), (_, dimension_node) = parameters
-        # The parser makes a node of the dimension, too: its name is the number.
+        # The parser has made a node for the dimension, too. The node's name is the number.
         dimension, _ = dimension_node
         return base.apply_parameters([_resolve(element_node), dimension])
     subtypes = [_resolve(child) for _, child in parameters]
@@ -147,14 +147,16 @@ def _resolve_udt(
 ) -> type[_CassandraType]:
     """Return the type class for the parameters of a UserType.
 
-    :param parameters: the keyspace, the name and the fields: (name of the field or None, node).
+    :param parameters: the keyspace, the type's name and the fields, as tuples (field name or None,
+        node).
     """
     if len(parameters) < 2:
         raise ValueError("UserType has a keyspace and a name")
-    # The parser has made nodes of the keyspace and the name; take the names of these nodes.
+    # The parser has made nodes for the keyspace and the type's name. Their names are the two
+    # strings.
     keyspace_and_name = [parameters[0][1][0], parameters[1][1][0]]
     types = [_resolve(child) for _, child in parameters[2:]]
-    # The keyspace and the name come first, and have no field names.
+    # The keyspace and the type's name come first. They are not fields, so they have no field names.
     names = [None, None, *[field for field, _ in parameters[2:]]]
     if any(name is None for name in names[2:]):
         raise ValueError("a field of a UserType has no name")
@@ -162,16 +164,16 @@ def _resolve_udt(
 
 
 def parse_casstype_args(typestring: str) -> type[_CassandraType]:
-    """Return the type for the name of a server class, which may have parameters.
+    """Return the type class for the name of a server class, which may have parameters.
 
     :param typestring: the class name.
-    :raises ValueError: if it is malformed.
+    :raises ValueError: if the class name is malformed.
     """
     return _resolve(_Reader(_split_into_tokens(typestring)).whole())
 
 
 def lookup_casstype(casstype: str | type) -> type[_CassandraType]:
-    """Return the type for a class name such as ``org.apache.cassandra.db.marshal.ListType(...)``.
+    """Return the type class for a name such as ``org.apache.cassandra.db.marshal.ListType(...)``.
 
     :param casstype: the class name, with or without its package. A class is returned unchanged.
     :raises ValueError: if the name cannot be parsed.
@@ -185,16 +187,16 @@ def lookup_casstype(casstype: str | type) -> type[_CassandraType]:
 
 
 def lookup_cqltype(name: str) -> type[_CassandraType]:
-    """Return the type with the CQL name `name`, for example ``int``.
+    """Return the type class with the CQL name `name`, for example ``int``.
 
-    :param name: the name, without parameters.
-    :raises KeyError: if there is no such type.
+    :param name: the CQL name, without parameters.
+    :raises KeyError: if there is no type with this name.
     """
     return _by_cqlname[name]
 
 
 def is_reversed_casstype(data_type: str) -> bool:
-    """Return True if a class name names a reversed type.
+    """Return True if a class name stands for a reversed type (a descending clustering column).
 
     :param data_type: the class name.
     """
@@ -202,7 +204,7 @@ def is_reversed_casstype(data_type: str) -> bool:
 
 
 def is_counter_type(t: str | type) -> bool:
-    """Return True if `t` is the counter type, or that type reversed or frozen.
+    """Return True if `t` is the counter type, or a reversed or frozen counter type.
 
     :param t: a class of `cassandra.cqltypes`, or a class name.
     """
@@ -231,7 +233,7 @@ def cqltype_to_python(cql_string: str) -> list[Any]:
     For example, ``map<text, list<int>>`` becomes ``['map', ['text', 'list', ['int']]]``.
 
     :param cql_string: the name of the type.
-    :raises ValueError: if brackets do not match, or are nested too deep.
+    :raises ValueError: if the brackets do not match, or are nested too deeply.
     """
     stack: list[list[Any]] = [[]]
     for token in _CQL_TOKEN.findall(cql_string):
@@ -262,7 +264,7 @@ def python_to_cqltype(types: Iterable[Any]) -> str:
         if isinstance(node, str):
             parts.append(node)
         else:
-            # A list contains the parameters of the name before it.
+            # A nested list has the parameters of the name that precedes it.
             parts[-1] += f"<{python_to_cqltype(node)}>"
     return ", ".join(parts)
 
@@ -279,12 +281,13 @@ def _without_frozen(types: list[Any]) -> list[Any]:
     """Remove "frozen" from the nested lists that `cqltype_to_python` returns."""
     result: list[Any] = []
     for index, node in enumerate(types):
-        # A list contains the parameters of the name before it. Skip "frozen" if it has parameters.
+        # A nested list has the parameters of the name before it. Skip "frozen" if it has
+        # parameters.
         has_parameters = index + 1 < len(types) and isinstance(types[index + 1], list)
         if node == FrozenType.typename and has_parameters:
             continue
         if isinstance(node, list):
-            # Replace "frozen" and its list by what is in the list.
+            # Replace "frozen" and its parameter list by the items of the list.
             if index and types[index - 1] == FrozenType.typename:
                 result.extend(_without_frozen(node))
             else:
@@ -323,9 +326,9 @@ public(
 
 
 def _pickled(cls: type[Any]) -> str | tuple[Any, ...]:
-    """Return what `copyreg` needs to pickle a type class: its name, or (function, arguments)."""
-    # Ordinary classes are pickled by name. A class that was made at run time, for example one with
-    # parameters, is in no module, so pickle what `_unpickled` needs to make it again.
+    """Return what `copyreg` needs to pickle a type class: its name, or a function call."""
+    # Ordinary classes are pickled by name. A class that was made at run time, for example a class
+    # with parameters, is in no module, so pickle what `_unpickled` needs to make the class again.
     if vars(cls).get("_registered", True) or cls is UnrecognizedType:
         return cls.__qualname__
     return _unpickled, (

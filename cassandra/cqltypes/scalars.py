@@ -1,8 +1,8 @@
-"""The classes of the scalar types, with attributes that other packages of the driver read.
+"""The classes of the scalar types, with their attributes for other packages of the driver.
 
-Codecs encode and decode the values. `_CassandraType` explains the attributes: the option id in
-result metadata, the layout of a column, the Python classes of values in rows, and the form in text
-files.
+The codecs, not these classes, encode and decode the values. `_CassandraType` explains the
+attributes: the option id in result metadata, the layout of a column, the Python classes of values
+in rows, and the representation in text files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cassandra.cqltypes import coerce
 from cassandra.cqltypes.base import EMPTY_IS_VALUE, _CassandraType, public
 from cassandra.util.temporal import Date, Duration, Time
 
-# `cassandra.cqltypes` re-exports these names, and `SCALARS` has the classes.
+# `cassandra.cqltypes` re-exports these names. `SCALARS` below has the classes.
 __all__ = [
     "AsciiType",
     "BooleanType",
@@ -44,7 +44,7 @@ __all__ = [
     "cql_timestamp_formats",
 ]
 
-# An int fits an annotation of float, as for type checkers.
+# An annotation of float includes int, as for type checkers.
 _INTEGER = (int, float)
 _Classes = tuple[type[Any], ...]
 
@@ -187,7 +187,7 @@ class CounterColumnType(LongType):
     _option = 0x0005
 
 
-# For applications that import this name. The driver's own parser accepts more formats.
+# Applications may import this name from cassandra-driver. Our own parser accepts more formats.
 cql_timestamp_formats = (
     "%Y-%m-%d %H:%M",
     "%Y-%m-%d %H:%M:%S",
@@ -201,7 +201,7 @@ class DateType(_CassandraType):
     """The CQL type timestamp. Values are decoded as naive datetimes in UTC, with milliseconds.
 
     A value outside the years 1 to 9999 is decoded as a `cassandra.util.MillisTimestamp`. You can
-    bind datetimes (a naive one is taken as UTC), dates, numbers of milliseconds since 1970,
+    bind datetimes (a naive datetime is taken as UTC), dates, numbers of milliseconds since 1970,
     strings, and `numpy.datetime64`.
     """
 
@@ -216,18 +216,18 @@ class DateType(_CassandraType):
         """Return the milliseconds since 1970 of a CQL timestamp literal.
 
         :param val: the literal, without quotes.
-        :raises ValueError: if it is not a timestamp literal.
+        :raises ValueError: if `val` is not a timestamp literal.
         """
         return coerce.timestamp_millis(val)
 
 
 class TimestampType(DateType):
-    """timestamp, under the newer name of the server's class."""
+    """The CQL type timestamp, under the newer name of the server's class."""
 
     typename = "timestamp"
 
 
-# A subclass of DateType, as in cassandra-driver. It only inherits `interpret_datestring`.
+# This is a subclass of DateType, as in cassandra-driver, but only inherits `interpret_datestring`.
 class TimeUUIDType(DateType):
     """The CQL type timeuuid. Values are `uuid.UUID` objects of version 1."""
 
@@ -238,14 +238,14 @@ class TimeUUIDType(DateType):
     _values = (uuid.UUID,)
 
     def my_timestamp(self) -> float:
-        """Return the seconds since 1970 of this value."""
+        """Return the seconds since 1970 of this UUID's timestamp."""
         ticks: int = self.val.time
         # A version 1 UUID counts steps of 100 ns since 1582-10-15. The constant is the number of
         # steps until 1970.
         return (ticks - 0x01B21DD213814000) / 1e7
 
     # An application that replaces these methods of DateType wants to change timestamps, not
-    # timeuuids. So do not inherit the methods from DateType.
+    # timeuuids. So restore the methods of `_CassandraType`.
     to_binary = vars(_CassandraType)["to_binary"]
     from_binary = vars(_CassandraType)["from_binary"]
     serialize = vars(_CassandraType)["serialize"]
@@ -256,7 +256,7 @@ class SimpleDateType(_CassandraType):
     """The CQL type date. Values are decoded as `cassandra.util.Date`.
 
     You can also bind dates, datetimes, strings ``YYYY-MM-DD`` and `numpy.datetime64`. An int must
-    be the encoded number: days since 1970-01-01 plus 2**31.
+    be the encoded number, which is days since 1970-01-01 plus 2**31.
     """
 
     typename = "date"
@@ -296,8 +296,8 @@ class TimeType(_CassandraType):
 class DurationType(_CassandraType):
     """The CQL type duration. Values are `cassandra.util.Duration` objects.
 
-    You can also bind a `numpy.timedelta64`: its months or years are months of the duration, and all
-    other units are nanoseconds.
+    You can also bind a `numpy.timedelta64`: years and months become months of the duration, and all
+    other units become nanoseconds.
     """
 
     typename = "duration"
@@ -313,7 +313,7 @@ class UTF8Type(_CassandraType):
     typename = "text"
     empty_binary_ok = True
     _factory = "text"
-    _option = 0x000A  # the option id of text in the first protocol versions
+    _option = 0x000A  # the option id of text in protocol versions 1 and 2
     _column = ("text", "u", 0)
     _values = (str,)
 
@@ -326,7 +326,7 @@ class VarcharType(UTF8Type):
 
 
 class EmptyType(_CassandraType):
-    """The type "empty" of columns in compact tables that have no value."""
+    """The type "empty", which compact tables without a value have for their value column."""
 
     typename = "empty"
     empty_binary_ok = True
@@ -338,9 +338,9 @@ SCALARS: tuple[Any, ...] = tuple(globals()[name] for name in __all__ if name.end
 OPTIONS: dict[int, str] = {
     vars(cls)["_option"]: cls.__name__ for cls in SCALARS if "_option" in vars(cls)
 }
-"""The class of each number in result metadata (native_protocol_v5.spec, section 4.2.5.2)."""
+"""Maps option ids (native_protocol_v5.spec, section 4.2.5.2) to names of type classes."""
 
 public(*SCALARS)
-# Read `empty_binary_ok` here, before an application can change it: a class that is changed later
-# counts as one with its own encoding (see `_CassandraType._overridden`).
+# Read `empty_binary_ok` here, before an application can change it. A class whose attribute is
+# changed later counts as a class with its own encoding (see `_CassandraType._overridden`).
 EMPTY_IS_VALUE.update(cls._factory for cls in SCALARS if cls.empty_binary_ok)

@@ -1,6 +1,7 @@
-"""The classes of user-defined types.
+"""The classes of user-defined types (UDTs).
 
-Values are decoded as named tuples, or as instances of the class that the application registered.
+Values of a UDT are decoded as named tuples, or as instances of a class that the application has
+registered.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ if TYPE_CHECKING:
     from cassandra.cqltypes.base import CodecModule, _CassandraType
     from cassandra.cqltypes.codecs.base import Codec
 
-# The estimated memory, for the caches' limits: of a type class with its named tuple, and of a
-# field.
+# Estimated memory in bytes, for the limits of the caches: of a type class with its named tuple, and
+# of each field.
 _CLASS_BYTES = 5000
 _FIELD_BYTES = 300
 
 mapped_classes: WeakSet[type] = WeakSet()
-"""The classes that applications have registered for user-defined types, of all clusters."""
+"""The classes that applications have registered for user-defined types, for all clusters."""
 
 
 class UserType(TupleType):
-    """Base of the classes of user-defined types, which `make_udt_class` makes.
+    """Base of the classes of user-defined types. `make_udt_class` makes these classes.
 
     `keyspace`, `typename`, `fieldnames` and `subtypes` define the type. To decode a value, the
     codec calls `mapped_class` with the fields as keyword arguments. If `mapped_class` is None, the
-    value becomes a named tuple.
+    value is decoded as a named tuple.
     """
 
     typename = "org.apache.cassandra.db.marshal.UserType"
@@ -69,7 +70,8 @@ class UserType(TupleType):
             raise ValueError(
                 f"{keyspace}.{udt_name} has {len(names)} field names and {len(types)} field types"
             )
-        # Two clusters may register different classes for one type, so the class is part of the key.
+        # The mapped class is part of the key, because two clusters may register different classes
+        # for the same type.
         key = (cls, keyspace, udt_name, names, types, mapped_class)
         udt = cls._cache.get(key)
         if udt is None:
@@ -88,8 +90,8 @@ class UserType(TupleType):
                     "_registered": False,
                 },
             )
-            # An estimate of the bytes that the class takes: the cache is bounded. Names count three
-            # times: about so many copies of them are kept.
+            # Estimate the memory of the class in bytes, because the cache is bounded. The lengths
+            # of names count three times, because about three copies of each name are kept.
             cost = (
                 _CLASS_BYTES
                 + _FIELD_BYTES * len(names)
@@ -114,14 +116,15 @@ class UserType(TupleType):
         """Return the class for the parameters in a server's class name.
 
         :param subtypes: the keyspace, the type's name in hex digits, and the types of the fields.
-            The first two are strings, or `UnrecognizedType` classes with these names.
-        :param names: None twice, then the names of the fields in hex digits.
+            The first two items are strings, or `UnrecognizedType` classes with these names.
+        :param names: None twice (for the keyspace and the type's name), then the names of the
+            fields in hex digits.
         """
         if len(subtypes) < 2:
             raise ValueError("a user-defined type has a keyspace and a name")
         keyspace = _text(subtypes[0])
         udt_name = _unhex(_text(subtypes[1]))
-        # The first two names are None: the keyspace and the type's name are not fields.
+        # The first two items are None, because the keyspace and the type's name are not fields.
         field_names = tuple(_unhex(name) for name in tuple(names or ())[2:])
         return cls.make_udt_class(keyspace, udt_name, field_names, subtypes[2:])
 
@@ -163,7 +166,8 @@ def _unhex(name: str | type[_CassandraType]) -> str:
         raise ValueError(f"{name!r} is not the hex code of a name: {error}") from None
 
 
-# A cache of the named tuple classes, so that unpickled values have the same class as decoded ones.
+# A cache of the named tuple classes, so that unpickled values have the same class as decoded
+# values.
 _value_classes: Bounded[tuple[str, tuple[str, ...]], type[Any]] = Bounded(1024, 1 << 25)
 
 
@@ -184,7 +188,7 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> type[Any] | None:
     """Return the named tuple class for the values of a user-defined type.
 
     If the name of a field is not valid in a named tuple, the field is named by its position
-    (``field_1_``). Returns None if two fields have the same name; values are then plain tuples.
+    (``field_1_``). Returns None if two fields have the same name; the values are then plain tuples.
     """
     key = (name, names)
     cached = _value_classes.get(key)
@@ -203,18 +207,18 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> type[Any] | None:
     tuple_type: Any = namedtuple(title, fields)  # type: ignore[misc]
 
     def reduce(value: Any) -> tuple[Any, ...]:
-        # Pickle the names and values, because pickle cannot find a class that was made at run time.
+        # Pickle the names and the values: pickle cannot find a class that was made at run time.
         return value_of_fields, (name, names, tuple(value))
 
     type.__setattr__(tuple_type, "__reduce__", reduce)
-    # The mapper finds fields by the names that they have in the database.
+    # The object mapper finds fields by their names in the database.
     type.__setattr__(tuple_type, "__database_names__", names)
     size = _CLASS_BYTES + _FIELD_BYTES * len(names) + 3 * (len(name) + text_size(names))
     return _value_classes.keep(key, tuple_type, size)
 
 
 def _value_factory(cls: type[UserType]) -> Callable[[list[Any]], Any]:
-    """Return a function that makes the decoded value from the list of its fields' values."""
+    """Return a function that makes a decoded value from the list of its fields' values."""
     names = tuple(cls.fieldnames or ())
     mapped_class = cls.mapped_class
     if mapped_class is dict:
@@ -222,7 +226,7 @@ def _value_factory(cls: type[UserType]) -> Callable[[list[Any]], Any]:
     if mapped_class is not None:
         return lambda fields: mapped_class(**dict(zip(names, fields, strict=True)))
     if cls.tuple_type is not None:
-        # `tuple.__new__` is faster than the named tuple's own constructor, which takes each field
+        # `tuple.__new__` is faster than the constructor of the named tuple, which takes each field
         # as an argument.
         return partial(tuple.__new__, cls.tuple_type)
     return tuple
@@ -234,12 +238,12 @@ public(UserType)
 def with_subtypes(
     cql_type: Any, subtypes: Sequence[Any], mapped_class: Callable[..., object] | None = None
 ) -> type[_CassandraType]:
-    """Return a type like `cql_type` that contains other types.
+    """Return a copy of a parameterized type, in which other types replace its parameters.
 
     :param cql_type: a type with parameters.
     :param subtypes: the types that replace `cql_type.subtypes`.
-    :param mapped_class: if `cql_type` is a user-defined type, the class of its decoded values, or
-        None.
+    :param mapped_class: the class of decoded values, if `cql_type` is a user-defined type;
+        otherwise None.
     """
     if issubclass(cql_type, UserType):
         return UserType.make_udt_class(
@@ -247,6 +251,6 @@ def with_subtypes(
         )
     if issubclass(cql_type, VectorType):
         return VectorType.apply_parameters((*subtypes, cql_type.vector_size))
-    # A type with parameters is a subclass of its type without them.
+    # A type with parameters is a subclass of the same type without parameters.
     base: type[_CassandraType] = cql_type.__base__
     return base.apply_parameters(subtypes, cql_type.fieldnames)

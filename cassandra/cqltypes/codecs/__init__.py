@@ -1,8 +1,8 @@
-"""Codecs of all CQL types: the Python twin of `cassandra._accel.codecs`.
+"""Codecs of all CQL types: the pure Python version of `cassandra._accel.codecs`.
 
 A codec encodes and decodes the values of one type, and is immutable. ``encode(value) -> bytes`` and
-``decode(data) -> value`` work on the bytes of a value, without the length that comes before them in
-a message. The functions of this module make codecs. The functions for containers take the codecs of
+``decode(data) -> value`` work on the bytes of a value, without the length that precedes them in a
+message. The functions of this module make codecs. The functions for containers take the codecs of
 their elements as arguments.
 """
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     __all__ += containers.__all__
     __all__ += scalars.__all__
 else:
-    # Import these modules on first use: if the compiled twin is used, nothing needs them.
+    # Import these modules on first use: with the compiled version, nothing needs them.
     containers = Deferred("cassandra.cqltypes.codecs.containers")
     scalars = Deferred("cassandra.cqltypes.codecs.scalars")
 
     def __getattr__(name):
-        # Even `__all__` is made on first use: it joins the `__all__` of the two modules.
+        # Even `__all__` is made on first use, because it joins the `__all__` of the two modules.
         if name == "__all__":
             base_names = ("Codec", "TypeCalls", "from_class", "from_functions")
             return sorted((*base_names, *containers.__all__, *scalars.__all__))
         for module in (containers, scalars) if not name.startswith("_") else ():
             if name in module.__all__:
-                # Store it, so that the next access does not call this function again.
+                # Store the function, so that the next access does not call `__getattr__` again.
                 factory = globals()[name] = getattr(module, name)
                 return factory
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
 """The base classes of codecs. A codec encodes and decodes the values of one CQL type.
 
 Codecs are immutable, and threads share them. The type classes in `cassandra.cqltypes` make codecs,
-but codecs do not depend on these classes. The codec of a container holds the codecs of its
+but codecs do not depend on the type classes. The codec of a container holds the codecs of its
 elements.
 """
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 Data = bytes | memoryview
 
 # Counts the fields that are missing at the end of tuples and user-defined types, for
-# `limits.null_cells`. The count starts again with each page of rows, and with each value that is
-# decoded outside a page.
+# `limits.null_cells`. The count is reset at each page of rows, and at each value that is decoded
+# outside a page.
 missing_fields = NullCells()
 begin_page = missing_fields.begin
 # The length of [bytes] is a signed [int] (native_protocol_v5.spec, section 3).
@@ -32,12 +32,12 @@ class Codec:
     """Encodes and decodes the values of one CQL type, with `encode` and `decode`.
 
     :param cql_name: the name of the CQL type.
-    :param fixed_size: the size of each value in a vector, in bytes. -1 if the values in a vector
-        each have a length before them.
-    :param width: the size of every value that is not empty, in bytes, or -1 if it varies.
+    :param fixed_size: the size in bytes of each value in a vector; -1 if each value in a vector is
+        preceded by its length.
+    :param width: the size in bytes of every value that is not empty; -1 if the size varies.
     :param struct_code: the format letter of the module `struct` if values are numbers, else "".
     :param empty_is_value: True if zero bytes are an ordinary value of the type.
-    :param empty: the value that zero bytes are decoded as, if they are not an ordinary value.
+    :param empty: the value for zero bytes, if they are not an ordinary value: None or EMPTY.
     """
 
     __slots__ = ("cql_name", "empty_is_value", "fixed_size", "legacy_empty", "struct_code", "width")
@@ -69,21 +69,22 @@ class Codec:
     def encode(self, value: object) -> bytes:
         """Return the bytes of `value`, which must not be None or UNSET_VALUE.
 
-        :raises EncodeTypeError: if the type does not accept the value's class. It is a TypeError.
-        :raises EncodeValueError: if the value is out of range or badly formed. It is both a
-            ValueError and an OverflowError.
+        :raises EncodeTypeError: if the type does not accept the value's class. It is a TypeError
+            and a ValueError.
+        :raises EncodeValueError: if the value is out of range or badly formed. It is a ValueError,
+            an OverflowError and a TypeError.
         """
         raise NotImplementedError
 
     def decode(self, data: Data) -> Any:
-        """Return the value that the bytes `data` encode; they must not be null.
+        """Return the value that the bytes `data` encode. Null must not be passed.
 
-        :raises cassandra.errors.DecodeError: if they are not valid for the type.
+        :raises cassandra.errors.DecodeError: if the bytes are not valid for the type.
         """
         raise NotImplementedError
 
     def decode_nullable(self, data: Data | None) -> Any:
-        """Decode a [bytes]; returns None for null.
+        """Decode a [bytes]; return None for null.
 
         Zero bytes are decoded as `legacy_empty`, unless `empty_is_value` is True.
         """
@@ -94,19 +95,19 @@ class Codec:
         return self.decode(data)
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
-        """Encode all `values` at once; returns None if the caller must encode them one by one.
+        """Encode all `values` at once; return None if the caller must encode them one by one.
 
-        It returns None if one of the values is None or invalid. It always returns None for types
-        whose codec runs an application's code or other codecs: the caller would run such code a
-        second time.
+        The result is None if one of the values is None or invalid. It is always None for types
+        whose codec runs an application's code or other codecs: if it failed, the caller would run
+        such code a second time.
         """
         return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
-        """Decode all `bodies` at once; each is the bytes of a value, not null or empty.
+        """Decode all `bodies` at once. Each body is the bytes of a value, neither null nor empty.
 
-        Returns None if one of them is malformed, or if the codec cannot do this. The caller then
-        decodes them one by one.
+        The result is None if a body is malformed, or if the codec cannot do this. The caller then
+        decodes the bodies one by one.
         """
         return None
 
@@ -116,7 +117,8 @@ class Codec:
         :param data: the bytes of the list, set or vector.
         :param out: a writable, C-contiguous buffer of numbers of the same kind and size.
         :returns: the number of elements written.
-        :raises TypeError: if the type is not one of these, or the buffer's items do not fit it.
+        :raises TypeError: if the type is not a list, set or vector of numbers, or the buffer's
+            items do not fit the type.
         :raises ValueError: if the buffer is too small.
         :raises DecodeError: if the data are malformed or contain nulls.
         """
@@ -140,19 +142,19 @@ class Leaf(Codec):
             return [*map(self.encode, values)]
         except Exception:
             # The caller then encodes the values one by one, so that the error names the invalid
-            # one.
+            # value.
             return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
         """Decode all `bodies` at once, or return None: see `Codec._decode_many`."""
         try:
             return [*map(self.decode, bodies)]
-        except Exception:  # as in _encode_many
+        except Exception:  # for the same reason as in _encode_many
             return None
 
 
 class FunctionCodec(Codec):
-    """A codec that calls two Python functions, for example those of an application's type."""
+    """A codec that calls two Python functions, for example the methods of an application's type."""
 
     __slots__ = ("_decode", "_encode")
 
@@ -181,7 +183,7 @@ class FunctionCodec(Codec):
 
     def decode(self, data: Data) -> Any:
         """Call the decoding function."""
-        # The function may decode other values, which must not count for the page that we are in.
+        # The function may decode other values, which must not count for the current page of rows.
         outer_count = begin_page()
         try:
             return self._decode(bytes(data))
@@ -198,8 +200,9 @@ def from_functions(
     empty_is_value: bool = False,
     empty: object = None,
 ) -> Codec:
-    """Return a codec that calls `encode` and `decode`. The other parameters are those of
-    `Codec`.
+    """Return a codec that calls `encode` and `decode`.
+
+    The other parameters are the same as those of `Codec`.
     """
     return FunctionCodec(name, encode, decode, fixed_size, empty_is_value, empty)
 
@@ -228,14 +231,16 @@ def from_class(
         lambda value: to_binary(value, protocol_version),
         lambda data: from_binary(data, protocol_version),
         fixed_size,
-        # empty_is_value: from_binary gets zero bytes too, and decides what they mean.
+        # `empty_is_value` is True: from_binary also gets zero bytes, and decides what they mean.
         True,
         None,  # empty
     )
 
 
 class TypeCalls:
-    """Fast methods for one type class, which use its codec (see `cassandra.cqltypes.calls`).
+    """The fast serialization methods of one type class, which call its codec.
+
+    See `cassandra.cqltypes.calls`.
 
     :param owner: the type class.
     :param codec: the codec of the class.
@@ -257,12 +262,13 @@ class TypeCalls:
 
     def deserialize(self, /, byts: bytes, protocol_version: int) -> Any:
         """Decode bytes that are neither null nor empty."""
-        # A value that is decoded outside a page of rows counts as one page for `limits.null_cells`.
+        # Outside a page of rows, each decoded value counts as a page of its own for
+        # `limits.null_cells`.
         begin_page()
         return self._codec.decode(byts)
 
     def to_binary(self, /, val: Any, protocol_version: int) -> bytes:
-        """Encode `val`; returns b"" for None."""
+        """Encode `val`; return b"" for None."""
         return b"" if val is None else self._codec.encode(val)
 
     def from_binary(self, /, byts: bytes | None, protocol_version: int) -> Any:
@@ -271,12 +277,13 @@ class TypeCalls:
             return None
         if len(byts) == 0 and not self._empty_is_value:
             return self._empty
-        # A value that is decoded outside a page of rows counts as one page for `limits.null_cells`.
+        # Outside a page of rows, each decoded value counts as a page of its own for
+        # `limits.null_cells`.
         begin_page()
         return self._codec.decode(byts)
 
 
-# The [int] lengths up to 255, encoded in advance.
+# The encoded [int] lengths from 0 to 255.
 _SHORT_LENGTHS = tuple(length.to_bytes(4, "big") for length in range(256))
 NULL = b"\xff\xff\xff\xff"
 pack_length = Struct(">i").pack
@@ -294,7 +301,7 @@ def read_element(codec: Codec, data: bytes, size: int) -> Any:
     """Decode an element of a container.
 
     :param data: the bytes of the element.
-    :param size: the length field of the element; negative if it is null.
+    :param size: the element's length field; negative if the element is null.
     """
     if size < 0:
         return None
@@ -304,7 +311,7 @@ def read_element(codec: Codec, data: bytes, size: int) -> Any:
 
 
 def take(data: bytes, offset: int) -> tuple[int, int]:
-    """Read the length of the [bytes] at `offset`; returns (offset of its first byte, size).
+    """Read the length of the [bytes] at `offset`; return (offset of the content, size).
 
     The size is -1 for null.
     """
@@ -317,6 +324,6 @@ def take(data: bytes, offset: int) -> tuple[int, int]:
         truncated(f"truncated: an item claims {size} bytes, {left} are left")
     if size < -1:
         # By the specification, any negative length means null (native_protocol_v5.spec, section 3).
-        # But servers only ever write -1, so another negative length means damaged data.
+        # But servers only write -1, so any other negative length means damaged data.
         truncated(f"an item has the negative length {size}")
     return start, size

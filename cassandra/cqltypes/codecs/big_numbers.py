@@ -1,11 +1,12 @@
 """Converts integers of any size to decimals and back, in less than quadratic time.
 
 Python's own conversions between `int` and `decimal.Decimal` take quadratic time: minutes for a
-number of a megabyte. This module splits a number into halves until they are small, converts these,
-and joins the results with the fast multiplications of `decimal` and `int`.
+number of a megabyte. This module splits a number into halves until they are small, converts the
+halves, and joins the results with the fast multiplications of `decimal` and `int`.
 
 Every result is exact, and does not depend on the thread's decimal context. Nor does it depend on
-`sys.set_int_max_str_digits`: we never convert more digits at once than Python always allows.
+`sys.set_int_max_str_digits`, because we never convert more digits at once than Python always
+allows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import decimal
 
 from cassandra.limits import limits
 
-# The precision and exponents are the largest possible, so that results are never rounded.
+# The precision and the exponents have the largest possible limits, so that no result is rounded.
 WIDE_CONTEXT = decimal.Context(
     prec=decimal.MAX_PREC,
     Emax=decimal.MAX_EMAX,
@@ -22,11 +23,11 @@ WIDE_CONTEXT = decimal.Context(
     traps=[decimal.InvalidOperation],
 )
 
-# Numbers up to these sizes are converted directly. 512 digits are always allowed, since
+# Numbers up to these sizes are converted directly. Python always allows 512 digits, because
 # set_int_max_str_digits() accepts no limit below 640.
 _LEAF_BITS = 1024
 _LEAF_DIGITS = 512
-# Powers of two and of five are cached up to this exponent. They need half a megabyte at most.
+# Powers of two and of five are cached up to this exponent. The caches need half a megabyte at most.
 _MAX_CACHED = 1 << 19
 
 _powers_of_two: dict[int, decimal.Decimal] = {}
@@ -34,7 +35,7 @@ _powers_of_five: dict[int, int] = {}
 
 
 def check_size(size: int) -> str:
-    """Return an error message if a number of `size` bytes is too large to convert, else ""."""
+    """Return an error message if a number of `size` bytes is too large to convert, otherwise ""."""
     limit = limits.decimal_bytes
     if size <= limit:
         return ""
@@ -51,24 +52,24 @@ def digits_limit() -> int:
 
 
 def to_decimal(number: int) -> decimal.Decimal:
-    """Return `number` as a Decimal, exactly."""
+    """Convert `number` to a Decimal, exactly."""
     size = number.bit_length()
     if size <= _LEAF_BITS:
         return decimal.Decimal(number)
-    # `_decimal_of_halves` splits the absolute value with shifts and masks. Set the sign at the end.
+    # `_decimal_of_halves` splits the absolute value with shifts and masks. Set the sign afterwards.
     magnitude = _decimal_of_halves(abs(number), size)
     return magnitude if number >= 0 else magnitude.copy_negate()
 
 
 def _decimal_of_halves(number: int, size: int) -> decimal.Decimal:
-    """Return `number`, which is not negative and has at most `size` bits, as a Decimal.
+    """Convert `number`, which is not negative and has at most `size` bits, to a Decimal.
 
-    The conversion of a large int takes quadratic time. So split the number, convert both parts, and
-    join them by decimal arithmetic, which is faster.
+    The direct conversion of a large int takes quadratic time. So split the number, convert both
+    parts, and join them by decimal arithmetic, which is faster.
     """
     if size <= _LEAF_BITS:
         return decimal.Decimal(number)
-    # Split at _LEAF_BITS times a power of two, so that few powers are needed.
+    # Split at _LEAF_BITS times a power of two, so that only few different powers of two are needed.
     bits = _LEAF_BITS
     while bits * 2 < size:
         bits *= 2
@@ -96,13 +97,13 @@ def int_of_digits(digits: str) -> int:
     size = len(digits)
     if size <= _LEAF_DIGITS:
         return int(digits)
-    # int() takes quadratic time. Convert the upper and lower digits by themselves, and join them.
+    # int() takes quadratic time. Convert the upper and the lower digits separately, and join them.
     count = _LEAF_DIGITS
     while count * 2 < size:
         count *= 2
     upper = int_of_digits(digits[:-count])
-    # Multiply by 10 ** n in two steps: by 5 ** n, and then by a shift of n bits, which costs almost
-    # nothing.
+    # Multiply by 10 ** count in two steps: by 5 ** count, and then by a shift of `count` bits,
+    # which costs almost nothing.
     return ((upper * _power_of_five(count)) << count) + int_of_digits(digits[-count:])
 
 

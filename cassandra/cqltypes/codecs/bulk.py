@@ -1,9 +1,9 @@
-"""Encodes and decodes many numbers at once, without a Python call for each.
+"""Encodes and decodes many numbers at once, without a Python call for each number.
 
-In a CQL list, each number has an [int] length before it. We encode all n numbers with one call of
+In a CQL list, each number is preceded by an [int] length. We encode all n numbers with one call of
 `struct`, which packs them without lengths. Then we insert the lengths with slices that have a step:
 for numbers of w bytes, one slice assignment copies byte j of all numbers. So a list takes w + 1
-slice assignments, whatever n is. Decoding works the other way round.
+slice assignments, whatever n is. Decoding works in the opposite direction.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ if TYPE_CHECKING:
 _NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
 _INTEGERS = frozenset("bBhHiIlLqQnN")
 _FLOATS = frozenset("efd")
-# The type codes of the module array, for the `struct` letters that codecs use.
+# Maps the `struct` letters that codecs use to the type codes of the module array.
 _ARRAY_CODES = {"b": "b", "h": "h", "i": "i", "q": "q", "f": "f", "d": "d"}
 
 
 def buffer_of(value: Any) -> memoryview | None:
     """Return a memoryview of an array (NumPy, array.array, memoryview or bytearray), else None.
 
-    A masked array is not read through its memory, which does not contain the mask; so for it the
-    result is None too.
+    The result is also None for a masked array, because its memory does not contain the mask.
     """
     if (
         isinstance(value, (list, tuple, set, frozenset, str, bytes))
@@ -50,22 +49,23 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
     """Return the elements of a one-dimensional `view` as packed big-endian numbers.
 
     :param code: the `struct` letter of the numbers to return.
-    :returns: None if the view's items are not numbers, or if one of them does not fit. The caller
-        then encodes the elements one by one, and its error names the first that does not fit.
+    :returns: the bytes; None if the view's items are not numbers, or if a number does not fit. The
+        caller then encodes the elements one by one, and its error names the first number that does
+        not fit.
     """
-    # A format is an optional byte order and a letter; without a byte order, it is "@".
+    # A format consists of an optional byte order and a letter. Without a byte order, it means "@".
     order, item_code = "@", view.format
     if item_code and item_code[0] in "<>=!@":
         order, item_code = item_code[0], item_code[1:]
     if view.ndim != 1 or len(item_code) != 1 or item_code not in _INTEGERS | _FLOATS:
         return None
     if order in "@=":
-        # "@" has the machine's own sizes, "=" has standard sizes in the machine's order.
+        # "@" means the machine's own sizes. "=" means standard sizes, in the machine's byte order.
         order, has_native_sizes = _NATIVE_ORDER, order == "@"
     else:
         order, has_native_sizes = (">" if order == "!" else order), False
     size = view.itemsize
-    # If the items already have the right kind and size, copy them and fix the byte order.
+    # If the items already have the right kind and size, only the byte order may have to change.
     is_same_kind = (item_code in "bhilqn" and code in "bhiq") or (
         item_code == code and code in "fd"
     )
@@ -76,12 +76,13 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
         swapped = array(_ARRAY_CODES[code], data)
         swapped.byteswap()
         return swapped.tobytes()
-    # Floats cannot become integers. The caller's error will name the first of them.
+    # Floats cannot become integers. The caller's error will name the first float.
     if item_code in _FLOATS and code not in "fd":
         return None
     count = len(data) // size
     try:
-        # If the kind or size differs, struct converts the numbers; it fails if one does not fit.
+        # The kind or size differs: let struct convert the numbers. It fails if a number does not
+        # fit.
         numbers = struct.unpack(f"{'@' if has_native_sizes else order}{count}{item_code}", data)
         return struct.pack(f">{count}{code}", *numbers)
     except (struct.error, OverflowError):
@@ -91,7 +92,7 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
 def values_of(view: memoryview) -> list[Any]:
     """Return the elements of a one-dimensional buffer as Python numbers."""
     # memoryview.tolist() supports only native formats, and half-precision floats ("e") only since
-    # Python 3.12. Decode the others with struct.
+    # Python 3.12. Decode all other formats with struct.
     item_format = view.format
     if item_format in ("e", "@e"):
         item_format = "=e"
@@ -103,7 +104,7 @@ def values_of(view: memoryview) -> list[Any]:
 def elements_of(value: object, name: str) -> Sequence[Any]:
     """Return the elements of any iterable as a new list or tuple.
 
-    The elements of an array of numbers are read from its memory.
+    The elements of a number array are read from the array's memory.
 
     :param name: the CQL type, for error messages.
     """
@@ -118,12 +119,15 @@ def elements_of(value: object, name: str) -> Sequence[Any]:
 
 
 def members_of(value: object, name: str) -> Sequence[Any]:
-    """Return the elements as `elements_of` does, but accept a dict too, and return its keys."""
+    """Return the elements as `elements_of` does.
+
+    A dict is also accepted, and its keys are returned.
+    """
     return list(value) if isinstance(value, dict) else elements_of(value, name)
 
 
 def with_lengths(packed: bytes, width: int) -> bytes:
-    """Return the bytes of a CQL list: [int] count, then for each element [int] width and its bytes.
+    """Return the bytes of a CQL list of numbers: an [int] count, then each number as [bytes].
 
     :param packed: the elements without lengths.
     :param width: the size of an element in bytes.
@@ -133,10 +137,11 @@ def with_lengths(packed: bytes, width: int) -> bytes:
     encoded = bytearray(4 + count * stride)
     encoded[0:4] = count.to_bytes(4, "big")
     if count:
-        # Set the last byte of each length. The other bytes stay 0, as a number has at most 8 bytes.
+        # Set the last byte of each length. The other three bytes stay 0, because a number has at
+        # most 8 bytes.
         encoded[7::stride] = bytes((width,)) * count
         for byte_index in range(width):
-            # Place byte number `byte_index` of all elements at once.
+            # Copy byte number `byte_index` of all elements at once.
             encoded[8 + byte_index :: stride] = packed[byte_index::width]
     return bytes(encoded)
 
@@ -149,7 +154,8 @@ def without_lengths(data: bytes, count: int, width: int) -> bytearray | None:
     stride = width + 4
     if len(data) != 4 + count * stride:
         return None
-    # All lengths must equal `width`: check each of their four bytes for all elements at once.
+    # All lengths must equal `width`. Check each of the four bytes of the lengths for all elements
+    # at once.
     if count and (
         data[7::stride] != bytes((width,)) * count
         or any(data[4::stride])
@@ -178,13 +184,14 @@ def store(packed: bytes | bytearray, code: str, out: Buffer, name: str) -> int:
     :param out: a writable buffer of numbers of the same kind and size, in any byte order.
     :param name: the CQL type, for error messages.
     :returns: the number of elements.
-    :raises TypeError: if the buffer's items are of another kind or size, or cannot be written to.
+    :raises TypeError: if the buffer's items are of another kind or size, or if the buffer is
+        read-only.
     :raises ValueError: if the buffer is too small.
     """
     view = memoryview(out)
     width = struct.calcsize(">" + code)
     item_format = view.format
-    # A format is an optional byte order and a letter; without a byte order, it is "@".
+    # A format consists of an optional byte order and a letter. Without a byte order, it means "@".
     order, item_code = "@", item_format
     if item_code and item_code[0] in "<>=!@":
         order, item_code = item_code[0], item_code[1:]
@@ -244,15 +251,14 @@ def check_dimension(element: str, width: int, dimension: int) -> None:
     :param element: the CQL type of the elements.
     :param width: the size of each element in bytes, or -1 if it varies.
     """
-    # The compiled twin computes sizes in 64 bits; the limit of 1 << 60 bytes prevents an overflow.
+    # The compiled version computes sizes in 64 bits. The limit of 1 << 60 bytes prevents an
+    # overflow.
     if not 1 <= dimension <= 0x7FFFFFFF or dimension * width > 1 << 60:
         raise ValueError(f"a vector of {element} cannot have {dimension} elements")
 
 
 def check_multiple(name: str, size: int, width: int, dimension: int) -> None:
-    """Raise `DecodeError` if `dimension` elements of `width` bytes do not have `size` bytes
-    in all.
-    """
+    """Raise `DecodeError` unless `size` is the size of `dimension` elements of `width` bytes."""
     if size != width * dimension:
         malformed(
             name, f"takes {width * dimension} bytes ({dimension} elements of {width}), got {size}"

@@ -1,8 +1,8 @@
-"""Codecs of the types that contain others: list, set, map, tuple, user-defined types, vector.
+"""Codecs of types that contain other types: list, set, map, tuple, user-defined types, vector.
 
 `encode` and `decode` first try a fast path, which handles all elements at once. It gives up if an
-element is null, empty or invalid. Then the slow path handles the elements one by one, and if one of
-them fails, its error says which.
+element is null, empty or invalid. Then the slow path handles the elements one by one. If an element
+fails on the slow path, the error names its position.
 """
 
 from __future__ import annotations
@@ -52,27 +52,28 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _int32_at = struct.Struct(">i").unpack_from
-_LONGEST_LENGTH = 9  # bytes of the longest variable-length integer, which gives an element's length
+_LONGEST_LENGTH = 9  # maximum size in bytes of the unsigned vint before an element
 
 
 def _pack_numbers(value: object, code: str) -> bytes | None:
     """Encode a sequence of numbers as big-endian bytes, without lengths.
 
     :param code: the `struct` letter of the numbers.
-    :returns: None if the caller must encode the elements one by one.
+    :returns: the bytes; None if the caller must encode the elements one by one.
     """
     # Exclude subclasses of list and tuple: they may override iteration.
     if type(value) is list or type(value) is tuple:
-        # A shortcut for lists that begin with None: it saves a search of the whole list for missing
-        # values.
+        # A list that begins with None needs the slow path. This check saves a search of the whole
+        # list for missing values.
         if value and value[0] is None:
             return None
         if without_missing(value) is not value:
-            return None  # an element is NA or the like, and becomes null
+            return None  # an element is a missing value such as NA, and becomes null
         try:
             return struct.pack(f">{len(value)}{code}", *value)
         except Exception:
-            # The caller then encodes the elements one by one, so that the error names the bad one.
+            # The caller then encodes the elements one by one, so that the error names the invalid
+            # element.
             return None
     view = buffer_of(value)
     if view is None:
@@ -82,18 +83,18 @@ def _pack_numbers(value: object, code: str) -> bytes | None:
 
 
 def _read_count(name: str, data: bytes, smallest: int) -> int:
-    """Read the [int] count of elements with which a collection begins.
+    """Read the [int] count of elements, with which a collection begins.
 
     Raises `DecodeError` if the bytes cannot hold so many elements.
 
-    :param smallest: the smallest size of an element in bytes, lengths included.
+    :param smallest: the minimum size of an element in bytes, including its lengths.
     """
     if len(data) < 4:
         malformed(name, f"truncated: {len(data)} bytes of a 4-byte count")
     count = int.from_bytes(data[:4], "big", signed=True)
     if count < 0:
         malformed(name, f"the negative count {count}")
-    # Check this before we allocate memory for the elements.
+    # Check the count before we allocate memory for the elements.
     if count * smallest > len(data) - 4:
         malformed(name, f"claims {count} elements, which {len(data) - 4} bytes cannot hold")
     return count
@@ -123,12 +124,12 @@ def _slice_elements(data: bytes, count: int) -> list[bytes] | None:
         if start > end_of_data:
             return None
         end = start + read_int32(data, start - 4)[0]
-        # The element is null or empty, or goes past the end of `data`.
+        # The element is null or empty, or extends beyond the end of `data`.
         if end <= start or end > end_of_data:
             return None
         elements.append(data[start:end])
         start = end + 4
-    # If bytes are left over, return None: the slow path raises the error.
+    # If bytes are left over, return None, so that the slow path raises the error.
     return elements if start - 4 == end_of_data else None
 
 
@@ -137,7 +138,7 @@ class ListCodec(Codec):
 
     See native_protocol_v5.spec, sections 5.12 and 5.14.
 
-    :param finish: makes the result of `decode` from the list of elements; None returns the list.
+    :param finish: makes the decoded value from the list of elements; None returns the list itself.
     """
 
     __slots__ = ("_element", "_finish_items")
@@ -164,8 +165,8 @@ class ListCodec(Codec):
             return b""
         items: list[Any] = value if type(value) is list else [*members_of(value, self.cql_name)]
         items = without_missing(items, element.cql_name)
-        # The fast path for other simple types: encode all elements, then all lengths, and join
-        # once.
+        # The fast path for other simple types: encode all elements, then all lengths, and join the
+        # parts once.
         bodies = None if element.struct_code else element._encode_many(items)
         if bodies is not None:
             parts = [b""] * (2 * len(items) + 1)
@@ -173,7 +174,8 @@ class ListCodec(Codec):
             parts[1::2] = length_fields(bodies)
             parts[2::2] = bodies
             return b"".join(parts)
-        # The slow path encodes the elements one by one, so that an error can name the bad one.
+        # The slow path encodes the elements one by one, so that an error can name the invalid
+        # element.
         parts = [pack_length(len(items))]
         index = 0
         encode = element.encode
@@ -202,17 +204,18 @@ class ListCodec(Codec):
             if packed is not None:
                 items = list(struct.unpack(f">{count}{element.struct_code}", packed))
                 return items if self._finish_items is None else self._finish_items(items)
-            # Some element is null, or the data are malformed. If all elements are null, no loop is
+            # An element is null, or the data are malformed. If all elements are null, no loop is
             # needed.
             if data[4:] == NULL * count:
                 items = [None] * count
                 return items if self._finish_items is None else self._finish_items(items)
         element_bytes = _slice_elements(data, count) if isinstance(element, Leaf) else None
-        # Without decoded elements, `items` is empty and the slow path follows.
+        # If the elements could not be decoded at once, `items` is empty and the slow path follows.
         items = [] if element_bytes is None else element._decode_many(element_bytes) or []
         if items:
             return items if self._finish_items is None else self._finish_items(items)
-        # The slow path decodes the elements one by one, so that an error can name the bad one.
+        # The slow path decodes the elements one by one, so that an error can name the invalid
+        # element.
         offset = 4
         decode, total = element.decode, len(data)
         try:
@@ -225,7 +228,8 @@ class ListCodec(Codec):
                 if size > 0 and offset <= total:
                     items.append(decode(data[start:offset]))
                     continue
-                # The element is null or empty, or malformed: then `take` raises an error.
+                # The element is null, empty or malformed. If it is malformed, `take` raises an
+                # error.
                 start, size = take(data, start - 4)
                 offset = start
                 items.append(read_element(element, b"", size))
@@ -245,8 +249,8 @@ class ListCodec(Codec):
         count = _read_count(self.cql_name, data, 4)
         packed = without_lengths(data, count, element.width)
         if packed is None:
-            # If the data are malformed, this raises an error that says where. Otherwise there are
-            # null or empty elements.
+            # If the data are malformed, `decode` raises an error with the position. Otherwise there
+            # are null or empty elements.
             self.decode(data)
             malformed(
                 self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold"
@@ -266,8 +270,8 @@ class MapCodec(Codec):
         super().__init__(name, empty=empty)
         self._key = key
         self._value = value
-        # True allows the fast path. With other codecs it could run an application's code for the
-        # keys, fail for a value, and then run the same code again on the slow path.
+        # True allows the fast path. Other codecs may run an application's code. Then the fast path
+        # could run it for the keys, fail for a value, and the slow path would run it again.
         self._leaves = isinstance(key, Leaf) and isinstance(value, Leaf)
 
     def encode(self, value: object) -> bytes:
@@ -286,7 +290,8 @@ class MapCodec(Codec):
         value_bodies = None if key_bodies is None else self._value._encode_many(values)
         if key_bodies is None or value_bodies is None:
             return self._encode_each(keys, values)
-        # The fast path: place lengths, keys and values with slices that have a step.
+        # The fast path: put the lengths, keys and values into their positions by slices with a
+        # step.
         parts = [b""] * (4 * len(keys) + 1)
         parts[0] = pack_length(len(keys))
         parts[1::4] = length_fields(key_bodies)
@@ -296,7 +301,7 @@ class MapCodec(Codec):
         return b"".join(parts)
 
     def _encode_each(self, keys: list[Any], values: list[Any]) -> bytes:
-        """Encode the entries one by one; an error names the key or value."""
+        """Encode the entries one by one. An error names the position of the key or value."""
         parts = [pack_length(len(keys))]
         encode_key, encode_value = self._key.encode, self._value.encode
         index, side = 0, "key"
@@ -327,7 +332,8 @@ class MapCodec(Codec):
             all_values = self._value._decode_many(entry_bytes[1::2])
             if all_keys is not None and all_values is not None:
                 return OrderedMapSerializedKey._of(all_keys, all_values, self._key.encode)
-        # The slow path decodes the entries one by one, so that an error can name the bad one.
+        # The slow path decodes the entries one by one, so that an error can name the invalid key or
+        # value.
         offset = 4
         total = len(data)
         sides = (
@@ -344,12 +350,13 @@ class MapCodec(Codec):
                     if size > 0 and offset <= total:
                         append(decode(data[start:offset]))
                         continue
-                    # The key or value is null or empty, or malformed: then `take` raises an error.
+                    # The key or value is null, empty or malformed. If it is malformed, `take`
+                    # raises an error.
                     start, size = take(data, start - 4)
                     offset = start
                     append(read_element(codec, b"", size))
         except Exception as error:
-            # If a key has no value yet, its value has failed.
+            # If there is a key without a value, the value has failed.
             side = "key" if len(keys) == len(values) else "value"
             locate(error, f"{side} {len(values)} of {name}")
             raise
@@ -402,7 +409,7 @@ class TupleCodec(Codec):
         return b"".join(parts)
 
     def _read(self, data: Data) -> list[Any]:
-        """Decode the bytes of a tuple or UDT; returns a list with the value of each field."""
+        """Decode the bytes of a tuple or UDT; return a list with the value of each field."""
         data = bytes(data)
         values: list[Any] = []
         offset = 0
@@ -410,8 +417,8 @@ class TupleCodec(Codec):
         try:
             for codec in self._fields:
                 if offset == total:
-                    # The value was written before the last fields were added to the type. These
-                    # fields are null.
+                    # The value ends before the last fields, because it was written before they were
+                    # added to the type. Return null for these fields.
                     missing_fields.charge(len(self._fields) - len(values), self.cql_name)
                     values.extend([None] * (len(self._fields) - len(values)))
                     break
@@ -426,7 +433,7 @@ class TupleCodec(Codec):
                 if size > 0 and offset <= total:
                     values.append(codec.decode(data[start:offset]))
                     continue
-                # The field is empty, or malformed: then `take` raises an error.
+                # The field is empty or malformed. If it is malformed, `take` raises an error.
                 start, size = take(data, start - 4)
                 offset = start
                 values.append(read_element(codec, b"", size))
@@ -448,7 +455,7 @@ class UdtCodec(TupleCodec):
     """A user-defined type, which is encoded like a tuple (native_protocol_v5.spec, section 6).
 
     :param names: the names of the fields.
-    :param make: makes the value from the list of its fields' values.
+    :param make: makes the decoded value from the list of the fields' values.
     """
 
     __slots__ = ("_make", "_names")
@@ -479,8 +486,8 @@ class UdtCodec(TupleCodec):
 class VectorCodec(Codec):
     """The codec of vector<element, dimension>: the elements one after the other.
 
-    If the elements have a fixed size, there are no lengths between them. Otherwise, each element
-    has its length before it, as an unsigned vint.
+    If the elements have a fixed size, they follow each other directly. Otherwise, each element is
+    preceded by its length, an unsigned vint.
 
     :param as_: how vectors of numbers are decoded: "list", "array" (array.array) or "numpy".
     """
@@ -492,7 +499,7 @@ class VectorCodec(Codec):
         super().__init__(name, size, width=size, empty=empty)
         self._element = element
         self._dimension = dimension
-        # Only numbers can be decoded as an array. All other elements become a list.
+        # Only numbers can be decoded as an array. Other elements are always decoded as a list.
         self._vector_class = as_ if element.struct_code and element.fixed_size >= 0 else "list"
 
     def _wrong_length(self, value: object, count: int) -> None:
@@ -511,8 +518,7 @@ class VectorCodec(Codec):
                     self._wrong_length(value, len(packed) // element.fixed_size)
                 return packed
         items = elements_of(value, self.cql_name)
-        # Check the number of elements before any of them is encoded, so that this error comes
-        # first.
+        # Check the number of elements before an element is encoded, so that this error comes first.
         if len(items) != dimension:
             self._wrong_length(value, len(items))
         items = without_missing(items, element.cql_name)
@@ -521,7 +527,8 @@ class VectorCodec(Codec):
             bodies = element._encode_many([*items])
             if bodies is not None and not {*map(len, bodies)} - {element.fixed_size}:
                 return b"".join(bodies)
-        # The slow path encodes the elements one by one, so that an error can name the bad one.
+        # The slow path encodes the elements one by one, so that an error can name the invalid
+        # element.
         parts = []
         index = 0
         try:
@@ -541,7 +548,7 @@ class VectorCodec(Codec):
         return b"".join(parts)
 
     def decode(self, data: Data) -> list[Any] | array[Any] | NDArray[Any]:
-        """Return a list or, for numbers and if the codec was made so, an array (see `as_`)."""
+        """Return a list; for numbers, return an array if `as_` was "array" or "numpy"."""
         element, dimension = self._element, self._dimension
         width = element.fixed_size
         if width >= 0:
@@ -562,10 +569,11 @@ class VectorCodec(Codec):
             )
             if decoded is not None:
                 return decoded
-        # The slow path decodes the elements one by one, so that an error can name the bad one.
+        # The slow path decodes the elements one by one, so that an error can name the invalid
+        # element.
         items: list[Any] = []
         offset = 0
-        # The length of each element has at least one byte.
+        # Each element is preceded by its length, which has at least one byte.
         if width < 0 and dimension > len(data):
             malformed(self.cql_name, f"{len(data)} bytes cannot hold {dimension} elements")
         try:
@@ -586,7 +594,7 @@ class VectorCodec(Codec):
         return items
 
     def _read_element_size(self, data: bytes, offset: int) -> tuple[int, int]:
-        """Read the length of an element, which precedes the element.
+        """Read the length that precedes an element.
 
         :param offset: where the length begins in `data`.
         :returns: the length, and the size of the length itself, both in bytes.
@@ -610,7 +618,7 @@ class VectorCodec(Codec):
         return store(bytes(data), element.struct_code, out, self.cql_name)
 
 
-# -- functions that make codecs; the compiled twin has the same ------------------------------------
+# -- functions that make codecs; the compiled version has the same functions -----------------------
 
 
 def list_of(element: Codec, name: str = "", empty: object = None) -> Codec:
@@ -624,7 +632,7 @@ def set_of(element: Codec, name: str = "", empty: object = None) -> Codec:
 
 
 def map_of(key: Codec, value: Codec, name: str = "", empty: object = None) -> Codec:
-    """Return the codec of map<key, value>; decoded values are `OrderedMapSerializedKey` objects."""
+    """Return the codec of map<key, value>, which decodes to `OrderedMapSerializedKey` objects."""
     return MapCodec(name or f"map<{key.cql_name}, {value.cql_name}>", key, value, empty)
 
 
@@ -642,7 +650,7 @@ def udt(
     make: Callable[[list[Any]], Any],
     empty: object = None,
 ) -> Codec:
-    """Return the codec of a user-defined type; a value is decoded as ``make([field values])``."""
+    """Return the codec of a user-defined type, which decodes to ``make([field values])``."""
     if len(names) != len(fields):
         raise ValueError(f"{name} has {len(names)} names of fields and {len(fields)} fields")
     return UdtCodec(name, names, fields, make, empty)

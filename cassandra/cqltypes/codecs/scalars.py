@@ -50,8 +50,8 @@ __all__ = [
 ]
 
 _new = object.__new__
-# `UUID.__setattr__` raises an error, because UUIDs are immutable. The setters of its slots still
-# work.
+# `UUID.__setattr__` raises an error, because UUIDs are immutable. But the setters of the class's
+# slots work.
 _set_uuid_int = UUID.__dict__["int"].__set__
 _set_uuid_safety = UUID.__dict__["is_safe"].__set__
 _uuid_int = operator.attrgetter("int")
@@ -69,7 +69,8 @@ class _Number(Leaf):
     """Base of the codecs of numbers, which use one `struct` format.
 
     :param code: the format letter of `struct`.
-    :param packed: True if a vector has no lengths between such numbers.
+    :param packed: True if numbers of this type follow each other directly in a vector, without
+        lengths.
     """
 
     __slots__ = ("_pack", "_unpack")
@@ -83,9 +84,10 @@ class _Number(Leaf):
         self._unpack = form.unpack
 
     def _handle_failed_pack(self, value: object, error: Exception) -> bytes:
-        """Called if `_pack` failed: raise a helpful error, or encode a special value."""
-        # struct calls the value's `__index__` or `__float__`. If that raised the TypeError, raise
-        # it again, except for NumPy arrays, whose error does not say what is wrong.
+        """Called if `_pack` failed: raise a helpful error, or encode a value such as EMPTY."""
+        # struct calls the value's `__index__` or `__float__`. If that call raised the TypeError,
+        # raise the error again. The exception is NumPy arrays, whose error does not say what is
+        # wrong.
         if type(error) is TypeError and _converts(value) and not hasattr(type(value), "ndim"):
             raise error
         return self._encode_unusual(value)
@@ -107,13 +109,13 @@ class _Number(Leaf):
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
         """Decode all `bodies` at once, or return None: see `Codec._decode_many`."""
-        # The bytes are joined, so one value of another size would shift all numbers after it.
+        # The bytes are joined below, so a value of another size would shift all numbers after it.
         if {*map(len, bodies)} - {self.width}:
             return None
         return list(unpack(f">{len(bodies)}{self.struct_code}", b"".join(bodies)))
 
     def _encode_unusual(self, value: object) -> bytes:
-        """Raise the error for an unsuitable value, or encode EMPTY or an enum member."""
+        """Encode EMPTY or an enum member; raise the error for an unsuitable value."""
         raise NotImplementedError
 
 
@@ -128,8 +130,8 @@ class Integer(_Number):
 
     def encode(self, value: object) -> bytes:
         """Return the big-endian bytes of `value`."""
-        # Masked values are errors here; struct would encode the number that the mask hides. (Values
-        # of usual classes are never masked.)
+        # A masked value is an error here, because struct would encode the hidden number. Values of
+        # usual classes are never masked.
         if type(value) is not int and type(value) not in USUAL:
             coerce.refuse_missing(value, "an integer")
         try:
@@ -173,7 +175,8 @@ class Float(_Number):
         """Encode EMPTY or another kind of number; raise the error for anything else."""
         if value is EMPTY:
             return b""
-        # struct hides errors of the value's own `__float__`. Call it again, to raise its error.
+        # struct hides errors that the value's own `__float__` raises. Call `__float__` again to
+        # raise its error.
         real = coerce.real_number(value, self.cql_name)
         try:
             return self._pack(real)
@@ -182,7 +185,7 @@ class Float(_Number):
 
 
 class Boolean(Leaf):
-    """The codec of boolean: one byte, in which 0 means false."""
+    """The codec of boolean: one byte, of which 0 means false."""
 
     __slots__ = ()
 
@@ -197,7 +200,7 @@ class Boolean(Leaf):
         return b"\x01" if coerce.boolean(value) else b"\x00"
 
     def decode(self, data: Data) -> bool:
-        """Return False for a zero byte, True for any other."""
+        """Return False for a zero byte, True for any other byte."""
         if len(data) != 1:
             wrong_width(self.cql_name, 1, len(data))
         # native_protocol_v5.spec, section 5.4: zero is false, any other byte is true.
@@ -224,7 +227,7 @@ class Text(Leaf):
             return coerce.text_bytes(value, self.cql_name if self._encoding == "ascii" else "text")
 
     def decode(self, data: Data) -> str:
-        """Return the text in `data`."""
+        """Return the string that `data` encodes."""
         try:
             return str(data, self._encoding)
         except UnicodeDecodeError as error:
@@ -249,12 +252,13 @@ class Text(Leaf):
         try:
             return [*map(bytes.decode, bodies)]
         except UnicodeDecodeError:
-            # The caller then decodes the values one by one, so that the error names the bad one.
+            # The caller then decodes the values one by one, so that the error names the invalid
+            # value.
             return None
 
 
 class Blob(Leaf):
-    """The codec of blob, whose bytes are not changed."""
+    """The codec of blob, whose bytes are passed on unchanged."""
 
     __slots__ = ()
 
@@ -277,7 +281,7 @@ class Uuid(Leaf):
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Encode a UUID, or the string of one, as 16 bytes."""
+        """Encode a UUID object, or a string with a UUID, as 16 bytes."""
         if type(value) is UUID:
             return value.bytes
         if value is EMPTY:
@@ -296,7 +300,7 @@ class Uuid(Leaf):
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
         """Encode all `values` at once, or return None: see `Codec._encode_many`."""
-        # The fast way is for plain UUIDs only: a subclass may override `bytes`.
+        # The fast path is for plain UUIDs only, because a subclass may override `bytes`.
         if {*map(type, values)} != {UUID}:
             return super()._encode_many(values)
         try:
@@ -308,7 +312,7 @@ class Uuid(Leaf):
         """Decode all `bodies` at once, or return None: see `Codec._decode_many`."""
         if {*map(len, bodies)} - {16}:
             return None
-        # Create the UUIDs without their constructor, as in `decode`, and without a loop in Python.
+        # Create the UUIDs without their constructor, as in `decode`, and without a Python loop.
         uuids = [*map(_new, repeat(UUID, len(bodies)))]
         # any() runs the whole map, because the setters return None.
         any(map(_set_uuid_int, uuids, map(_from_bytes, bodies, repeat("big"))))
@@ -317,36 +321,39 @@ class Uuid(Leaf):
 
 
 class Timestamp(Leaf):
-    """The codec of timestamp: milliseconds since 1970 in 64 bits."""
+    """The codec of timestamp: milliseconds since 1970, as a signed 64-bit number."""
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Encode a timestamp as 8 bytes; `coerce.timestamp_millis` says what is accepted."""
+        """Encode a timestamp as 8 bytes; `coerce.timestamp_millis` lists the accepted classes."""
         if value is EMPTY:
             return b""
         return _int64.pack(coerce.timestamp_millis(value))
 
     def decode(self, data: Data) -> datetime.datetime | MillisTimestamp:
-        """Return a naive UTC datetime, or a `MillisTimestamp` outside the years 1 to 9999."""
+        """Return a naive datetime in UTC.
+
+        Outside the years 1 to 9999, return a `MillisTimestamp`.
+        """
         if len(data) != 8:
             wrong_width(self.cql_name, 8, len(data))
         return datetime_or_millis(_int64.unpack(data)[0])
 
 
 class DateCodec(Leaf):
-    """The codec of date: a number of days in 32 bits, unsigned; 2**31 is 1970-01-01."""
+    """The codec of date: a number of days, unsigned in 32 bits, in which 2**31 is 1970-01-01."""
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Encode a date as 4 bytes; `coerce.date_number` says what is accepted."""
-        # A fast path for `Date`; `coerce` handles the other classes.
+        """Encode a date as 4 bytes; `coerce.date_number` lists the accepted classes."""
+        # This is a fast path for `Date`. `coerce` handles the other classes.
         if type(value) is Date:
             try:
                 return _uint32.pack(value.days_from_epoch + coerce.DATE_OFFSET)
             except (struct_error, TypeError):
-                pass  # out of range: `coerce` raises the error
+                pass  # `coerce` raises the error for a number that is out of range
         if value is EMPTY:
             return b""
         return _uint32.pack(coerce.date_number(value))
@@ -359,12 +366,12 @@ class DateCodec(Leaf):
 
 
 class TimeCodec(Leaf):
-    """The codec of time: nanoseconds since midnight in 64 bits."""
+    """The codec of time: nanoseconds since midnight, as a signed 64-bit number."""
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Encode a time of day as 8 bytes; `coerce.time_nanos` says what is accepted."""
+        """Encode a time of day as 8 bytes; `coerce.time_nanos` lists the accepted classes."""
         if value is EMPTY:
             return b""
         return _int64.pack(coerce.time_nanos(value))
@@ -399,8 +406,8 @@ class DurationCodec(Leaf):
         if len(parts) != 3:
             malformed(self.cql_name, f"takes 3 variable-length integers, got {len(parts)}")
         months, days, nanos = parts
-        # The encoding allows larger numbers, but the specification limits the months and the days
-        # to 32 bits.
+        # The encoding allows larger numbers, but the specification limits months and days to 32
+        # bits.
         if not (-(1 << 31) <= months < 1 << 31 and -(1 << 31) <= days < 1 << 31):
             malformed(self.cql_name, "months or days do not fit 32 bits")
         return Duration(months, days, nanos)
@@ -428,7 +435,7 @@ class Varint(Leaf):
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Return the shortest encoding of an integer."""
+        """Encode an integer in as few bytes as possible."""
         if value is EMPTY:
             return b""
         return coerce.varint_bytes(value)
@@ -453,7 +460,7 @@ class DecimalCodec(Leaf):
         return _int32.pack(scale) + coerce.varint_bytes(unscaled)
 
     def decode(self, data: Data) -> decimal.Decimal:
-        """Return a Decimal with the same scale."""
+        """Return a Decimal with the encoded scale."""
         if len(data) < 5:
             malformed(self.cql_name, f"takes at least 5 bytes, got {len(data)}")
         scale = _int32.unpack(data[:4])[0]
@@ -464,7 +471,7 @@ class DecimalCodec(Leaf):
 
 
 class Empty(Leaf):
-    """The codec of the type "empty" of composite comparators, whose only value has no bytes."""
+    """The codec of the type "empty", used in composite comparators. Its only value has no bytes."""
 
     __slots__ = ()
 
@@ -473,12 +480,12 @@ class Empty(Leaf):
         return empty_or_refuse(value, EMPTY, "EMPTY, the only value of the type empty")
 
     def decode(self, data: Data) -> None:
-        """Return None."""
+        """Return None, which stands for the only value."""
         if len(data):
             malformed(self.cql_name, f"takes 0 bytes, got {len(data)}")
 
 
-# -- functions that make codecs; the compiled twin has the same ------------------------------------
+# -- functions that make codecs; the compiled version has the same functions -----------------------
 
 
 def int8(name: str = "tinyint", empty: object = None) -> Codec:
@@ -517,17 +524,20 @@ def boolean(name: str = "boolean", empty: object = None) -> Codec:
 
 
 def text(name: str = "text", empty: object = None) -> Codec:
-    """Return the codec of text and varchar. Zero bytes are a value."""
+    """Return the codec of text and varchar. Zero bytes are an ordinary value."""
     return Text(name, "utf-8")
 
 
 def ascii_text(name: str = "ascii", empty: object = None) -> Codec:
-    """Return the codec of ascii. Zero bytes are a value."""
+    """Return the codec of ascii. Zero bytes are an ordinary value."""
     return Text(name, "ascii")
 
 
 def blob(name: str = "blob", empty: object = None) -> Codec:
-    """Return the codec of blob and of types that are not decoded. Zero bytes are a value."""
+    """Return the codec of blob, and of types that are not decoded.
+
+    Zero bytes are an ordinary value.
+    """
     return Blob(name, empty_is_value=True)
 
 
