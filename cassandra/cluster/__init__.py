@@ -1,6 +1,4 @@
-"""The blocking and future APIs: `Cluster`, `Session`, `ResponseFuture`, `ResultSet`, execution
-profiles.
-"""
+"""The blocking and future APIs: clusters, sessions, futures, results and execution profiles."""
 
 from cassandra._foreign import check_files
 
@@ -46,8 +44,8 @@ __all__ = [
     "default_lbp_factory",
 ]  # fmt: skip
 
-# These names are imported from the given modules when they are first used, because few applications
-# need them.
+# Maps each of these names to the module that it is imported from when it is first used. Few
+# applications need these names.
 _HOME = {
     **dict.fromkeys(
         (
@@ -74,7 +72,7 @@ _HOME = {
         "cassandra._compat.cluster_parts",
     ),
     "ControlConnection": "cassandra._compat.control_connection",
-    # The connection class that cassandra-driver uses by default.
+    # The next two names stand for the connection class that cassandra-driver uses by default.
     "DefaultConnection": "cassandra.io.libevreactor",
     "conn_class": "cassandra.io.libevreactor",
 }

@@ -1,4 +1,4 @@
-"""`Cluster`: the entry point of the blocking and future APIs."""
+"""`Cluster`: the entry point of the blocking and future APIs, which connects and makes sessions."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ T = TypeVar("T")
 
 log = logging.getLogger("cassandra.cluster")
 
-# `shutdown` waits at most this long for the engine to close, and then once more for its thread to
-# end.
+# `shutdown` waits at most this long for the engine to close, and then again for the engine's thread
+# to end.
 SHUTDOWN_TIMEOUT = 10.0  # seconds
-# The longest wait for the end of the thread if closing the engine has failed or timed out.
+# The maximum wait for the end of the thread, if closing the engine has failed or timed out.
 LAST_TIMEOUT = 0.5  # seconds
-# If a Cluster is garbage collected, its engine is closed after this delay: until then, `__del__` of
-# the cluster's owner may still call `shutdown`.
+# If a Cluster is garbage collected, its engine is closed after this delay. During the delay,
+# `__del__` of the object that owned the cluster may still call `shutdown`.
 DROPPED_WAIT = 0.1  # seconds
 # The first call with a new load balancing policy waits at most this long for the pools that the
 # policy needs.
@@ -73,11 +73,11 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     Use it in a `with` statement, or call `connect` and `shutdown`:
     ``with Cluster(["10.0.0.1"]) as cluster, cluster.connect("ks") as session: ...``
 
-    The constructor resolves the host names of contact points; it raises UnresolvableContactPoints
-    if it can resolve none of them.
+    The constructor resolves the host names of contact points. It raises UnresolvableContactPoints
+    if none of the names can be resolved.
 
-    Each parameter except `execution_profiles` is also an attribute. Changing it after `connect` has
-    an effect if the parameter's description says so.
+    Each parameter except `execution_profiles` is also an attribute. Changing the attribute after
+    `connect` has an effect only if the parameter's description says so.
     """
 
     __doc__ = WithFields(__doc__)
@@ -92,8 +92,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         # The engine and the thread that runs it; None unless the cluster is connected.
         self._core: Core | None = None
         self._loop_thread: LoopThread | None = None
-        # The finalizer and its state, which close the engine if the application drops the cluster
-        # without `shutdown`.
+        # The finalizer, and the object whose method it calls. They close the engine if the
+        # application drops the cluster without `shutdown`.
         self._finalizer: weakref.finalize[..., Cluster] | None = None
         self._dropped: _Dropped | None = None
         _live_clusters.add(self)
@@ -107,7 +107,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         :raises ConnectionException: before `connect`.
         :raises ConnectionShutdown: after `shutdown`.
         """
-        # Read the attribute once, because `shutdown` in another thread may set it to None.
+        # Read the attribute only once, because `shutdown` in another thread may set it to None.
         thread = self._loop_thread
         if thread is None:
             raise self._not_connected()
@@ -119,7 +119,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         return ConnectionException("the cluster is not connected")
 
     def _shut_down(self) -> ConnectionShutdown:
-        """Return the error for a use of this cluster after `shutdown`, or in a forked child."""
+        """Return the error for using this cluster after `shutdown` or in a forked child."""
         return ConnectionShutdown(
             _FORKED if self._is_forked else "the cluster is shut down: make a new one"
         )
@@ -131,7 +131,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         """Run `coroutine` on the engine's loop and wait for its result.
 
         :param coroutine: a coroutine that has not started.
-        :param timeout: seconds; None for no limit.
+        :param timeout: the maximum wait in seconds; None for no limit.
         :raises ConnectionShutdown: if the cluster is shut down during the call.
         """
         try:
@@ -143,7 +143,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         return self._run_briefly(coroutine, timeout)
 
     def _run_briefly(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Do the same as `_run`. A worker's thread may call it, too.
+        """Do the same as `_run`, but allow calls from the thread of a worker's loop.
 
         The coroutine should end soon, because it blocks the event loop of the calling worker.
         """
@@ -154,21 +154,23 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         return thread.run(coroutine, timeout)
 
     def _loop_threads(self) -> list[LoopThread]:
-        """Return the threads of all event loops that run."""
+        """Return the threads of all event loops that are running."""
         core, thread = self._core, self._loop_thread
         workers = core.workers if core is not None else ()
         return [*([thread] if thread is not None else []), *(worker.thread for worker in workers)]
 
     def _refuse_blocking(self) -> None:
-        """Raise RuntimeError in the thread of an event loop, for example in a callback: another
-        thread may wait for this loop.
+        """Raise RuntimeError in the thread of an event loop, for example in a callback.
+
+        A blocking call must not run there, because another thread may wait for this loop.
         """
         for thread in self._loop_threads():
             thread.refuse_blocking()
 
     def _is_in_worker(self) -> bool:
-        """Return True if the current thread is that of a worker (see `cassandra.engine.workers`),
-        for example in a callback.
+        """Return True if the current thread runs a worker's loop, for example in a callback.
+
+        See `cassandra.engine.workers`.
         """
         return any(thread.is_current() for thread in self._loop_threads()[1:])
 
@@ -186,24 +188,25 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
         :param keyspace: the keyspace of unqualified names; None for no keyspace.
         :param wait_for_all_pools: True to return when the connection pools to all hosts are open;
-            False to return soon after the first is open.
-        :raises NoHostAvailable: if no contact point can be connected to; with the error of each,
-            for example AuthenticationFailed.
-        :raises NoHostAvailable: if the keyspace does not exist; this error is also an
+            False to return soon after the first pool is open.
+        :raises NoHostAvailable: if the driver cannot connect to any contact point. The error has
+            the error of each contact point, for example AuthenticationFailed.
+        :raises NoHostAvailable: if the keyspace does not exist. This error is also an
             InvalidRequest.
         :raises RuntimeError: in the thread of an event loop, for example in a callback.
         """
         check_cluster(self)
         if _unknown:
             raise unknown_option("Cluster.connect", _unknown)
-        # Check this before we wait for the lock: its owner may wait for this thread's loop.
+        # Check this before waiting for the lock: the thread that has the lock may wait for this
+        # thread's loop.
         self._refuse_blocking()
-        # Treat an empty string like None, because it may come from an environment variable that is
-        # not set.
+        # Treat an empty string like None: it may come from an environment variable that is not set.
         keyspace = keyspace or None
         if keyspace is not None:
             check_keyspace(keyspace)
-        # Hold the lock: two threads that connect at the same time must not start two engines.
+        # Hold the lock, because two threads that connect at the same time must not start two
+        # engines.
         with self._lock:
             if self.is_shutdown:
                 raise self._shut_down()
@@ -212,7 +215,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
                 self._start()
             try:
                 session = self._new_session(wait_for_all_pools)
-                # `shutdown` in another thread may have begun meanwhile: it sets `is_shutdown`
+                # Another thread may have called `shutdown` since. `shutdown` sets `is_shutdown`
                 # before it waits for the lock.
                 if self.is_shutdown:
                     raise self._not_connected()
@@ -220,8 +223,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
                 if is_first_connect:
                     self._stop()
                 raise
-        # If the session has no pools, requests use the control connection, where USE is not
-        # allowed: `adopt_without_use` then sets the keyspace itself.
+        # Without pools, the session sends requests on the control connection, where USE is not
+        # allowed. In this case `adopt_without_use` sets the keyspace.
         if keyspace is not None and not session._engine.adopt_without_use(keyspace):
             try:
                 session.set_keyspace(keyspace)
@@ -237,7 +240,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
     def _start(self) -> None:
         """Start the engine's threads, and connect the engine."""
-        self._check_loops()  # again, because the settings may have been changed
+        self._check_loops()  # again, because the application may have changed the settings
         name = f"cassandra-loop-{id(self):x}"
         thread = self._loop_thread = _started_thread(name)
         try:
@@ -248,18 +251,19 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             self._stop()
             raise
         # Close the engine if the application drops the cluster without calling `shutdown`. These
-        # objects must not refer to the cluster: otherwise it would never be garbage collected.
+        # objects must not refer to the cluster: otherwise the cluster would never be garbage
+        # collected.
         self._dropped = _Dropped(self._core, thread, str(self))
         self._finalizer = weakref.finalize(self, self._dropped.close_soon)
         self._finalizer.atexit = False  # `_shutdown_all` runs at exit instead
 
     async def _make_core(self) -> Core:
-        """Make an engine and connect it. This runs on the engine's loop."""
+        """Make an engine and connect it. This runs on the first event loop."""
         assert self._loop_thread is not None
         core = engine_core()(self._settings(), self.metadata, self._loop_thread.loop)
         core.wake_queue = self._loop_thread.wake_queue
-        # Set this before anything is awaited, so that `_stop` closes the engine if `connect` fails
-        # or is cancelled.
+        # Store the engine before the first `await`, so that `_stop` closes it if `connect` fails or
+        # is cancelled.
         self._core = core
         self._observe_connecting(core)
         await core.connect()
@@ -267,7 +271,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         return core
 
     def _new_session(self, wait_for_all_pools: bool) -> Session:
-        """Open a session without a keyspace. `connect` then sets the keyspace."""
+        """Open a session that has no keyspace. `connect` sets the keyspace afterwards."""
         core = self._core
         assert core is not None
         engine = self._run(
@@ -294,14 +298,14 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         thread = self._loop_thread
         if thread is None:
             return
-        # A callback runs in the loop's own thread, which must not wait for itself.
+        # In a callback, this is the loop's own thread, which must not wait for itself.
         if thread.is_current():
             session._close_engine()
             return
         followers = session._engine.followers
         thread.run(_call_on_loop(session._close_engine), SHUTDOWN_TIMEOUT)
-        # The workers close their parts, too. Wait for that, but not in the thread of a worker:
-        # another worker's thread might wait for this one.
+        # The workers close their parts of the session, too. Wait for that, unless this is the
+        # thread of a worker: another worker's thread might wait for this thread.
         if get_ident() not in session._loops.idents:
             for follower in followers:
                 with suppress(ConnectionShutdown):  # another thread has shut down the cluster
@@ -310,15 +314,15 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def add_execution_profile(
         self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
     ) -> None:
-        """Add an execution profile. Pass its name as `execution_profile` to use it.
+        """Add an execution profile. To use it, pass its name as `execution_profile`.
 
         :param name: any hashable object.
         :param profile: an `ExecutionProfile`.
-        :param pool_wait_timeout: seconds to wait until connections are open to the hosts that only
-            the new profile's policy uses; None for no limit, 0 for no wait.
-        :raises ValueError: if the name is taken, or old-style settings are used.
-        :raises OperationTimedOut: if the connections are not open after that time. The profile is
-            added nevertheless.
+        :param pool_wait_timeout: how many seconds to wait until connections are open to hosts that
+            only the new profile's policy uses; None for no limit, 0 for no wait.
+        :raises ValueError: if a profile with this name exists, or old-style settings are used.
+        :raises OperationTimedOut: if the connections are not open after `pool_wait_timeout`. The
+            profile is added nevertheless.
         """
         policy = self._add_profile(name, profile)
         core = self._core
@@ -331,9 +335,10 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         """Open the pools to hosts that only `policy` uses, if the cluster is connected.
 
-        If there is no pool yet to any host that the policy uses, wait for the pools: the call that
-        follows needs one. Do not wait in the thread of a loop, which opens pools itself, nor in
-        that of a further loop. The waiting would keep its own requests from being answered.
+        If there is no pool yet to any host that the policy uses, wait for the pools, because the
+        following call needs a pool. Do not wait in the thread of the first loop, which opens the
+        pools itself. Do not wait in the thread of a worker's loop either, because no responses
+        would be read there during the wait.
         """
         if self._core is None:
             return
@@ -343,7 +348,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         opening = self._run_briefly(_call_on_loop(self._core.policies.adopt, policy, self))
         if self._is_in_worker():
             return
-        # HostDistance.IGNORED is negative.
+        # HostDistance.IGNORED is negative, so the condition excludes ignored hosts.
         used_hosts = [host for host in self.metadata.all_hosts() if policy.distance(host) >= 0]
         if not any(self._core.sessions.have_pool(host) for host in used_hosts):
             with suppress(OperationTimedOut):  # the pools continue to open
@@ -358,8 +363,9 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             self._run_briefly(_call_on_loop(self._core.policies.attach_once, policy))
 
     def _is_in_loop(self) -> bool:
-        """Return True if the current thread is the first loop's, for example in a callback. Such a
-        thread must not wait for the loop.
+        """Return True if the current thread runs the first loop, for example in a callback.
+
+        Such a thread must not wait for the loop.
         """
         return self._loop_thread is not None and self._loop_thread.is_current()
 
@@ -369,16 +375,18 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
     @with_example("cluster.register_user_type('keyspace', 'type', SomeClass)")
     def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
-        """Map a user-defined type to a class: decode its values as instances of the class, and
-        accept instances as parameters.
+        """Map a user-defined type to a class.
 
-        You may call this before `connect`. Then `connect` raises UserTypeDoesNotExist if the
+        Values of the type are decoded as instances of the class, and instances are accepted as
+        parameters.
+
+        You may call this method before `connect`. Then `connect` raises UserTypeDoesNotExist if the
         cluster does not have the type.
 
         :param keyspace: the name of the type's keyspace.
         :param user_type: the name of the type.
-        :param klass: a class whose constructor takes the fields as keyword arguments, with the same
-            attributes; or dict.
+        :param klass: dict; or a class whose constructor takes the fields as keyword arguments, and
+            whose instances have them as attributes.
         :raises UserTypeDoesNotExist: if the cluster is connected and does not have the type.
         """
         check_user_type(keyspace, user_type)
@@ -398,7 +406,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         return core.control.current_host if core is not None else None
 
     def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
-        """Read the list of nodes from the server now.
+        """Read the list of nodes from the server now, instead of waiting for an event.
 
         :param force_token_rebuild: compute the replicas of partitions again, even if no token has
             changed.
@@ -419,10 +427,10 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def shutdown(self) -> None:
         """Close all sessions and connections, and end the engine's thread.
 
-        This takes some seconds at most. Requests in flight fail with `SessionShutdown`. Repeated
+        This takes a few seconds at most. Requests in flight fail with `SessionShutdown`. Repeated
         calls do nothing.
 
-        :raises RuntimeError: if called in a thread of the engine, which would be a deadlock.
+        :raises RuntimeError: if called in the thread of an event loop, which would wait for itself.
         """
         if any(thread.is_current() for thread in self._loop_threads()):
             raise RuntimeError(
@@ -430,8 +438,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
                 "which it would wait for"
             )
         self.is_shutdown = True
-        # Another thread may hold the lock for a long time in `connect`. Cancel its calls again and
-        # again until it releases the lock.
+        # Another thread may hold the lock for a long time in `connect`. Cancel the calls of that
+        # thread repeatedly, until it releases the lock.
         while not self._lock.acquire(timeout=CANCEL_INTERVAL):
             for thread in self._loop_threads():
                 thread.cancel_calls()
@@ -448,7 +456,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             self._lock.release()
 
     def _stop(self) -> None:
-        """Close the engine and end its thread. Do nothing if there is no engine."""
+        """Close the engine and end its threads. Does nothing if there is no engine."""
         core, thread = self._core, self._loop_thread
         if self._finalizer is not None:
             self._finalizer.detach()
@@ -458,19 +466,16 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         self._loop_thread = None
         if thread is None:
             return
-        # If one of these calls raises an error, the stack makes the others nevertheless. It begins
-        # with the last one.
+        # The stack makes all these calls in reverse order, even if one of them raises an error.
         with ExitStack() as stack:
             stack.callback(_close_engine, thread, core)
             for worker in core.workers if core is not None else ():
                 stack.callback(_close_engine, worker.thread, worker)
 
     def _abandon_after_fork(self) -> None:
-        """Make this cluster unusable in a forked child: the engine's thread exists only in the
-        parent.
-        """
-        # Make a new lock. Another thread of the parent may have held the old one at the fork. That
-        # thread does not exist in the child, so nobody would release the lock.
+        """Make this cluster unusable in a forked child, where the engine's threads do not exist."""
+        # Make a new lock. Another thread of the parent may have held the old lock at the fork. That
+        # thread does not exist in the child, so nobody would release the old lock.
         self._lock = new_lock()
         if self._loop_thread is not None:
             self._loop_thread.abandon(_FORKED)
@@ -509,10 +514,9 @@ def _started_thread(name: str) -> LoopThread:
 def _close_engine(thread: LoopThread, core: Core | workers.WorkerCore | None) -> None:
     """Close an engine, and end its thread.
 
-    :param core: the engine that runs in the thread; None if it is closed already.
+    :param core: the engine that runs in the thread; None if the engine is already closed.
     """
-    # Wait only briefly for the thread if closing the engine times out, because its loop is blocked
-    # then.
+    # If closing the engine times out, its loop is blocked: then wait only briefly for the thread.
     thread_timeout = LAST_TIMEOUT
     try:
         if core is not None:
@@ -523,7 +527,7 @@ def _close_engine(thread: LoopThread, core: Core | workers.WorkerCore | None) ->
 
 
 async def _call_on_loop(function: Callable[..., T], *args: Any) -> T:
-    """Call `function` as a coroutine, which `Cluster._run` can pass to the loop."""
+    """Call `function` in a coroutine, so that `Cluster._run` can run it on the loop."""
     return function(*args)
 
 
@@ -531,10 +535,10 @@ class _Dropped:
     """Closes the engine of a Cluster that was garbage collected without `shutdown`.
 
     The engine is closed after a short delay. The cluster and the object that owns it may be in a
-    reference cycle. The cluster's finalizer may then run before the ``__del__`` of that object,
-    which may call `shutdown`.
+    reference cycle. The cluster's finalizer may then run before ``__del__`` of the owner, which may
+    call `shutdown`.
 
-    :param name: the name of the cluster, for the warning.
+    :param name: the string form of the cluster, for the warning.
     """
 
     __slots__ = ("_core", "_is_taken", "_lock", "_name", "_thread")
@@ -547,15 +551,15 @@ class _Dropped:
         self._lock = new_lock()
 
     def claim_closing(self) -> bool:
-        """Return True to the first caller only, who must then close the engine."""
-        # `_shutdown_all` need not close the engine any more.
+        """Return True only to the first caller, which must then close the engine."""
+        # The engine is being closed, so `_shutdown_all` need not close it any more.
         _dropped.discard(self)
         with self._lock:
             is_first, self._is_taken = not self._is_taken, True
         return is_first
 
     def close_soon(self) -> None:
-        """Called in any thread when the cluster was garbage collected."""
+        """Schedule `close` after a delay. The finalizer calls this, in any thread."""
         _dropped.add(self)
         with suppress(RuntimeError):  # the loop is closed
             # `call_later` is not thread-safe, so let the loop's own thread call it.
@@ -564,7 +568,7 @@ class _Dropped:
             )
 
     def close(self) -> None:
-        """Close the engine in its own thread, with a warning."""
+        """Warn, and close the engine in its own threads, unless `shutdown` has closed it."""
         if self.claim_closing():
             warnings.warn(
                 f"{self._name} was dropped without shutdown()", ResourceWarning, stacklevel=2
@@ -586,7 +590,7 @@ _live_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
 
 
 def _is_end_of_daemon(args: threading.ExceptHookArgs) -> bool:
-    """Return True if a daemon thread was ended by the error of a closed session or connection."""
+    """Return True if a daemon thread has ended because its session or connection was shut down."""
     shutdown_errors = (SessionShutdown, ConnectionShutdown)
     return (
         isinstance(args.exc_value, shutdown_errors)
@@ -596,7 +600,7 @@ def _is_end_of_daemon(args: threading.ExceptHookArgs) -> bool:
 
 
 def _quieten_daemons() -> None:
-    """Suppress tracebacks of daemon threads whose sessions are closed at exit."""
+    """Suppress the tracebacks of daemon threads whose sessions are closed at exit."""
     original_hook = threading.excepthook
 
     def skip_shutdown_errors(args: threading.ExceptHookArgs) -> None:
@@ -610,8 +614,8 @@ def _shutdown_all() -> None:
     """Shut down all clusters at the exit of the interpreter."""
     if _live_clusters:
         _quieten_daemons()
-    # Close the engines of clusters that were garbage collected without `shutdown` now: do not wait
-    # for the end of their delay.
+    # Close the engines of clusters that were garbage collected without `shutdown`. Do this now
+    # instead of after their delay, because the interpreter ends.
     for dropped in list(_dropped):
         dropped.close()
     for cluster in list(_live_clusters):

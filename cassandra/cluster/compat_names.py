@@ -1,7 +1,7 @@
-"""Base classes that give `Cluster` and `Session` methods that they have in cassandra-driver.
+"""Base classes that add cassandra-driver's further methods to `Cluster` and `Session`.
 
-The methods are defined in `cassandra._compat.cluster`, which is imported when one of them is first
-used.
+The methods are defined in `cassandra._compat.cluster`. This module is only imported when an
+application first uses one of the methods.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ else:
         "executor on_up on_down on_add on_remove _notify control_connection get_connection_holders "
         "connection_factory",
     )
-    # These are the values until the application uses `executor` or `control_connection`.
+    # These values apply until the application uses `executor` or `control_connection`.
     CompatCluster._executor = CompatCluster._control_connection = None
     CompatSession = lazy_base(
         "CompatSession",

@@ -1,8 +1,8 @@
 """Supports tracing libraries that replace methods of a `ResponseFuture`.
 
 cassandra-driver calls ``future._set_final_result`` when a request is complete. To be notified, a
-tracing library replaces that attribute by a function that calls the original method. This driver's
-futures call these methods only if they were replaced, which is rare.
+tracing library replaces that attribute of the future by a function that calls the original method.
+This driver's futures call such methods only if a library has replaced them, which is rare.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ else:
 
 
 class FinalMethod:
-    """A descriptor for a method of a future that a tracing library may replace on an instance.
+    """A descriptor for a future's method that a tracing library may replace on one instance.
 
     :param function: the name of the method's function in `cassandra._compat.tracers`.
     """
@@ -31,8 +31,9 @@ class FinalMethod:
         self._name = f"_{function}"
 
     def __get__(self, future: ResponseFuture | None, owner: type | None = None) -> Any:
-        """Return the function with which a tracing library has replaced this method of `future`.
-        If it was not replaced, return the original method.
+        """Return the function by which a tracing library has replaced this method of `future`.
+
+        If the method was not replaced, return the original method.
         """
         replacement = (future._hooks or {}).get(self._name) if future is not None else None
         if replacement is not None:
@@ -47,11 +48,14 @@ class FinalMethod:
         future._hooks = {**(future._hooks or {}), self._name: function}
 
     def __delete__(self, future: ResponseFuture) -> None:
-        """Remove the replacement. Without any, `_hooks` is None again, which `_complete` checks."""
+        """Remove the replacement.
+
+        If none is left, set `_hooks` to None, which `_complete` checks.
+        """
         hooks = {name: hook for name, hook in (future._hooks or {}).items() if name != self._name}
         future._hooks = hooks or None
 
 
 def finish_wrapped(future: ResponseFuture) -> None:
-    """Complete `future` by calling its methods that a tracing library has replaced."""
+    """Complete `future` by calling the methods of it that a tracing library has replaced."""
     tracers.finish_wrapped(future)

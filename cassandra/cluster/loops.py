@@ -1,7 +1,7 @@
 """Distributes the requests of a session over the event loops of its cluster (the setting `loops`).
 
-A cluster has one loop unless the application sets `loops`. `cassandra.engine.workers` says which
-requests a further loop can take.
+A cluster has one loop unless the application sets `loops`. The other loops are called workers;
+`cassandra.engine.workers` says which requests a worker can execute.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ else:
 class SessionLoops:
     """The event loops that execute the requests of one session.
 
-    Each loop has a position: the first one 0, those of the workers 1, 2 and so on.
+    Each loop has a position: the first loop has 0, and the workers' loops have 1, 2 and so on.
 
-    :param engine: the session's part on the first loop. Its `followers` are those on the others.
+    :param engine: the session's part on the first loop. Its `followers` are the parts on the
+        workers' loops.
     :param first_thread: the thread of the first loop.
     """
 
@@ -38,20 +39,24 @@ class SessionLoops:
         self.idents = frozenset(
             (first_thread.ident, *(worker.thread.ident for worker in engine.core.workers))
         )
-        """The identifiers of the threads of all loops. These threads must not wait for answers."""
-        # `_own.position` is the position of the current thread's loop. Look up `local` in its
-        # module only now, because gevent and eventlet may have replaced it.
+        """The identifiers of the threads of all loops.
+
+        These threads must not wait for responses.
+        """
+        # `_own.position` is the position of the loop that the current thread uses. Look up `local`
+        # in its module only now, because gevent and eventlet may have replaced it.
         self._own = threading.local()
-        # Numbers that distribute threads and bursts over the loops.
+        # Counters that distribute threads and bursts (requests that are started together) over the
+        # loops.
         self._thread_numbers = itertools.count()
         self._burst_numbers = itertools.count()
         # True once a second thread has executed requests.
         self._has_several_threads = False
 
     def choose(self, request: Request) -> Inbox:
-        """Return the inbox of the loop that is to execute `request`, which was not started.
+        """Return the inbox of the loop that should execute `request`, which was not started.
 
-        All requests of a thread go to the same loop, except those that only the first loop can
+        All requests of a thread go to the same loop, except requests that only the first loop can
         execute.
         """
         followers = self._engine.followers
@@ -62,15 +67,15 @@ class SessionLoops:
         return self._first_thread.inbox
 
     def _position(self, loop_count: int) -> int:
-        """Return the position of the loop for the requests of the current thread."""
+        """Return the position of the loop that executes the requests of the current thread."""
         position: int | None = getattr(self._own, "position", None)
         if position is None:
             position = self._own.position = self._position_of_thread()
-        # The numbers of threads continue beyond the number of loops.
+        # The number of a thread may be larger than the number of loops.
         return position % loop_count
 
     def _position_of_thread(self) -> int:
-        # Requests of callbacks stay on the loop that calls the callback.
+        # A request that a callback makes stays on the loop that calls the callback.
         idents = [
             self._first_thread.ident,
             *(follower.core.thread.ident for follower in self._engine.followers),
@@ -84,12 +89,12 @@ class SessionLoops:
         return number
 
     def start_burst(self, requests: list[Request]) -> None:
-        """Start requests together on one loop. Those that only the first loop can execute are
-        started there.
+        """Start requests together on one loop.
 
-        If only one thread executes requests, each call uses the next loop. If there are several
-        threads, each has its loop, as in `choose`: the more threads use a request, the more often
-        they wait for each other.
+        Requests that only the first loop can execute are started on the first loop. If only one
+        thread executes requests, each call uses the next loop. If there are several threads, each
+        thread has its loop, as in `choose`: the more threads work on a request, the more often they
+        wait for each other.
         """
         followers = self._engine.followers
         if followers:
@@ -111,8 +116,8 @@ class SessionLoops:
     def start_page(self, request: Request) -> None:
         """Start a request for a further page, on the loop that has received the previous page.
 
-        If that loop has lost a pool meanwhile, the first loop takes over the request: it may still
-        have connections to the host.
+        If that loop has lost a pool since then, the first loop executes the request, because the
+        first loop may still have connections to the host.
         """
         session: Any = request.session
         if session is not self._engine and session.is_ready:
@@ -122,9 +127,9 @@ class SessionLoops:
             self._first_thread.inbox.put(request)
 
     def wake_queue_of(self, request: Request | None) -> happy_path.WakeQueue:
-        """Return the queue that wakes the threads which wait for `request`.
+        """Return the queue that wakes the threads that wait for `request`.
 
-        :param request: None for any request of the first loop.
+        :param request: the request; None for any request of the first loop.
         """
         session: Any = self._engine if request is None else request.session
         wake_queue: happy_path.WakeQueue = session.core.wake_queue
@@ -132,12 +137,12 @@ class SessionLoops:
 
 
 def _put_together(requests: Sequence[Request], inbox: Inbox) -> None:
-    """Put requests into an inbox as one item."""
+    """Put requests into an inbox, as one item."""
     inbox.put(_Burst(requests) if len(requests) > 1 else requests[0])
 
 
 class _Burst:
-    """Several requests that are one item of an inbox."""
+    """Several requests that are one item of an inbox, and are started together."""
 
     __slots__ = ("_requests",)
 
@@ -145,7 +150,7 @@ class _Burst:
         self._requests = requests
 
     def start(self) -> None:
-        """Start the requests, on the event loop."""
+        """Start the requests. This runs on the event loop."""
         happy_path.start_all(self._requests)
 
     def fail(self, error: BaseException) -> None:

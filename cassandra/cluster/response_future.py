@@ -1,7 +1,7 @@
 """`ResponseFuture`: an execution whose result you can wait for, or to which you add callbacks.
 
 The engine's loop completes the future. The event on which threads wait is created only when the
-first thread waits, so most futures have none.
+first thread waits, so most futures have no event.
 """
 
 from __future__ import annotations
@@ -57,13 +57,15 @@ else:
 
 log = logging.getLogger("cassandra.cluster")
 
-# A thread holds this lock while it adds a callback or an event to a future. All futures share it.
-# This and the next lock are reentrant, because a signal handler may execute a request, too.
+# A thread holds this lock while it adds a callback or an event to a future. All futures share the
+# lock. This lock and the next one are reentrant, because a signal handler may execute a request,
+# too.
 _registering = RLock()
 
 # A thread holds this lock while it decides to request a page, so that two threads never request the
-# same page. If both locks are needed, it is taken before `_registering`. All futures share it, so
-# the request is started without it: that may wake a loop, and call observers of the application.
+# same page. If both locks are needed, this lock is acquired before `_registering`. All futures
+# share it, so it is released before the request is started: starting may wake a loop, and call
+# observers of the application.
 _requesting_page = RLock()
 
 
@@ -77,10 +79,11 @@ _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class _Callbacks:
-    """The callbacks of a future for results, or those for errors.
+    """The callbacks of a future for results, or its callbacks for errors.
 
-    `registered` has all of them. `due` has those that were not called yet for the current page. The
-    thread that takes a callback out of `due` calls it, so each is called once per page.
+    `registered` has all callbacks. `due` has the callbacks that were not called yet for the current
+    page. The thread that removes a callback from `due` calls it, so each callback is called once
+    per page.
     """
 
     __slots__ = ("due", "registered")
@@ -90,13 +93,13 @@ class _Callbacks:
         self.due: deque[_Callback] = deque()
 
     def add(self, callback: _Callback) -> None:
-        """Register a callback for this page and later ones."""
+        """Register a callback for this page and for later pages."""
         self.registered.append(callback)
         self.due.append(callback)
 
 
 def _trace_ids_of_errors(request: Request) -> list[uuid.UUID]:
-    """Return the ids of the traces of attempts that servers have answered with an error."""
+    """Return the trace ids of the attempts that servers have answered with an error."""
     trace_ids = (getattr(attempt.error, "trace_id", None) for attempt in request.attempts)
     return [trace_id for trace_id in trace_ids if trace_id is not None]
 
@@ -118,10 +121,10 @@ def _not_callable_message(name: str, value: object) -> str:
 
 
 class _OfColumns:
-    """A descriptor for an attribute of the message that a future has got.
+    """A descriptor for an attribute of the response message that a future has received.
 
-    Tracing libraries and tests may set the attribute on a future. As there is no `__set__`, the
-    value is then in the future's `__dict__`, and replaces this one.
+    Tracing libraries and tests may set the attribute on a future. Because there is no `__set__`,
+    the value is then stored in the future's `__dict__`, and hides this descriptor.
     """
 
     def __init__(self, name: str) -> None:
@@ -137,28 +140,29 @@ class ResponseFuture(Generic[R]):
     """The future of an execution, made by `Session.execute_async`. You may use it in any thread.
 
     `result` waits for the result. Callbacks run in the engine's thread, or at once if the result
-    has come already. They must not block.
+    has already come. They must not block.
 
-    :param session: the session that executes it.
+    :param session: the session that executes the query.
     :param query: the statement or CQL string.
     :param row_factory: makes the rows of a page.
-    :param watcher: (function, argument): called once, as ``function(future, argument)``, when the
-        first page has come or the execution has failed.
+    :param watcher: (function, argument), or None: ``function(future, argument)`` is called once,
+        when the first page has come or the execution has failed.
     """
 
-    # `_complete` takes no lock: it stores the outcome, then sets `_done`, then looks for callbacks
-    # and a waiter (the event on which threads wait). Other threads first add a callback or waiter
-    # and then read `_done`, so at least one of the two threads sees what the other has done. If
-    # both do, each callback is still called once: only one thread can take it out of its queue.
+    # `_complete` acquires no lock. It stores the outcome, then sets `_done`, and then looks for
+    # callbacks and for a waiter (the event on which threads wait). Other threads first add a
+    # callback or waiter and then read `_done`. So at least one of the two threads sees what the
+    # other has done. If both see it, each callback is still called only once, because only one
+    # thread can remove it from its queue.
     #
     # `start_fetching_next_page` begins the next page: it clears `_done`, then the outcome, and
-    # replaces `_request`. Another thread that reads the outcome must therefore check afterwards
-    # that `_done` is still set, for the same request. A thread that still waits for the previous
+    # replaces `_request`. Therefore another thread that reads the outcome must check afterwards
+    # that `_done` is still set for the same request. A thread that still waits for the previous
     # page is woken, and then waits for the next page.
 
     __slots__ = (
-        # Tracing libraries store attributes of their own here. The dict is only created when they
-        # do.
+        # Tracing libraries store their own attributes here. The dict is only created when they do
+        # so.
         "__dict__",
         "__weakref__",
         "_callbacks",
@@ -178,22 +182,23 @@ class ResponseFuture(Generic[R]):
         "session",
     )
 
-    # These are class attributes and not slots, because few futures set them. If one does, the value
-    # is in its `__dict__`.
+    # These are class attributes instead of slots, because few futures set them. If a future sets
+    # one, the value is in the future's `__dict__`.
     _next: NextPage | None = None  # the next page, if it was requested ahead
-    _trace_ids: tuple[uuid.UUID, ...] = ()  # of all pages
-    # The number of pages that results of this future have fetched while they were iterated over.
-    # Other results of the same future miss them.
+    _trace_ids: tuple[uuid.UUID, ...] = ()  # the trace ids of all pages
+    # The number of pages that results of this future have fetched during iterations. Other results
+    # of the same future do not see these pages.
     _pages_of_results = 0
-    # The rows that were passed to a tracing library's replacement of `_set_final_result`, and the
-    # message that they came from if the replacement has passed on other rows; see
-    # `cassandra._compat.tracers`.
+    # `_handed_rows` are the rows that were passed to a tracing library's replacement of
+    # `_set_final_result`. `_replaced_message` is the message of these rows, if the replacement has
+    # passed on other rows. See `cassandra._compat.tracers`.
     _handed_rows: Any = None
     _replaced_message: Any = None
-    # Logs the error if it is never retrieved. `_complete` sets it if the execution has failed.
+    # Logs the error if the application never retrieves it. `_complete` sets this if the execution
+    # has failed.
     _unread_error: UnreadError | None = None
-    # Logs that callbacks got a page, but that the further pages were never asked for. `_call` sets
-    # it if there are further pages.
+    # Logs that callbacks got a page, but that the further pages were never requested. `_call` sets
+    # this if there are further pages.
     _unread_pages: UnreadPages | None = None
     # Tracing libraries read this attribute. It belongs to DataStax Enterprise's continuous paging,
     # which is not supported, so it is always None.
@@ -210,23 +215,24 @@ class ResponseFuture(Generic[R]):
         self.query = query
         self.row_factory = row_factory
         self.is_schema_agreed = True
-        # The request of the current page, and its outcome; None until they are known.
+        # The request of the current page, and its outcome. Each is None until it is known.
         self._request: Request | None = None
         self._response: Any = None
         self._error: BaseException | None = None
-        self._done = False  # the current page, or its error, has come
-        # The event on which threads wait for the current page; None while none waits.
+        self._done = False  # True when the current page, or its error, has come
+        # The event on which threads wait for the current page; None while no thread waits.
         self._waiter: Any = None
-        # A pair (function, argument), or None. Unlike a callback, the function is called once, and
+        # A pair (function, argument), or None. Unlike a callback, the function is called only once,
         # not for each page, and no rows are decoded for it.
         self._watcher: tuple[Callable[..., Any], Any] | None = watcher
-        # The callbacks for results, and those for errors; None until the first one is added.
+        # The callbacks for results, and the callbacks for errors; None until the first callback is
+        # added.
         self._callbacks: _Callbacks | None = None
         self._errbacks: _Callbacks | None = None
-        self._history: Sequence[Attempt] = ()  # the attempts of all pages that are complete
+        self._history: Sequence[Attempt] = ()  # the attempts of all completed pages
         self._paging_state: bytes | None = None
-        # The methods of this future that a tracing library has replaced, by name; None if there are
-        # none.
+        # The methods of this future that a tracing library has replaced, by name; None if no method
+        # was replaced.
         self._hooks: dict[str, Callable[..., Any]] | None = None
 
     # -- completion, on the loop -------------------------------------------------------------------
@@ -239,15 +245,16 @@ class ResponseFuture(Generic[R]):
         self._request = request
 
     def _complete(self, request: Request | None) -> None:
-        """Called by the engine when `request` is over: store its outcome, wake waiting threads, and
-        call the callbacks.
+        """Called by the engine when `request` is over.
 
-        :param request: None if the outcome is stored already. A tracer's method that replaces
-            `_set_final_result` or `_set_final_exception` calls it that way.
+        Store the outcome of the request, wake waiting threads, and call the callbacks.
+
+        :param request: None if the outcome is already stored. A tracing library's replacement of
+            `_set_final_result` or `_set_final_exception` leads to a call with None.
         """
         if request is not None:
-            # `_history` has the attempts of all pages so far. Most executions have a single page
-            # and use its list as it is.
+            # `_history` has the attempts of all pages so far. Most executions have a single page,
+            # so use the list of its request as it is.
             history = self._history
             self._history = [*history, *request.attempts] if history else request.attempts
             response = self._response = request.response
@@ -256,17 +263,18 @@ class ResponseFuture(Generic[R]):
                 self._trace_ids = (*self._trace_ids, *_trace_ids_of_errors(request))
             if response is not VOID_RESULT:
                 self._copy_details(response)
-            # If a tracing library has replaced a method, that method calls `_complete` again, with
+            # If a tracing library has replaced a method, that method calls `_complete` again with
             # None.
             if self._hooks is not None:
                 finish_wrapped(self)
                 return
-        # Read these before any thread is woken: a woken thread may request the next page, which
-        # replaces these attributes.
+        # Read these attributes before a thread is woken: a woken thread may request the next page,
+        # which replaces them.
         response, error = self._response, self._error
         if error is not None:
             self._unread_error = UnreadError(error, self.query)
-        # Set this after the outcome: a thread that sees `_done` reads the outcome without a lock.
+        # Set `_done` after the outcome: a thread that sees `_done` reads the outcome without a
+        # lock.
         self._done = True
         callbacks, errbacks = self._callbacks, self._errbacks
         due = None if callbacks is None else callbacks.due
@@ -276,8 +284,8 @@ class ResponseFuture(Generic[R]):
         if has_callbacks:
             # Wake the threads that wait for other futures now, before the callbacks are called: a
             # callback may wait for such a thread. `set_soon` wakes the threads that wait in
-            # `result` of this future. It usually lets this thread go on first, so that the
-            # callbacks have run when `result` returns.
+            # `result` of this future. It usually lets the current thread continue first, so that
+            # the callbacks have run when `result` returns.
             self.session._loops.wake_queue_of(self._request).wake()
             if waiter is not None:
                 waiter.set_soon()
@@ -291,8 +299,10 @@ class ResponseFuture(Generic[R]):
             self._call(due, due_errors, response, error)
 
     def _calls_back_on_loop(self) -> bool:
-        """If the current thread has read the answer itself, let the loop call the callbacks, which
-        another thread has added meanwhile. Return False if this thread may call them.
+        """Let the loop call the callbacks if the current thread has read the response itself.
+
+        Another thread has added these callbacks since. Return False if the current thread may call
+        the callbacks.
         """
         request = self._request
         if request is None or not request.is_ended_by_caller:
@@ -300,16 +310,17 @@ class ResponseFuture(Generic[R]):
         return call_on_loop(self.session._loop_thread.loop.call_soon_threadsafe, (self._call_due,))
 
     def _copy_details(self, response: object) -> None:
-        """Copy from `response` what later calls of this future return: trace id, schema agreement,
-        paging state.
+        """Copy from `response` what later calls of this future return.
+
+        These are the trace id, the schema agreement and the paging state.
         """
         trace_id = getattr(response, "trace_id", None)
         if trace_id is not None:
-            # A retried request has a trace for each attempt that a server has answered.
+            # A retried request has a trace for each attempt that a server has responded to.
             earlier_ids = _trace_ids_of_errors(self._request) if self._request is not None else ()
             self._trace_ids = (*self._trace_ids, *earlier_ids, trace_id)
         self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
-        # After an error keep the old paging state, so that the application can request the failed
+        # After an error, keep the old paging state, so that the application can request the failed
         # page again.
         if self._error is None:
             self._paging_state = getattr(response, "paging_state", None)
@@ -320,8 +331,8 @@ class ResponseFuture(Generic[R]):
     def _call_due(self) -> None:
         """Call the callbacks that have not been called yet for the current outcome."""
         with _registering:
-            # If another thread has requested the next page, do nothing: the completion of that page
-            # calls the callbacks.
+            # If another thread has requested the next page, do nothing: the completion of the next
+            # page calls the callbacks.
             if not self._done:
                 return
             due, due_errors = _due_callbacks(self._callbacks), _due_callbacks(self._errbacks)
@@ -335,23 +346,22 @@ class ResponseFuture(Generic[R]):
         response: object,
         error: BaseException | None,
     ) -> None:
-        """Call the callbacks in `due` with the rows of `response`, or those in `due_errors` with
-        `error`.
+        """Call the callbacks in `due` with the rows, or those in `due_errors` with the error.
 
-        The outcome is passed as arguments, because a callback may request the next page, which
-        resets the future's attributes.
+        The outcome is passed as the arguments `response` and `error`, because a callback may
+        request the next page, which resets the future's attributes.
         """
         outcome: Any = error
         if error is None:
-            # Do not decode the rows if there is no callback for them.
+            # Do not decode the rows if no callback wants them.
             if not due:
                 return
             try:
                 outcome = self._rows(response)
             except BaseException as fault:  # the rows cannot be decoded, or a row factory fails
                 outcome = failure_of(fault)
-                # Store the error. If the next page was requested already, do not: the error would
-                # overwrite the outcome of that page.
+                # Store the error. But if the next page was already requested, do not store it,
+                # because it would overwrite the outcome of the next page.
                 if self._response is response:
                     self._error = outcome
                 # The outcome is now an error: call the callbacks for errors.
@@ -370,22 +380,20 @@ class ResponseFuture(Generic[R]):
                 return
             try:
                 function(outcome, *args, **kwargs)
-            # Log the error: it must not end the loop's thread, which handles all other requests,
-            # too.
+            # Log the error, so that it does not end the loop's thread, which handles all other
+            # requests, too.
             except BaseException:
                 log.exception("a callback of %r failed", self)
 
     def _rows(self, response: object) -> Any:
-        """Decode and return the rows of a page for callbacks; None if the statement returns no
-        rows.
-        """
+        """Decode and return the rows of a page for callbacks; None if the statement has no rows."""
         if isinstance(response, ResultMessage) and response.kind == RESULT_KIND_ROWS:
             return response.decode(self.row_factory)
         return response if isinstance(response, list) else None
 
-    # Applications read these private names, which cassandra-driver has, to make a `ResultSet` from
-    # the rows that a callback gets: the names of the page's columns, and their `cassandra.cqltypes`
-    # classes. They are None if there are no columns, or no page yet.
+    # Applications read these private names of cassandra-driver to make a `ResultSet` from the rows
+    # that a callback gets. They are the names of the page's columns, and the columns'
+    # `cassandra.cqltypes` classes. They are None if there are no columns, or no page yet.
     _col_names = _OfColumns("column_names")
     _col_types = _OfColumns("column_types")
 
@@ -408,7 +416,7 @@ class ResponseFuture(Generic[R]):
             if not self._done:
                 self._wait()
             error, response = self._error, self._response
-            # If a callback has requested the next page meanwhile, wait for that page.
+            # If a callback has requested the next page during the wait, wait for that page.
             if self._done and self._request is request:
                 break
         if error is not None:
@@ -418,22 +426,23 @@ class ResponseFuture(Generic[R]):
         return ResultSet(self, response)
 
     def _note_error_read(self) -> None:
-        """Called when the application gets the error, so that it is not logged."""
+        """Called when the application gets the error, so that the error is not logged as unread."""
         if self._unread_error is not None:
             self._unread_error.is_read = True
 
     def _note_pages_known(self) -> None:
-        """Called when the application asks for further pages, or whether there are any, so that
-        they are not logged.
+        """Called when the application asks for further pages, or whether there are further pages.
+
+        The further pages are then not logged as unread.
         """
         if self._unread_pages is not None:
             self._unread_pages.is_read = True
         elif self._paging_state is not None:
-            # Callbacks may have got the page in another thread meanwhile.
+            # Another thread may have passed the page to callbacks since.
             self._watch_pages(KNOWN_PAGES).is_read = True
 
     def _watch_pages(self, unread_pages: UnreadPages) -> UnreadPages:
-        """Set `_unread_pages`, unless another thread has set it meanwhile; return what is set."""
+        """Set `_unread_pages`, unless another thread has already set it; return its value."""
         # `setdefault` is atomic, so two threads get the same object.
         current: UnreadPages = vars(self).setdefault("_unread_pages", unread_pages)
         if current is not unread_pages:
@@ -443,23 +452,24 @@ class ResponseFuture(Generic[R]):
     def _wait_for_write(self, seconds: float) -> None:
         """Wait for at most `seconds`, unless this execution is a SELECT.
 
-        :param seconds: the longest wait.
+        :param seconds: the maximum wait.
         """
         query = getattr(self.query, "query_string", self.query)
         if not (isinstance(query, str) and query.lstrip()[:6].upper() == "SELECT"):
             self._wait(seconds)
 
     def _wait(self, timeout: float | None = None) -> None:
-        """Wait until a page has come, at most `timeout` seconds.
+        """Wait until a page has come, for at most `timeout` seconds; None for no limit.
 
-        When this returns, another thread may have requested the next page already.
+        When this returns, another thread may have already requested the next page.
         """
         if get_ident() in self.session._loops.idents:
             self.session._refuse_on_loop(
                 "ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio"
             )
         request = self._request
-        # Callbacks and the methods of tracing libraries run on the loop.
+        # The current thread may read the response itself. But callbacks, and the methods of tracing
+        # libraries, must run on the loop.
         may_end = self._callbacks is None and self._errbacks is None and self._hooks is None
         if timeout is None and request is not None and request.read_answer(may_end):
             return
@@ -468,22 +478,22 @@ class ResponseFuture(Generic[R]):
             with _registering:
                 waiter = self._waiter
                 if waiter is None:
-                    # Under gevent and eventlet, a wait in the kernel would block all greenlets of
+                    # Under gevent and eventlet, waiting in the kernel would block all greenlets of
                     # this thread.
                     waiter = GreenEvent() if waits_by_waiters() else happy_path.Event()
                     self._waiter = waiter
-        # Check again after creating the waiter. If the page was completed before that, the
-        # completion did not see the waiter and will not set it.
+        # Check again after creating the waiter. If the page was completed before that, `_complete`
+        # did not see the waiter and will never set it.
         if not self._done:
-            # In a forked child the session is shut down. Raise the error, because the request would
-            # never complete there.
+            # In a forked child the session is shut down. Raise its error: in the child, the request
+            # would never complete.
             if self.session.is_shutdown:
                 self.session._refuse_in_child()
             is_set = waiter.wait(timeout)
             if not is_set and self.session.is_shutdown:
-                self.session._refuse_in_child()  # a signal handler has forked meanwhile
+                self.session._refuse_in_child()  # a signal handler has forked during the wait
             if is_set and not self._done:
-                # The waiter was set for the previous page: the next wait needs another one.
+                # The waiter was set for the previous page, so the next wait needs a new waiter.
                 with _registering:
                     if self._waiter is waiter:
                         self._waiter = None
@@ -493,11 +503,11 @@ class ResponseFuture(Generic[R]):
     def add_callback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture:
         """Call ``fn(rows, *args, **kwargs)`` when the result has come.
 
-        With paging, it is called for each page. `rows` is None if the result has no rows.
+        With paging, `fn` is called for each page. `rows` is None if the result has no rows.
 
-        :param fn: a function. It runs in the driver's event loop thread, which it must not block;
-            under gevent and eventlet, it runs in a greenlet of the calling thread. If the result
-            has come already, it is called at once in the calling thread.
+        :param fn: a function. It runs in the driver's event loop thread, which it must not block.
+            Under gevent and eventlet, it runs in a greenlet of the calling thread. If the result
+            has already come, `fn` is called at once in the calling thread.
         :param args: further arguments.
         :param kwargs: further keyword arguments.
         :returns: self.
@@ -515,7 +525,7 @@ class ResponseFuture(Generic[R]):
     def add_errback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture:
         """Call ``fn(error, *args, **kwargs)`` when the execution fails.
 
-        :param fn: called in the same way as callbacks.
+        :param fn: a function, which is called in the same thread as the function of `add_callback`.
         :param args: further arguments.
         :param kwargs: further keyword arguments.
         :returns: self.
@@ -539,7 +549,7 @@ class ResponseFuture(Generic[R]):
         errback_args: Sequence[Any] = (),
         errback_kwargs: Mapping[str, Any] | None = None,
     ) -> ResponseFuture:
-        """Call `add_callback` and `add_errback`.
+        """Call `add_callback` and `add_errback` with these functions and arguments.
 
         :param callback: called with the rows, `callback_args` and `callback_kwargs`.
         :param errback: called with the error, `errback_args` and `errback_kwargs`.
@@ -559,42 +569,45 @@ class ResponseFuture(Generic[R]):
         return self
 
     def clear_callbacks(self) -> None:
-        """Remove all callbacks."""
+        """Remove all callbacks and errbacks."""
         with _registering:
             self._callbacks = None
             self._errbacks = None
 
     @property
     def error(self) -> BaseException | None:
-        """The error of the execution; None if it is not complete or was successful."""
+        """The error of the execution; None if the execution is not complete or was successful."""
         self._note_error_read()
         return self._error
 
     @property
     def is_over(self) -> bool:
-        """True if the page that was requested last, or its error, has come."""
+        """True if the last requested page, or its error, has come."""
         return self._done
 
     # -- paging ------------------------------------------------------------------------------------
 
     @property
     def has_more_pages(self) -> bool:
-        """True if there is a page after the current one."""
+        """True if there is a page after the current page."""
         self._note_pages_known()
         return self._paging_state is not None
 
     @property
     def paging_state(self) -> bytes | None:
-        """The server's paging state, with which the next page can be requested; None on the last
-        page.
+        """The server's paging state, which the request for the next page needs.
+
+        None on the last page.
         """
         self._note_pages_known()
         return self._paging_state
 
     def start_fetching_next_page(self) -> None:
-        """Request the next page. After that, `result` and the callbacks are about the next page.
+        """Request the next page.
 
-        Does nothing while a page that was requested has not come yet.
+        After this call, `result` and the callbacks are about the next page.
+
+        Does nothing while a requested page has not come yet.
 
         :raises QueryExhausted: if there is no further page.
         """
@@ -603,14 +616,14 @@ class ResponseFuture(Generic[R]):
         self._note_pages_known()
         with _requesting_page:
             state = self._paging_state
-            # If the page was requested already (by another thread or a callback) and has not come
+            # If another thread or a callback has already requested the page, and it has not come
             # yet, do nothing.
             if not self._done and state is not None:
                 return
             # Use the request that `_ask_for_page_ahead` has sent, if any.
             next_page, self._next = self._next, None
             is_new = next_page is None
-            if next_page is None:  # this raises QueryExhausted if `state` is None
+            if next_page is None:  # `_next_page` raises QueryExhausted if `state` is None
                 next_page = self.session._next_page(self._request, state)
             with _registering:
                 self._done = False
@@ -619,16 +632,16 @@ class ResponseFuture(Generic[R]):
                 self._response = self._error = None
                 for callbacks in (self._callbacks, self._errbacks):
                     if callbacks is not None:
-                        # Use a new queue, because the completion of the previous page may still be
-                        # taking callbacks out of the old one.
+                        # Use a new queue: the completion of the previous page may still be removing
+                        # callbacks from the old queue.
                         callbacks.due = deque(callbacks.registered)
                 self._watch(next_page.request)
-        # Wake threads that still wait for the previous page, so that they wait for the new one. If
-        # the completion of the previous page reads `_waiter` only now, it does not find this
-        # waiter.
+        # Wake threads that still wait for the previous page, so that they wait for the next page.
+        # This thread must do it: the completion of the previous page does not find this waiter if
+        # it reads `_waiter` only now.
         if waiter is not None:
             waiter.set()
-        # `_complete` is called when the page comes, or at once if it has come already.
+        # `_complete` is called when the next page comes, or at once if it has already come.
         next_page.add_callback(self._complete)
         if is_new:
             next_page.start()
@@ -637,13 +650,13 @@ class ResponseFuture(Generic[R]):
         """Request the next page while the application still reads the current page.
 
         `start_fetching_next_page` later uses this request. Does nothing if there is no next page,
-        if it was requested already, or if the future has callbacks, which request pages
-        themselves.
+        or if it was already requested. Also does nothing if the future has callbacks, because they
+        request pages themselves.
         """
         if self._paging_state is None or self._request is None:
             return
         with _requesting_page:
-            # Check again under the lock: another thread may have requested the page meanwhile.
+            # Check again under the lock, because another thread may have requested the page since.
             state = self._paging_state
             if state is None or self._next is not None or not self._done:
                 return
@@ -656,9 +669,7 @@ class ResponseFuture(Generic[R]):
 
     @property
     def message(self) -> Any:
-        """The protocol message of the request, as an object with the attributes that the messages
-        of cassandra-driver have.
-        """
+        """The request's protocol message, with the attributes of cassandra-driver's messages."""
         return self.session._message_of_request(self._request)
 
     @property
@@ -674,8 +685,8 @@ class ResponseFuture(Generic[R]):
 
     @property
     def attempts(self) -> list[Attempt]:
-        """All attempts so far, each with its host, start, latency, error and retry decision."""
-        # When a page is complete, `_history` has the attempts of its request, too: do not add them
+        """All attempts so far. Each has its host, start, latency, error and retry decision."""
+        # When a page is complete, `_history` includes the attempts of its request: do not add them
         # twice.
         current = self._request.attempts if self._request is not None and not self._done else []
         return [*self._history, *current]
@@ -687,7 +698,7 @@ class ResponseFuture(Generic[R]):
 
     @property
     def coordinator_host(self) -> Host | None:
-        """The host of the last attempt; None before the first."""
+        """The host of the last attempt; None before the first attempt."""
         hosts = self.attempted_hosts
         return hosts[-1] if hosts else None
 
@@ -700,18 +711,18 @@ class ResponseFuture(Generic[R]):
 
     @property
     def warnings(self) -> list[str] | None:
-        """The server's warnings; None if there are none."""
+        """The server's warnings; None if the server sent no warnings."""
         self._check_complete("warnings")
         return getattr(self._last_answer(), "warnings", None)
 
     @property
     def custom_payload(self) -> Mapping[str, bytes] | None:
-        """The custom payload of the answer."""
+        """The custom payload of the server's response; None if it has none."""
         self._check_complete("custom_payload")
         return getattr(self._last_answer(), "custom_payload", None)
 
     def _last_answer(self) -> object:
-        """Return the response, or the error of the last attempt of a request that has failed."""
+        """Return the response; if the request has failed, return the error of its last attempt."""
         request = self._request
         if self._error is None or request is None or not request.attempts:
             return self._response
@@ -726,17 +737,18 @@ class ResponseFuture(Generic[R]):
     # -- tracing -----------------------------------------------------------------------------------
 
     def get_query_trace_ids(self) -> list[uuid.UUID]:
-        """Return the ids of the traces of a request with trace=True: one per page, and one for each
-        attempt that a server has answered with an error.
+        """Return the trace ids of an execution with trace=True.
+
+        There is an id for each page, and for each attempt that a server has answered with an error.
         """
         return list(self._trace_ids)
 
     def get_query_trace(
         self, max_wait: float | None = None, query_cl: int | None = None
     ) -> QueryTrace | None:
-        """Read the trace of the last page, or of its error; None if the request was not traced.
+        """Read the trace of the last page or of its error; None if the execution was not traced.
 
-        :param max_wait: seconds until the trace must be complete; None for
+        :param max_wait: how many seconds to wait until the trace is complete; None for
             `Session.max_trace_wait`.
         :param query_cl: the consistency level of the read; None for LOCAL_ONE.
         :raises TraceUnavailable: if the trace is not complete in time.
@@ -746,10 +758,9 @@ class ResponseFuture(Generic[R]):
     def get_all_query_traces(
         self, max_wait_per: float | None = None, query_cl: int | None = None
     ) -> list[QueryTrace]:
-        """Read the traces of all pages, and of all attempts that a server has answered with an
-        error.
+        """Read the traces of all pages, and of all attempts that servers answered with errors.
 
-        :param max_wait_per: seconds until each trace must be complete; None for
+        :param max_wait_per: how many seconds to wait until each trace is complete; None for
             `Session.max_trace_wait`.
         :param query_cl: the consistency level of the reads; None for LOCAL_ONE.
         :raises TraceUnavailable: if a trace is not complete in time.

@@ -1,4 +1,4 @@
-"""`ResultSet`: the rows of an execution, page by page."""
+"""`ResultSet`: the rows of an execution, which are read page by page."""
 
 from __future__ import annotations
 
@@ -46,33 +46,34 @@ _NO_ROW = "the result has no rows; result.one() returns None then"
 class _RowIterator(Iterator[Any]):
     """Iterates over the rows of a result's current page and of all later pages.
 
-    Unlike a generator, it goes on after an error: the next call fetches the page again. Programs of
-    cassandra-driver rely on that to repeat a failed fetch, and would otherwise take the end of a
-    generator for the end of the result. Threads may share the iterator: each row is returned once.
+    Unlike a generator, the iterator continues after an error: the next call fetches the page again.
+    Applications written for cassandra-driver rely on that to repeat a failed fetch. With a
+    generator, they would take its end for the end of the result. Threads may share the iterator:
+    each row is returned once.
     """
 
     __slots__ = ("_had_rows", "_is_over", "_lock", "_page", "_result", "_rows")
 
     def __init__(self, result: ResultSet[Any]) -> None:
         self._result = result
-        self._rows: Iterator[Any] = iter(())  # of the page that this iterator has taken
-        # The number of that page; None if the current page is to be taken.
+        self._rows: Iterator[Any] = iter(())  # the rows of the page that this iterator has taken
+        # The number of the taken page; None if the result's current page should be taken next.
         self._page: int | None = None
         self._had_rows = False
         self._is_over = False
-        self._lock = new_lock()  # held while a page is taken
+        self._lock = new_lock()  # held while a thread takes a page
 
     def __next__(self) -> Any:
-        # This is the fastest way to get the next item without an exception at the end.
+        # This loop is the fastest way to get the next item without an exception at the end.
         for row in self._rows:
             return row
         return self._take_page()
 
     def _take_page(self) -> Any:
-        """Take the current page, or fetch the next one, and return its first row."""
+        """Take the current page, or fetch the next page, and return its first row."""
         result = self._result
         with self._lock:
-            # Another thread may have taken a page meanwhile.
+            # Another thread may have taken a page before this thread got the lock.
             for row in self._rows:
                 return row
             while not self._is_over:
@@ -83,8 +84,8 @@ class _RowIterator(Iterator[Any]):
                         result._end(self._had_rows)
                         break
                     self._page = None
-                # Read the number before the rows: another thread may make the next page the current
-                # one in between.
+                # Read the number before the rows, because another thread may make the next page the
+                # current page in between.
                 page = result._pages_before
                 if not result._is_read:
                     page, rows = result._numbered_page()
@@ -97,60 +98,61 @@ class _RowIterator(Iterator[Any]):
 
 
 class _UntypedRow:
-    """Only for type checkers, in the overloads of `ResultSet.one`. There are no instances."""
+    """Used only by type checkers, in the overloads of `ResultSet.one`. It is never instantiated."""
 
 
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     """The rows of an execution.
 
     Iteration fetches further pages when they are needed. Each iteration begins at the first row of
-    the current page, also if you left an earlier iteration with `break`. After a complete iteration
-    no rows are left. Several threads may iterate over one result: each page is fetched once, and
-    each of its rows is returned in at least one of the threads.
+    the current page, even if you left an earlier iteration by `break`. After a complete iteration,
+    no rows are left. Several threads may iterate over the same result: each page is fetched once,
+    and each row is returned in at least one of the threads.
 
-    :param response_future: the execution.
-    :param initial_response: the first page: a list of rows, or the message that has them.
+    :param response_future: the future of the execution.
+    :param initial_response: the first page: a list of rows, or the response message with the rows.
     """
 
-    # These class attributes are the defaults. Most results never set the attributes themselves.
+    # These class attributes are defaults. Most results never set the attributes themselves.
     _full_message: ResultMessage | None = None
-    # The answer in place of `_full_message`, until that is needed. Only results with a single page
-    # have one.
+    # The compact form of the response, from which `_full_message` is made when it is needed. Only
+    # results with a single page have it.
     _rows_answer: RowsAnswer | None = None
     _page: Any = None
     _iterator: Iterator[Any] | None = None
     _is_list = False
-    # The number of pages before the current one. An iterator that has read a page compares this
-    # number, to see whether that page is still the current one.
+    # The number of pages before the current page. An iterator that has read a page compares this
+    # number to find out if that page is still the current page.
     _pages_before = 0
-    # True if an iteration has returned all rows of the current page, but the next page is not the
-    # current one yet. It has not come, or could not be fetched.
+    # True if an iteration has returned all rows of the current page, but the next page has not
+    # become the current page. It has not come yet, or could not be fetched.
     _is_read = False
-    # The number of pages that this result knows to be fetched by results of the same future. If the
-    # future has another number, another result has fetched pages, whose rows are missing here.
+    # How many pages the results of the same future have fetched, as far as this result knows. If
+    # the future has another number, another result has fetched pages, and their rows are missing
+    # here.
     _known_pages = 0
     # A thread holds this lock while it fetches a page. The lock is created when it is first needed,
-    # so results with a single page have none.
+    # so results with a single page have no lock.
     _fetch_lock: threading.Lock | None = None
-    # True from the request for the next page until that page is the current one, or has failed. If
-    # the wait is interrupted, by KeyboardInterrupt for example, this stays True.
+    # True from the request for the next page until that page is the current page, or has failed. If
+    # the wait is interrupted, for example by KeyboardInterrupt, this stays True.
     _is_fetching = False
-    # True after `result[0]`, which needs only the current page. An iteration after that reads all
-    # rows into a list first, so that it begins with the first row again.
+    # True after `result[0]`, which needs only the current page. A later iteration then first reads
+    # all rows into a list, so that it begins with the first row again.
     _is_indexed = False
-    # The thread whose iteration has returned the last row. If it begins another iteration, the
-    # driver warns that no rows are left. Other threads may share the result, and get no warning.
+    # The thread whose iteration has returned the last row. If this thread begins another iteration,
+    # the driver warns that no rows are left. Other threads that share the result get no warning.
     _last_reader: threading.Thread | None = None
-    # True if an iteration has returned all rows. `_message` still has the last page, because
+    # True if an iteration has returned all rows. `_message` still has the last page then, because
     # `was_applied` needs it.
     _is_over = False
-    # Logs that `_current_rows` was read, but no further page. `_current_rows` sets it if there are
-    # further pages.
+    # Logs that `_current_rows` was read, but no further page. `_current_rows` sets this if there
+    # are further pages.
     _unread_pages: UnreadPages | None = None
     # The value of `response_future`; None before it is first needed.
     _future: Any = None
     # The tuple (session, request, row factory), from which `response_future` is made when it is
-    # first needed; None if the result got its future.
+    # first needed. None if the constructor got the future.
     _future_arguments: tuple[Any, Any, Callable[..., Any]] | None = None
     # The tuple (column names, column types); None before it is first needed.
     _cached_columns: tuple[list[str] | None, list[Any] | None] | None = None
@@ -164,7 +166,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def response_future(self) -> Any:
-        """The `ResponseFuture` of the execution."""
+        """The `ResponseFuture` of the execution. It is made when it is first needed."""
         future = self._future
         future_arguments = self._future_arguments
         if future is None and future_arguments is not None:
@@ -180,9 +182,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def _message(self) -> ResultMessage | None:
-        """The message of the current page; None if the page came without one."""
-        # Make the full message only here: most callers need only the rows, which a `RowsAnswer`
-        # has.
+        """The response message of the current page; None if the page came without a message."""
+        # Make the full message only here, because most callers need only the rows, which a
+        # `RowsAnswer` has.
         answer = self._rows_answer
         if answer is not None:
             self._full_message = answer.message()
@@ -195,7 +197,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._rows_answer = None
 
     def _get_row_factory(self) -> Callable[..., Any]:
-        """Return the function that makes the rows, without making the future."""
+        """Return the function that makes the rows. This does not make the future."""
         future_arguments = self._future_arguments
         if future_arguments is None or self._future is not None:
             row_factory: Callable[..., Any] = self.response_future.row_factory
@@ -205,7 +207,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def _set_page(self, response: Any) -> None:
         """Make `response` the current page.
 
-        :param response: a message, a list of rows, or None for no rows.
+        :param response: a response message, a list of rows, or None for no rows.
         """
         self._pages_before += 1
         self._is_read = self._is_over = self._is_fetching = False
@@ -216,24 +218,24 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 # The columns of this page are read from its message when they are needed.
                 self._cached_columns = None
         else:
-            # These rows come without a message, and so without columns: keep the columns of the
-            # last message.
+            # The rows come without a message, and so without columns: keep the columns of the last
+            # message.
             if self._cached_columns is None and self._message is not None:
                 self._cached_columns = (self.column_names, self.column_types)
             self._message = None
             self._page = response if type(response) is list else rows_of_page(response)
 
-    # Applications use these private names, which cassandra-driver has, to replace the current page.
+    # Applications use this private name of cassandra-driver to read or replace the current page.
     @property
     def _current_rows(self) -> Any:
         rows = self.current_rows
-        # Many programs look at the first rows only. A data frame of a row factory is probably meant
-        # to be the whole result.
+        # Many applications read only the first rows, so do not warn about lists. But the data frame
+        # of a row factory is probably meant to be the whole result.
         if not isinstance(rows, list) and self._unread_pages is None and self._has_more_pages():
             future = self.response_future
             self._unread_pages = unread_by_attribute(getattr(future, "query", None))
-            # Iterations and data frames ask the future for pages, and the application may do so,
-            # too. Futures of the application's own class may refuse further attributes.
+            # Iterations and data frames request pages from the future, and the application may do
+            # so, too. A future of the application's own class may not accept the attribute.
             with suppress(AttributeError):
                 future._unread_pages = self._unread_pages
         return rows
@@ -256,9 +258,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return self._columns_at_hand()[1]
 
     def _columns_at_hand(self) -> tuple[list[str] | None, list[Any] | None]:
-        """Return (column names, column types) and cache them; (None, None) if the result has no
-        rows.
-        """
+        """Return (column names, column types) and cache the tuple; (None, None) without rows."""
         columns = self._cached_columns
         if columns is None:
             message = self._message
@@ -278,8 +278,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         if self._page is None:
             page: Any
             answer = self._rows_answer
-            # Decode the rows without making a full message. This returns None if the row factory is
-            # not one of the driver's own.
+            # Decode the rows without making a full message. `rows` returns None if the row factory
+            # is not one of the driver's own row factories.
             if answer is not None:
                 page = answer.rows(self._get_row_factory())
                 if page is not None:
@@ -290,37 +290,38 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             page = []
             if message.kind == RESULT_KIND_ROWS:
                 page = message.decode(self._get_row_factory())
-            # Check the usual class here, which saves a call.
+            # Check for a list here, which is the usual case, to save a call.
             self._page = page if type(page) is list else rows_of_page(page)
         return self._page
 
     @property
     def has_more_pages(self) -> bool:
-        """True if there is a page after the current one."""
+        """True if there is a page after the current page."""
         has_more_pages = self._has_more_pages()
         if has_more_pages:
             self._note_pages_known()
         return has_more_pages
 
     def _note_pages_known(self) -> None:
-        """Called when the application learns of further pages, so that they are not logged."""
+        """Called when the application learns about further pages: do not log them as unread."""
         if self._unread_pages is None:
             self._unread_pages = KNOWN_PAGES
         else:
             self._unread_pages.is_read = True
 
     def _has_more_pages(self) -> bool:
-        """Return True if there is a page after the current one."""
+        """Return True if there is a page after the current page."""
         if self._is_fetching:
             return True
         future_arguments = self._future_arguments
         if future_arguments is not None and self._future is None:
             # Without a future, no other page was requested, so the request still has the response
-            # of the current page. A `RowsAnswer` has no paging state: no page follows.
+            # of the current page. A `RowsAnswer` has no paging state, because it is only used if no
+            # page follows.
             response = future_arguments[1].response
             return getattr(response, "paging_state", None) is not None
-        # Compare with True: the application's tests may use another class of futures, without this
-        # attribute, or a mock, whose attribute may be any object.
+        # Compare with True: an application's tests may use another class of futures, which lacks
+        # this attribute, or a mock, whose attribute may be any object.
         return getattr(self.response_future, "has_more_pages", False) is True
 
     @property
@@ -335,14 +336,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return state
 
     def fetch_next_page(self) -> None:
-        """Wait for the next page, and make it the current page. After the last page, the current
-        page becomes empty.
+        """Wait for the next page, and make it the current page.
+
+        After the last page, the current page becomes empty.
         """
         if not self._fetch_after(self._pages_before):
             self._set_page([])
 
     def _get_fetch_lock(self) -> threading.Lock:
-        """Return the lock of this result, and create it at the first call."""
+        """Return the lock of this result. The first call creates it."""
         lock: threading.Lock | None = self._fetch_lock
         # `setdefault` is atomic, so two threads get the same lock.
         if lock is None:
@@ -350,15 +352,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return lock
 
     def _fetch_after(self, page: int, is_read: bool = False) -> bool:
-        """Make the page after `page` the current page. If another thread fetches it, wait for that.
+        """Make the page after `page` the current page; if another thread is fetching it, wait.
 
         :param page: the number of the caller's current page, from `_pages_before`.
-        :param is_read: True if an iteration has returned all rows of the page. If the fetch fails,
-            a later iteration does not return them again.
+        :param is_read: True if an iteration has returned all rows of the current page. If the fetch
+            fails, a later iteration does not return these rows again.
         :returns: False if there is no further page.
         """
         with self._get_fetch_lock():
-            if page != self._pages_before:  # another thread has fetched the next page meanwhile
+            if page != self._pages_before:  # another thread has fetched the next page
                 return True
             if not self.has_more_pages:
                 self._warn_of_missing_pages()
@@ -373,12 +375,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 next_result = future.result()
             except BaseException:
                 # If the future has no error, only the wait was interrupted, and the next call must
-                # wait for the same page. Futures of the application's own class may lack the
+                # wait for the same page. A future of the application's own class may lack the
                 # attribute.
                 self._is_fetching = getattr(future, "error", True) is None
                 raise
-            # An application that fetches pages itself may call `future.result()` for each of them.
-            # Its tests may use another class of futures, or a mock.
+            # If an application fetches pages itself, it may call `future.result()` for each page.
+            # An application's tests may use another class of futures, or a mock.
             page_count = getattr(future, "_pages_of_results", None)
             if is_read and type(page_count) is int:
                 self._known_pages = future._pages_of_results = page_count + 1
@@ -390,7 +392,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             return True
 
     def _warn_of_missing_pages(self) -> None:
-        """Warn if another result of the same future has fetched pages, which this one misses."""
+        """Warn if another result of the same future has fetched pages: their rows are missing here.
+        """
         page_count = getattr(self._future, "_pages_of_results", None)
         if type(page_count) is int and page_count != self._known_pages:
             self._known_pages = page_count
@@ -400,14 +403,14 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         # After `result[0]`, read all rows into a list, so that the iteration begins with the first
-        # row; see `_is_indexed`.
+        # row. See `_is_indexed`.
         if self._is_indexed:
             self._enter_list_mode("iteration")
         if self._is_list:
             return iter(self._page)
         if self._is_over and self._last_reader is threading.current_thread():
             warn_of_empty_iteration()
-        # If pages were read by columns, keep that iterator, which raises an error: the rows of
+        # If pages were read by columns, keep that iterator: it raises an error, because the rows of
         # these pages are gone.
         if not isinstance(self._iterator, ReadByColumns):
             self._iterator = self._rows()
@@ -417,17 +420,18 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """Return an iterator over the rows of the current page and of all later pages."""
         if self._future is not None:
             self._warn_of_missing_pages()
-        # Most results have a single page. A generator is the fastest for them.
+        # Most results have a single page. For these, a generator is the fastest iterator.
         if self._fetch_lock is None and not self._has_more_pages():
             return self._rows_of_single_page()
         return _RowIterator(self)
 
     def _rows_of_single_page(self) -> Iterator[T]:
-        """Yield the rows of the current page, after which there is probably no other page."""
+        """Yield the rows of the current page, if there is probably no other page."""
         page = self._pages_before
         rows = self.current_rows
         yield from rows
-        # Unless the application fetched or replaced a page meanwhile, no rows are left.
+        # No rows are left, unless the application has fetched or replaced a page during the
+        # iteration.
         if page == self._pages_before:
             self._end(had_rows=type(rows) is list and bool(rows))
         else:
@@ -436,23 +440,24 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def _end(self, had_rows: bool) -> None:
         """Called when an iteration has returned all rows.
 
-        :param had_rows: True if there were rows. The value of an application's row factory counts
-            as no rows, because its truth may be undefined.
+        :param had_rows: True if there were rows. False for the value of an application's row
+            factory, whose truth value may be undefined.
         """
         self._page = []
         self._is_over = True
         if had_rows:
-            # Keep the thread itself: a thread that starts later may get the identity of one that
-            # has ended.
+            # Store the thread object instead of its identity, because a later thread may get the
+            # identity of a thread that has ended.
             self._last_reader = threading.current_thread()
 
     def _numbered_page(self) -> tuple[int, Any]:
-        """Return the number of the current page, and its rows. Request the next page now, so that
-        it comes while the rows are used.
+        """Return the number of the current page, and its rows.
+
+        Request the next page now, so that it comes while the application uses the rows.
         """
-        # Hold the lock, so that no other thread replaces the page between these steps.
+        # Hold the lock, so that no other thread replaces the current page between these steps.
         with self._get_fetch_lock():
-            # Futures of the application's own class may lack this method.
+            # A future of the application's own class may lack this method.
             ask_ahead = getattr(self.response_future, "_ask_for_page_ahead", None)
             if ask_ahead is not None and not self._is_fetching:
                 ask_ahead()
@@ -464,7 +469,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     next = __next__
 
     # Without `row_type`, T is Any. Then both overloads match, and type checkers infer Any, so that
-    # ``session.execute(query).one().name`` is no error in programs that were written for
+    # they accept ``session.execute(query).one().name`` in applications written for
     # cassandra-driver. With a `row_type`, only the second overload matches: the row may be None.
     @overload
     def one(self: ResultSet[_UntypedRow], strict: bool = False) -> Any: ...
@@ -475,15 +480,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def one(self, strict: bool = False) -> T | None:
         """Return the first row of the current page; None if no rows are left.
 
-        A page may be empty although there are more pages. In that case, this fetches the next
-        pages, up to the first one that has rows.
+        A page may be empty although there are more pages. In that case, the next pages are fetched,
+        up to the first page that has rows.
 
-        :param strict: True to check that the result has no other rows, on any page.
-        :raises MultipleRowsFound: with `strict`, if there are more rows.
+        :param strict: True to check, on all pages, that the result has no other rows.
+        :raises MultipleRowsFound: if `strict` is True and there are more rows.
         """
         if strict:
             first_rows = list(islice(self.current_rows, 2))
-            # A page may have fewer than two rows, even none, although there are more pages.
+            # A page may have fewer than two rows, or no rows, although there are more pages.
             while len(first_rows) < 2 and self.has_more_pages:
                 self.fetch_next_page()
                 first_rows += islice(self.current_rows, 2 - len(first_rows))
@@ -493,7 +498,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         rows = self._page
         if rows is None:
             rows = self.current_rows
-        if type(rows) is list:  # what all row factories of this package return
+        if type(rows) is list:  # all row factories of this package return a list
             if not rows:
                 rows = self._skip_empty_pages()
             return rows[0] if rows else None
@@ -502,10 +507,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return rows[0] if isinstance(rows, Sequence) else next(iter(rows), None)
 
     def _skip_empty_pages(self) -> Any:
-        """Return the rows of the current page. If the page is empty, fetch the next pages, up to
-        the first one that has rows.
+        """Return the rows of the current page, or of the first later page that has rows.
 
-        Servers send empty pages if they have read many rows without finding one to return: with
+        Servers send empty pages if they have read many rows without finding a row to return: with
         ALLOW FILTERING, or if rows were deleted.
         """
         rows = self.current_rows
@@ -519,7 +523,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return list(self)
 
     def all_tuples(self) -> list[tuple[Any, ...]]:
-        """Return the rows of the current page as plain tuples, whatever the row factory is."""
+        """Return the rows of the current page as plain tuples, regardless of the row factory."""
         if self._message is None or self._is_over:
             return [tuple(row) for row in self._page]
         rows: list[tuple[Any, ...]] = self._message.decode(tuple_factory)
@@ -528,7 +532,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def _enter_list_mode(self, operation: str) -> None:
         """Read all pages into one list, for operations that need all rows.
 
-        :param operation: what the application does, for the error message.
+        :param operation: what the application does with the result, for the error message.
         """
         if self._is_list:
             return
@@ -546,16 +550,19 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def __getitem__(self, index: slice) -> list[T]: ...
 
     def __getitem__(self, index: int | slice | str) -> T | list[T]:
-        """Return the row at `index`, or the rows of a slice. Except for the first row, this reads
-        all pages into a list. For the first row, this skips empty pages, as `one` does.
+        """Return the row at `index`, or the rows of a slice.
+
+        For the first row, this skips empty pages, as `one` does. For other rows, this reads all
+        pages into a list.
         """
         if index == 0 and not self._is_list and self._iterator is None:
-            rows = self._skip_empty_pages()  # do not read all pages, like `one`
+            rows = self._skip_empty_pages()  # like `one`, without reading all pages
             try:
                 first: T = rows[0]
             except IndexError:
                 raise IndexError(_NO_ROW) from None
-            # A later iteration must begin with this row again.
+            # A later iteration must begin with this row again, so it must not drop the current
+            # page.
             self._is_indexed = True
             return first
         if isinstance(index, str):
@@ -572,8 +579,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             raise IndexError(f"there is no row {index}: the result has {count} rows") from None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        # Pickling and deep copies reach the future, and fail there with an error about a private
-        # class. `_guard` comes before it. A shallow copy is possible.
+        # Pickling and deep copies would reach the future, and fail there with an error about a
+        # private class. `_guard` comes first in the state, and raises a better error. A shallow
+        # copy is possible.
         reduced: Any = super().__reduce_ex__(protocol)
         if self._future_arguments is None and not is_of_driver(type(self._future)):
             return reduced
@@ -587,7 +595,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     if not TYPE_CHECKING:  # hidden from type checkers, which report this themselves
 
         def __add__(self, other: object) -> Any:
-            # Classes of other packages, such as arrays, may be able to add themselves.
+            # Objects of other packages, such as arrays, may be able to add a result to themselves.
             cls = type(other)
             if cls.__module__ != "builtins" and hasattr(cls, "__radd__"):
                 return NotImplemented
@@ -595,11 +603,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 "results are not added: write [*first, *second], or result.all() + rows"
             )
 
-        # There is no `__radd__`, which Python would also call for ``rows += result``. That extends
+        # There is no `__radd__`: Python would call it for ``rows += result``, too, which extends
         # the list.
 
     def __hash__(self) -> NoReturn:
-        # `asyncio.gather` looks its arguments up in a dict.
+        # `asyncio.gather` looks up its arguments in a dict, so the message explains that mistake.
         raise TypeError(
             "unhashable type: 'ResultSet': a result cannot be in a set or a key of a dict. "
             "asyncio.gather takes executions of cassandra.aio, which are awaitable; this is the "
@@ -620,12 +628,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """
         names = self.column_names or []
         if self._message is not None and APPLIED in names:
-            # Decode the rows again as tuples: a row factory of the application may have returned
-            # any objects, or may have used up the rows.
+            # Decode the rows again as tuples: the row factory of the application may have returned
+            # any objects, and its rows may have been used up.
             return applied(self._message.decode(tuple_factory), names.index(APPLIED))
         first = self.one()
-        # The application may have replaced the rows: look at the first one. A dict has the value
-        # under the name [applied]; in a tuple, it is the first value.
+        # The application may have replaced the rows, so look at the first row. A dict has the value
+        # under the name [applied]; in a tuple, the value is the first item.
         if isinstance(first, dict) and APPLIED in first:
             return bool(first[APPLIED])
         if (
@@ -644,7 +652,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def get_query_trace(self, max_wait_sec: float | None = None) -> QueryTrace | None:
         """Read the trace of the last page; None if the request was not traced.
 
-        :param max_wait_sec: seconds until the trace must be complete; None for
+        :param max_wait_sec: how many seconds to wait until the trace is complete; None for
             `Session.max_trace_wait`.
         """
         trace: QueryTrace | None = self.response_future.get_query_trace(max_wait_sec)
@@ -653,7 +661,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def get_all_query_traces(self, max_wait_sec_per: float | None = None) -> list[QueryTrace]:
         """Read the traces of all pages.
 
-        :param max_wait_sec_per: seconds until each trace must be complete; None for
+        :param max_wait_sec_per: how many seconds to wait until each trace is complete; None for
             `Session.max_trace_wait`.
         """
         traces: list[QueryTrace] = self.response_future.get_all_query_traces(max_wait_sec_per)
@@ -664,8 +672,9 @@ _new = object.__new__
 
 
 def result_of(session: Any, request: Any, row_factory: Any) -> ResultSet[Any]:
-    """Return the `ResultSet` of a request that is over, without a future: the result makes that
-    only when it is needed.
+    """Return the `ResultSet` of a request that is over.
+
+    The result has no future yet. It makes the future only when the future is needed.
     """
     result: ResultSet[Any] = _new(ResultSet)
     answer = request.response
@@ -673,7 +682,7 @@ def result_of(session: Any, request: Any, row_factory: Any) -> ResultSet[Any]:
         result._rows_answer = answer
     elif type(answer) is ResultMessage:
         result._full_message = answer
-    else:  # None if a retry policy has ignored the error
+    else:  # the response is None if a retry policy has ignored the error
         result._set_page(answer)
     result._future_arguments = (session, request, row_factory)
     return result

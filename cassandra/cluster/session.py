@@ -1,4 +1,4 @@
-"""The session of the blocking and future APIs."""
+"""`Session`, which executes statements, for the blocking and future APIs."""
 
 from __future__ import annotations
 
@@ -69,30 +69,30 @@ else:
 
 T = TypeVar("T")
 
-_OWN_RESULT = ResponseFuture.result  # a tracing library may replace the method of the class
+_OWN_RESULT = ResponseFuture.result  # to see if a tracing library has replaced the method
 
 
 class Session(SessionBase, CompatSession):
     """Executes statements. `Cluster.connect` creates sessions.
 
-    Threads can share a session. Keep it for the life of your application.
+    Threads can share a session. Keep one session for the lifetime of your application.
 
     :param cluster: the cluster whose `connect` has created the session.
-    :param hosts: the hosts that were known when the session was made; stored in `hosts`.
-    :param keyspace: ignored; for compatibility. Use `set_keyspace`.
+    :param hosts: the hosts that were known when the session was created; stored in `hosts`.
+    :param keyspace: ignored, accepted for compatibility. Use `set_keyspace`.
     :param engine: the internal object that sends the session's requests.
     """
 
     cluster: Cluster
 
     write_head_start: float = 0.01
-    """The longest time in seconds that `execute` waits for the last `execute_async` of its thread.
+    """The maximum time in seconds that `execute` waits for the last `execute_async` of its thread.
 
-    `execute` waits only if that execution has not completed and is not a SELECT; 0 disables the
-    wait. The protocol does not guarantee an order: a server could execute a read before a write
-    that was sent earlier. Session stores of web frameworks rely on the order: they save with
-    `execute_async` without waiting, and the same thread loads in the next web request.
-    """
+    `execute` only waits if that execution has not completed and is not a SELECT; 0 disables the
+    wait. The protocol does not guarantee an order, so a server could execute a read before a write
+    that was sent earlier. Session stores of web frameworks rely on the order: they save a session
+    by `execute_async` without waiting, and the same thread loads the session in the next web
+    request."""
 
     def __init__(
         self,
@@ -104,13 +104,13 @@ class Session(SessionBase, CompatSession):
     ) -> None:
         super().__init__(cluster, engine)
         # `_latest.future` is a weak reference to the latest future of the current thread or
-        # greenlet. It is weak so that the future's rows are not kept in memory. Look up `local` in
+        # greenlet. A strong reference would keep the future's rows in memory. Look up `local` in
         # its module only now, because gevent and eventlet may have replaced it.
         self._latest = threading.local()
         self.hosts = hosts
         self.is_shutdown = False
-        # Keep our own references: after shutdown, the cluster's loop thread is None. The inbox lets
-        # requests fail that come later.
+        # Keep our own references, because the cluster's loop thread is None after `shutdown`.
+        # Requests that are made after `shutdown` fail through the inbox.
         self._inbox = cluster._required_loop_thread.inbox
         self._path = self._new_path()
         self._loop_thread = cluster._required_loop_thread
@@ -118,10 +118,10 @@ class Session(SessionBase, CompatSession):
         self.loop_ident = cluster._required_loop_thread.ident
 
     def _new_path(self) -> happy_path.HappyPath:
-        """Return the session's happy path, the object that makes the requests of common statements
-        in one call.
+        """Return the happy path, which makes the requests of common statements in one call.
 
-        Its arguments are the classes of requests and request bodies, and `result_of`, which makes
+        The happy path is the fast code for a request that needs no retry, tracing or paging. Its
+        arguments include the classes of requests and request bodies, and `result_of`, which makes
         the results.
         """
         return happy_path.HappyPath(
@@ -198,35 +198,36 @@ class Session(SessionBase, CompatSession):
         :param custom_payload: a mapping of strings to bytes, sent with the statement for a custom
             query handler of the server.
         :param execution_profile: a profile or its name.
-        :param paging_state: the `ResultSet.paging_state` of an earlier execution, to continue
-            behind its page; None for the first page.
+        :param paging_state: the `ResultSet.paging_state` of an earlier execution, to continue after
+            its page; None for the first page.
         :param host: the only host to send to; None for the hosts of the policy's query plan.
         :param execute_as: must be None: proxy execution is a feature of DataStax Enterprise.
         :param row_type: the class of the rows: a dataclass, NamedTuple, TypedDict, attrs class,
             msgspec struct or pydantic model (see the guide on results).
         :param shard: the shard of `host` to send to (ScyllaDB), a number from 0. If its connection
             is full or not open, another connection to the host is used.
-        :param token: an int or a `Token`: the replicas of this token come first in the query plan,
-            and the shard is the token's. With `host`, only that host is tried.
+        :param token: an int or a `Token`. The replicas of this token come first in the query plan,
+            and the token determines the shard. If `host` is set, only that host is tried.
         :raises ValueError: if `host` has no such shard, the token ring is unknown, or `host` is not
             a replica of `token`.
         :raises RequestExecutionException: if the server fails to execute the statement. Other
             errors of the server have other classes, for example InvalidRequest.
-        :raises OperationTimedOut: if no answer comes within `timeout`.
+        :raises OperationTimedOut: if no response comes within `timeout`.
         :raises NoHostAvailable: with the error of each host.
         """
         if _unknown:
             raise unknown_option("Session.execute", _unknown)
         if running_loop() is not None:
             warn_of_blocking("Session.execute()")
-        # Give the last write of this thread a head start; see `write_head_start`.
+        # Let the last write of this thread complete first, within limits; see `write_head_start`.
         latest_reference = getattr(self._latest, "future", None)
         if latest_reference is not None:
             future = latest_reference()
             if future is not None and not future.is_over and self.write_head_start:
                 future._wait_for_write(self.write_head_start)
-        # A method that replaces one of these may wait for the future in its own way. A proxy of a
-        # method, as wrapt makes, has the method's `__func__`, but not its type.
+        # If a tracing library or test has replaced one of these methods, its replacement may wait
+        # for the future in its own way. A proxy of a method, such as wrapt makes, has the method's
+        # `__func__`, but not its type.
         execute_async = self.execute_async
         if (
             type(execute_async) is MethodType
@@ -234,7 +235,7 @@ class Session(SessionBase, CompatSession):
             and ResponseFuture.result is _OWN_RESULT
         ):
             options = (timeout, trace, custom_payload, execution_profile, paging_state, host)
-            # A greenlet must not wait in the kernel.
+            # A greenlet must not wait in the kernel, which would block the other greenlets.
             is_awaited = not waits_by_waiters()
             return self._begin(
                 query, parameters, options, execute_as, row_type, shard, token, is_awaited
@@ -307,9 +308,9 @@ class Session(SessionBase, CompatSession):
     ) -> ResponseFuture[Any]:
         """Execute `query` and return its `ResponseFuture` at once.
 
-        The parameters are the same as for `execute`, in another order. If the call itself is wrong
-        (a parameter of a wrong type, for example), the error is raised here. All other errors are
-        raised by the future's `result`.
+        The parameters are the same as those of `execute`, in another order. If the call itself is
+        wrong, for example because of a parameter's type, the error is raised here. All other errors
+        are raised by the future's `result`.
 
         :param query: a CQL string, or a statement.
         :param parameters: a sequence, a mapping, or an object with attributes; None for no
@@ -317,15 +318,16 @@ class Session(SessionBase, CompatSession):
         :param trace: True if the servers should trace the execution;
             `ResponseFuture.get_query_trace` reads the traces.
         :param custom_payload: a mapping of strings to bytes for the server's query handler; None
-            for the statement's.
+            for the payload of the statement.
         :param timeout: seconds for all attempts together; None for no limit. The default is the
-            profile's.
+            timeout of the execution profile.
         :param execution_profile: an `ExecutionProfile`, or its name.
-        :param paging_state: the `paging_state` of an earlier result, to continue behind its page;
+        :param paging_state: the `paging_state` of an earlier result, to continue after its page;
             None for the first page.
-        :param host: the only `Host` to send to; None for those of the policy's query plan.
+        :param host: the only `Host` to send to; None for the hosts of the policy's query plan.
         :param execute_as: must be None: proxy execution is a feature of DataStax Enterprise.
-        :param row_type: the class of the rows, as for `execute`; None for the row factory's rows.
+        :param row_type: the class of the rows, as for `execute`; None for the rows of the row
+            factory.
         :param shard: the shard of `host` to send to, as for `execute`.
         :param token: the token whose replicas to send to first, as for `execute`.
         """
@@ -345,17 +347,19 @@ class Session(SessionBase, CompatSession):
         token: int | Token | None,
         is_awaited: bool = False,
     ) -> ResponseFuture[Any]:
-        """Execute `query` and return its future. Most parameters are those of `execute_async`.
+        """Execute `query` and return its future.
+
+        Most parameters are the same as in `execute_async`.
 
         :param options_of_call: the other options, in the order of USUAL_OPTIONS.
-        :param is_awaited: True if the calling thread waits for the result at once, so that it may
-            read the answer itself.
+        :param is_awaited: True if the calling thread waits for the result at once. Then the thread
+            may read the response itself, without the loop.
         """
         if execute_as is not None:
             raise NotImplementedError(
                 "execute_as is DataStax Enterprise's proxy execution, which is not supported"
             )
-        # Most calls have no options: use those that were resolved once for the session.
+        # Most calls have no options: use the options that were resolved once for the session.
         is_usual = options_of_call == USUAL_OPTIONS and shard is None and token is None
         options = (
             self._default_options if is_usual else self._options(*options_of_call, shard, token)
@@ -367,7 +371,7 @@ class Session(SessionBase, CompatSession):
         # Send the request in this thread if the engine has nothing else to do. Otherwise pass it to
         # the loop, which writes it together with other requests.
         inbox = self._loops.choose(request)
-        # Callbacks run on the loop, which must then read the answer.
+        # Callbacks run on the loop. If there are callbacks, the loop must read the response.
         is_awaited = (
             is_awaited
             and future._callbacks is None
@@ -376,8 +380,8 @@ class Session(SessionBase, CompatSession):
         )
         if not (
             inbox.is_quiet
-            # Callbacks run in the thread of a loop. Do not send their requests directly: the loop
-            # writes them together at the end of its turn.
+            # Callbacks run in the thread of a loop. Requests of callbacks are not sent directly:
+            # the loop writes them together at the end of its iteration.
             and get_ident() not in self._loops.idents
             and inbox.is_idle()
             and request.start_directly(is_awaited)
@@ -385,8 +389,8 @@ class Session(SessionBase, CompatSession):
             inbox.put(request)
         return future
 
-    # `execute_concurrent` compares this with `execute_async`. If they differ, a tracing library has
-    # replaced `execute_async` and expects a call for each statement.
+    # `execute_concurrent` compares this method with `execute_async`. If they differ, a tracing
+    # library has replaced `execute_async` and expects a call for each statement.
     _own_execute_async = execute_async
 
     def _submit_watched(
@@ -398,14 +402,14 @@ class Session(SessionBase, CompatSession):
         execution_profile: ExecutionProfile | str | None,
         row_type: type[Any] | None = None,
     ) -> None:
-        """Execute `query`, and call ``watcher(future, argument)`` when it is complete or has
-        failed.
+        """Execute `query`, and call ``watcher(future, argument)`` when the execution is over.
 
         Unlike `execute_async`, this does not return the future. The watcher is called in the
-        engine's thread.
+        engine's thread, after a success or a failure.
 
         :param watcher: called with the future and `argument`; must not block.
-        :param row_type: the class of the rows, as for `execute`; None for the row factory's rows.
+        :param row_type: the class of the rows, as for `execute`; None for the rows of the row
+            factory.
         """
         options = self._default_options
         if execution_profile is not None:
@@ -418,23 +422,23 @@ class Session(SessionBase, CompatSession):
                 host=None,
             )
         future = ResponseFuture(self, query, options.profile.row_factory, (watcher, argument))
-        # Do not send in this thread: the caller makes many requests, and it is cheaper to write
-        # them together.
+        # Do not send the request in this thread. The caller makes many requests, and it is cheaper
+        # when the loop writes them together.
         request = self._request_of(future, query, parameters, options, row_type)
         self._loops.choose(request).put(request)
 
     def _happy_path(self) -> tuple[happy_path.HappyPath, Callable[[list[Request]], None]]:
-        """Return the object that makes requests without a future, and the function that starts
-        several of them.
+        """Return the happy path, and the function that starts several of its requests together.
 
-        The `on_done` of such a request is called in the thread of an event loop.
+        The happy path makes requests without futures. The `on_done` of such a request is called in
+        the thread of an event loop.
         """
         return self._path, self._loops.start_burst
 
     def _future_of(self, request: Request, row_factory: Callable[..., Any]) -> ResponseFuture:
         """Return a completed future for a request that is over.
 
-        :param request: the engine's request, which has its answer or error.
+        :param request: the engine's request, which has a response or an error.
         """
         future = ResponseFuture(self, request.statement, row_factory)
         if type(request.response) is happy_path.RowsAnswer:
@@ -451,11 +455,14 @@ class Session(SessionBase, CompatSession):
         options: CallOptions,
         row_type: type[Any] | None,
     ) -> Request:
-        """Make the request of `future` and call the session's listeners, but do not start it."""
+        """Make the request of `future`, and call the session's listeners.
+
+        The request is not started.
+        """
         if row_type is not None:
             future.row_factory = typed_factory(row_type)
         # The happy path makes the request of a common statement without options in one call. It
-        # returns None for all other statements.
+        # returns None for any other statement.
         request = None
         if options is self._default_options:
             try:
@@ -467,7 +474,7 @@ class Session(SessionBase, CompatSession):
             if request.target is not None:
                 check_replica(request)
         future.query = request.statement
-        # Set this before the request is started: the loop may complete the request at once.
+        # Set `_request` before the request is started, because the loop may complete it at once.
         future._request = request
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
@@ -475,20 +482,19 @@ class Session(SessionBase, CompatSession):
         return request
 
     def _next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
-        """Return the request for the page that follows the page of `request`. The caller must start
-        it.
+        """Return the request for the page after the page of `request`. The caller must start it.
 
         :param request: the request of the previous page.
-        :param paging_state: the paging state in the answer to `request`; None if there is no
+        :param paging_state: the paging state in the response to `request`; None if there is no
             further page.
         :raises QueryExhausted: if `paging_state` is None.
         """
         return NextPage(request, paging_state, self._loops.start_page)
 
     def _refuse_on_loop(self, call: str, instead: str) -> None:
-        """Raise RuntimeError if the current thread is the engine's own: there, a blocking call
-        would wait for itself.
+        """Raise RuntimeError in the thread of an event loop, where a blocking call would never end.
 
+        :param call: the name of the blocking call, for the message.
         :param call: the name of the call, for the message.
         :param instead: what the application can use instead, for the message.
         """
@@ -499,8 +505,9 @@ class Session(SessionBase, CompatSession):
             )
 
     def _refuse_in_child(self) -> None:
-        """Raise ConnectionShutdown in a forked child process: the engine's thread does not exist
-        there, so a caller would wait forever.
+        """Raise ConnectionShutdown in a forked child, where the engine's threads do not exist.
+
+        Without this check, a caller in the child would wait forever.
         """
         self._loop_thread.refuse_in_child()
 
@@ -521,7 +528,7 @@ class Session(SessionBase, CompatSession):
         :param custom_payload: a mapping of strings to bytes for the server's query handler, or
             None.
         :param keyspace: the keyspace of unqualified names (protocol version 5); None for the
-            session's.
+            session's keyspace.
         """
         if _unknown:
             raise unknown_option("Session.prepare", _unknown)
@@ -575,12 +582,12 @@ class Session(SessionBase, CompatSession):
     def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on.
 
-        :param keyspace: its name, without quotes.
-        :raises InvalidRequest: if it does not exist.
+        :param keyspace: the name of the keyspace, without quotes.
+        :raises InvalidRequest: if the keyspace does not exist.
         """
         check_keyspace(keyspace)
         # Do not call `execute`: listeners and tracing libraries would report a request that the
-        # application has not made itself.
+        # application has not made.
         use_statement = f"USE {escape_name(keyspace)}"
         future = ResponseFuture(self, use_statement, self._default_options.profile.row_factory)
         request = self._request(
@@ -603,9 +610,9 @@ class Session(SessionBase, CompatSession):
     ) -> Scan:
         """Read a whole table, many token ranges in parallel.
 
-        Each token range is read from its replicas. The scan requests pages before you need them,
-        and requests only the failed page again after an error, so each row comes exactly once.
-        Nothing is sent before you ask for the first row.
+        Each token range is read from its replicas. The scan requests pages before you need them.
+        After an error, it only requests the failed page again, so each row comes exactly once.
+        Nothing is sent until you ask for the first row.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param columns: column names, or a string of CQL selectors; None for all columns.
@@ -635,17 +642,19 @@ class Session(SessionBase, CompatSession):
         compression: str | None = None,
         **options: Unpack[UnloadOptions],
     ) -> UnloadReport:
-        """Write a whole table to files in a folder. The file ``_manifest.json`` is written last and
-        lists them.
+        """Write a whole table to files in a folder.
+
+        The file ``_manifest.json`` is written last, and lists the other files.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param target: a folder, which must be empty or not exist.
         :param format: "parquet" (requires pyarrow), "csv" or "jsonl".
         :param columns: column names, or a string of CQL selectors; None for all columns.
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
-        :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
-        :param options: see `cassandra.bulk.UnloadOptions`: for example `delimiter` and `null` for
-            text files, and `file_bytes`, which sets their size.
+        :param compression: "gzip" for CSV and JSON lines, or a codec of pyarrow for Parquet; None
+            for no compression.
+        :param options: see `cassandra.bulk.UnloadOptions`. Examples are `delimiter` and `null` for
+            text files, and `file_bytes`, which sets the size of the files.
         :returns: a `cassandra.bulk.unload.UnloadReport`.
         :raises FileExistsError: if the folder is not empty.
         """
@@ -667,10 +676,10 @@ class Session(SessionBase, CompatSession):
     ) -> bool:
         """Wait until the connected hosts in `scope` have the same schema version.
 
-        Each host is asked for its own version, because other hosts may not know about its latest
-        change.
+        Each host is asked for its own version, because another host may not know the latest change
+        yet.
 
-        :param wait_time: seconds; None for the cluster's setting.
+        :param wait_time: the maximum wait in seconds; None for the cluster's setting.
         :param scope: which hosts to ask, a value of `SchemaAgreementScope`; by default the whole
             cluster.
         :returns: False if the versions still differ after `wait_time`.
@@ -695,11 +704,11 @@ class Session(SessionBase, CompatSession):
             polars frame, Arrow data, or an iterable of tuples, mappings or objects.
         :param options: see `cassandra.bulk.LoadOptions`.
         :returns: a report with the numbers of rows that were written and that failed.
-        :raises LoadError: if more rows fail than ``max_errors``, 0 by default, or the source cannot
-            be read completely; its `report` shows what was written.
+        :raises LoadError: if more than ``max_errors`` rows (0 by default) fail, or the source
+            cannot be read completely. The error's `report` shows what was written.
         :raises ValueError: if the source has other columns than the table, or the checkpoint is
-            from the load of another source or table. Nothing is written then.
-        :raises TypeError: if there is no such option.
+            from the load of another source or table. In these cases nothing is written.
+        :raises TypeError: if `options` has an unknown option.
         """
         self._refuse_on_loop("Session.load()", "the session of cassandra.aio")
         return bulk_load.load(self, target, source, bulk_load.load_options(options))

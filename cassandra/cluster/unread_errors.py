@@ -1,7 +1,7 @@
-"""Logs the errors of executions that nobody looked at.
+"""Logs the errors of executions whose futures the application never read.
 
-A program that calls `Session.execute_async` and drops the future would otherwise never know that
-its write failed.
+An application that calls `Session.execute_async` and drops the future would otherwise never notice
+that its write failed.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ else:
 
 log = logging.getLogger("cassandra.cluster")
 
-# Errors of the same class are logged only once in this time: if a cluster is down, all executions
-# fail.
+# Errors of the same class are logged only once in this interval: if a cluster is down, all
+# executions fail with the same error.
 INTERVAL = 60.0  # seconds
 
 
 @functools.cache
 def _lines() -> intervals.OncePerKey:
-    """Return the limit of the log lines for each class of errors."""
+    """Return the object that limits the log lines for each class of errors."""
     return intervals.OncePerKey(INTERVAL, 50, 50 * 100)
 
 
 class Unread:
-    """Calls `log` when it is deleted, unless `is_read` was set before."""
+    """Base of objects that call `log` when they are deleted, unless `is_read` was set before."""
 
     __slots__ = ("is_read",)
 
@@ -42,18 +42,18 @@ class Unread:
         self.is_read = False
 
     def log(self) -> None:
-        """Log what was not read."""
+        """Log what the application has not read."""
         raise NotImplementedError
 
     def __del__(self) -> None:
-        # When the interpreter ends, it deletes all objects, and modules may be gone. Requests that
-        # are then under way fail because their cluster ends, and not for a reason of their own.
+        # At exit, the interpreter deletes all objects, and modules may be gone. Requests in flight
+        # then fail only because their cluster is shut down, so do not log them.
         if not self.is_read and not sys.is_finalizing():
             self.log()
 
 
 def shown_statement(query: Any) -> Any:
-    """Return a statement or CQL string as log lines show it: without values, which may be secrets.
+    """Return a statement or CQL string without its values, for log lines: values may be secret.
 
     :param query: the statement or CQL string of an execution.
     """
@@ -64,8 +64,8 @@ def shown_statement(query: Any) -> Any:
 class UnreadError(Unread):
     """Logs the error of a failed execution when it is deleted, unless `is_read` was set before.
 
-    Only the future of a failed execution gets such an object: a finalizer of the future itself
-    would slow down every execution.
+    Only the future of a failed execution has such an object. A finalizer of the future itself would
+    slow down every execution.
 
     :param error: the error.
     :param query: the statement or CQL string of the execution.
@@ -79,12 +79,12 @@ class UnreadError(Unread):
         self._query = query
 
     def log(self) -> None:
-        """Log the error, unless one of the same class was logged within INTERVAL seconds."""
+        """Log the error, unless an error of the same class was logged within INTERVAL seconds."""
         _log(self._error, self._query)
 
 
 def _log(error: BaseException, query: Any) -> None:
-    """Log an error, unless one of the same class was logged within INTERVAL seconds."""
+    """Log an error, unless an error of the same class was logged within INTERVAL seconds."""
     name = type(error).__name__
     missed = _lines().missed(name)
     if missed is None:

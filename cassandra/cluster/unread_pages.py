@@ -1,8 +1,8 @@
-"""Logs that a program has read only the first page of a result.
+"""Logs that an application has read only the first page of a result.
 
-A callback gets the rows of one page, and `ResultSet._current_rows`, which programs read to get the
-data frame of a row factory, has those of one page. If the program does not ask for the next page,
-it would otherwise never know that there were more rows.
+A callback gets the rows of one page. `ResultSet._current_rows`, which applications read to get the
+data frame of a row factory, also has the rows of one page. If the application does not request the
+next page, it would otherwise never notice that there are more rows.
 """
 
 from __future__ import annotations
@@ -21,24 +21,23 @@ else:
 
 log = logging.getLogger("cassandra.cluster")
 
-# A statement is named only once in this time: a program usually executes it again and again.
+# Log lines name a statement only once in this interval: applications usually execute it repeatedly.
 INTERVAL = 60.0  # seconds
 
 
 @functools.cache
 def _lines() -> intervals.OncePerKey:
-    """Return the limit of the log lines for each statement."""
+    """Return the object that limits the log lines for each statement."""
     return intervals.OncePerKey(INTERVAL, 50, 50 * 1000)
 
 
 class UnreadPages(Unread):
-    """Logs that further pages were never asked for when it is deleted, unless `is_read` was set
-    before.
+    """Logs that further pages were never requested, when it is deleted without `is_read` being set.
 
-    Only a future or result whose page is not the last has such an object.
+    Only a future or result whose current page is not the last page has such an object.
 
     :param query: the statement or CQL string of the execution.
-    :param advice: what was read, and how to read the further pages.
+    :param advice: says what was read, and how to read the further pages.
     """
 
     __slots__ = ("_advice", "_query")
@@ -49,20 +48,21 @@ class UnreadPages(Unread):
         self._advice = advice
 
     def log(self) -> None:
-        """Log the advice, unless the statement was named within INTERVAL seconds."""
+        """Log the advice, unless the same statement was logged within INTERVAL seconds."""
         _log(self._query, self._advice)
 
 
-# What a future or result has whose further pages were asked for before the current page was read.
+# Stands in for an `UnreadPages` if the application has asked for further pages before it read the
+# current page.
 KNOWN_PAGES = UnreadPages(None, "")
 KNOWN_PAGES.is_read = True
 
 
 def unread_by_callbacks(query: Any, rows: Any) -> UnreadPages:
-    """Return the object for a future whose callbacks get the rows of a page.
+    """Return the object for a future whose callbacks have got the rows of one page.
 
     :param query: the statement or CQL string.
-    :param rows: the rows, a list or the row factory's result.
+    :param rows: the rows of the page: a list, or the row factory's result.
     """
     rows_of_page = f"{len(rows)} rows" if isinstance(rows, list) else "the rows of one page"
     return UnreadPages(
@@ -73,7 +73,7 @@ def unread_by_callbacks(query: Any, rows: Any) -> UnreadPages:
 
 
 def unread_by_attribute(query: Any) -> UnreadPages:
-    """Return the object for a result whose `_current_rows` was read.
+    """Return the object for a result whose attribute `_current_rows` was read.
 
     :param query: the statement or CQL string.
     """
@@ -86,7 +86,7 @@ def unread_by_attribute(query: Any) -> UnreadPages:
 
 
 def _log(query: Any, advice: str) -> None:
-    """Log that pages were not read, unless the statement was named within INTERVAL seconds."""
+    """Log that pages were not read, unless the statement was logged in the last INTERVAL."""
     name = shown_statement(query)
     missed = _lines().missed(str(name))
     if missed is None:

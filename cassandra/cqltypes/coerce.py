@@ -316,8 +316,8 @@ def timestamp_millis(value: object) -> int:
     return millis
 
 
-# The topic of the warnings of `_warn_of_unit`. A load suppresses this topic, because it warns with
-# the column's name.
+# The topic of the warnings of `_warn_of_unit`. If a load has warned of this topic, with the column and
+# the row, these warnings are suppressed.
 TIMESTAMP_UNIT = "units of timestamps"
 
 
@@ -698,6 +698,7 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
 
     :param value: a mapping, an object with attributes, or a sequence. A sequence has the fields in
         order. A named tuple whose names are all fields of the type is read by name.
+    :param name: the CQL type, for error messages.
     :param fields: the names of the type's fields.
     """
     if isinstance(value, (tuple, list)):

@@ -3,6 +3,7 @@
 The codec of a simple type raises the error, with the value and the type in the message. Each
 container around the value catches the error, puts the position before the message, and raises the
 error again. So a message may be
+``field "tags" of t.item: element 17 of list<int>: 'abc' (str) is not an integer``.
 """
 
 from __future__ import annotations
