@@ -6,7 +6,8 @@
 from cassandra._lazy import lazy_names
 from cassandra.cqlengine.errors import CQLEngineException, UnicodeMixin, ValidationError
 
-# Type checkers must not see it: they would allow every name.
+# Set `__getattr__` through globals(), so that type checkers do not see it: with a plain function,
+# they would accept any name.
 globals()["__getattr__"] = lazy_names(__name__)
 
 __all__ = ["CQLEngineException", "UnicodeMixin", "ValidationError"]

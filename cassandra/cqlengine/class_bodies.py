@@ -24,7 +24,7 @@ log = logging.getLogger("cassandra.cqlengine.models")
 
 
 def _warn(message: str) -> None:
-    """Warn at the class statement of the application."""
+    """Issue a RuntimeWarning that points at the application's class statement."""
     warnings.warn(message, RuntimeWarning, stacklevel=stack_level())
 
 
@@ -87,10 +87,11 @@ _KNOWN_ATTRIBUTES = frozenset(
 def warn_of_settings(name: str, attrs: Mapping[str, Any]) -> None:
     """Warn of each class attribute that is probably a misspelt setting.
 
-    A private attribute such as ``__keyspace`` may be the application's own, so it is only logged.
+    A private attribute such as ``__keyspace`` may belong to the application, so the message about
+    it is only logged.
 
     :param name: the name of the class.
-    :param attrs: its namespace.
+    :param attrs: the namespace of the class.
     """
     # Python changes the name `__keyspace` in a class to `_Class__keyspace`.
     prefix = f"_{name.lstrip('_')}__"
@@ -102,7 +103,8 @@ def warn_of_settings(name: str, attrs: Mapping[str, Any]) -> None:
         ):
             continue
         bare_name = attribute.removeprefix(prefix).strip("_")
-        # `__table__`, as in SQLAlchemy, is not similar enough to `__table_name__`.
+        # Check for `__table__`, which SQLAlchemy uses, separately: `nearest` does not find it
+        # similar enough to `__table_name__`.
         similar = (
             "table_name" if bare_name == "table" else nearest(bare_name, _SETTINGS, alike=ALIKE)
         )
@@ -142,14 +144,14 @@ _META = {
 
 
 def warn_of_meta(name: str, attrs: Mapping[str, Any], bases: Sequence[type]) -> None:
-    """Warn of settings in a ``class Meta``, as models of Django have.
+    """Warn of settings in a ``class Meta``, which Django's models use.
 
-    Do nothing if a class of the application may read it: a base class with ``__init_subclass__`` or
-    with a `Meta` of its own.
+    Do nothing if a base class of the application may read `Meta`: a base class that has
+    ``__init_subclass__`` or a `Meta` too.
 
     :param name: the name of the class.
-    :param attrs: its namespace.
-    :param bases: its bases.
+    :param attrs: the namespace of the class.
+    :param bases: the bases of the class.
     """
     meta = attrs.get("Meta")
     if not isinstance(meta, type):
@@ -172,8 +174,11 @@ def warn_of_meta(name: str, attrs: Mapping[str, Any], bases: Sequence[type]) -> 
 
 # -- columns ---------------------------------------------------------------------------------------
 
-# Attributes with such names may hold a class for another purpose than a column.
+# An attribute whose name matches, such as `row_type` or `Factory`, may hold a class on purpose, so
+# `warn_of_missing_columns` does not warn of it.
 _FOR_CLASSES = re.compile(r"column|type|class|cls|field|factory|[A-Z]", re.ASCII)
+# Matches a column class in an annotation that is a string, such as "columns.Text()", but not the
+# annotation "columns.Mapped[...]".
 _COLUMN_ANNOTATION = re.compile(
     r"(?:\w+\.)*(columns\.(?!Mapped)[A-Z]\w*)\s*(?:\(.*\))?\s*", re.DOTALL
 )
@@ -182,13 +187,15 @@ _COLUMN_ANNOTATION = re.compile(
 def warn_of_missing_columns(
     name: str, attrs: Mapping[str, Any], bases: Sequence[type], columns: Mapping[str, Column[Any]]
 ) -> None:
-    """Warn of attributes that are probably meant to be columns, but are not: a class of columns, a
-    user-defined type, a column with a comma behind it, or an annotation without a column.
+    """Warn of attributes that are probably meant to be columns, but are not.
+
+    Such an attribute is a column class (without parentheses), a user-defined type, a column with a
+    comma behind it, or an annotation without a column.
 
     :param name: the name of the class.
-    :param attrs: its namespace.
-    :param bases: its bases.
-    :param columns: its columns by name, with those of its bases.
+    :param attrs: the namespace of the class.
+    :param bases: the bases of the class.
+    :param columns: the columns of the class and of its bases, by name.
     """
     for attribute, value in attrs.items():
         if attribute.startswith("_") or _FOR_CLASSES.search(attribute):
@@ -214,7 +221,8 @@ def warn_of_missing_columns(
                 f"{label} is not a column: write {attribute} = "
                 f"columns.UserDefinedType({user_type.__name__})"
             )
-    # An abstract class may declare columns of its subclasses for type checkers.
+    # An abstract class may annotate the columns of its subclasses for type checkers, so do not
+    # warn of its annotations.
     if attrs.get("__abstract__"):
         return
     for attribute, annotation in annotations_of(attrs).items():
@@ -232,9 +240,7 @@ def warn_of_missing_columns(
 
 
 def _annotated_class(annotation: object) -> str | None:
-    """Return the class of columns that an annotation names, such as "columns.Text"; otherwise
-    None.
-    """
+    """Return the column class that an annotation names, such as "columns.Text"; otherwise None."""
     if isinstance(annotation, str):
         match = _COLUMN_ANNOTATION.fullmatch(annotation)
         return match[1] if match else None
@@ -245,14 +251,14 @@ def _annotated_class(annotation: object) -> str | None:
 def warn_of_constant_defaults(
     name: str, columns: Mapping[str, Column[Any]], parents: Sequence[Any]
 ) -> None:
-    """Warn of each column whose default was probably meant to be a function: a UUID of a key
-    column, or the present time.
+    """Warn of each column whose default was probably meant to be a function.
 
-    All new rows would get the same value.
+    Such a default is a UUID in a key column, or the time at which the class was created. All new
+    rows would get this one value.
 
     :param name: the name of the model.
-    :param columns: its columns by name.
-    :param parents: the models among its bases, whose columns were checked before.
+    :param columns: the columns of the model by name.
+    :param parents: the models among the bases of the class. Their columns were checked before.
     """
     inherited = {column for parent in parents for column in parent.__mapping__.columns}
     for column_name, column in columns.items():
@@ -269,7 +275,10 @@ def warn_of_constant_defaults(
 
 
 def _is_now(moment: datetime) -> bool:
-    """Return True if a moment is the present one, in its own time zone, in UTC or in local time."""
+    """Return True if `moment` is at most 10 seconds from now.
+
+    A naive datetime is compared with the time in UTC and with the local time.
+    """
     utc = datetime.now(timezone.utc)
     if moment.tzinfo is not None:
         candidates = [utc]

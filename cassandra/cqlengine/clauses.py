@@ -34,7 +34,7 @@ class StatementException(Exception):
 
 
 class ValueQuoter(UnicodeMixin):
-    """Wraps a value; ``str()`` returns its repr, for CQL text.
+    """Wraps a value so that ``str()`` returns the value's repr, which is inserted in CQL.
 
     :param value: the object whose repr is CQL.
     """
@@ -185,7 +185,10 @@ class WhereClause(BaseClause):
         return True
 
     def note_use(self) -> None:
-        """Called when the clause becomes part of a statement: it is not dropped then."""
+        """Record that the clause is part of a statement, so no warning of a dropped filter follows.
+
+        Called when a queryset or statement takes the clause.
+        """
         if self._truth_test is not None:
             self._truth_test.is_used = True
 
@@ -431,10 +434,11 @@ class ListUpdateClause(ContainerUpdateClause):
 
     @property
     def is_repeatable(self) -> bool:
-        # If they are applied twice, servers append or prepend the elements twice. `remove` may
-        # delete an equal element that another client has appended in the meantime. The assignment
-        # of a list deletes only elements that were written before its own time: with the same time
-        # it would add its elements to those of the first attempt.
+        # Only assigning an empty list is repeatable. If another change is applied twice, servers
+        # append or prepend its elements twice, and `remove` may delete an equal element that
+        # another client has appended in the meantime. Assigning a list deletes only elements with
+        # an older write time. A retry has the same write time as the first attempt, so it would
+        # add the elements again.
         return not self.value and self.parts() == [(f"{self._name()} = {{}}", [self.value])]
 
     def _extend_both_ends(
@@ -500,7 +504,7 @@ class CounterUpdateClause(AssignmentClause):
 
     @property
     def is_repeatable(self) -> bool:
-        return False  # servers would add the difference twice
+        return False  # if the assignment is sent twice, servers add the difference twice
 
     def text(self, markers: Sequence[str]) -> str:
         # CQL can only add a number to a counter or subtract one, so the difference of the new and
@@ -561,8 +565,8 @@ class MapDeleteClause(BaseDeleteClause):
         return [key for key in self.previous if key not in value]
 
 
-# Applications import these classes from `cassandra.cqlengine.statements`, so set this module as
-# theirs. Pickles have the module's name.
+# Applications import these classes from `cassandra.cqlengine.statements`, and pickles store the
+# name of a class's module. So set the name of that module, as in cassandra-driver.
 for _class in list(vars().values()):
     if isinstance(_class, type) and _class.__module__ == __name__:
         _class.__module__ = "cassandra.cqlengine.statements"

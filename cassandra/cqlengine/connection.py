@@ -118,20 +118,21 @@ class Connection:
         self.retry_connect = retry_connect
         self.cluster_options = dict(cluster_options or {})
         # The options may have a password, and error reports may show local variables: so delete
-        # this one.
+        # this variable.
         del cluster_options
         self.lazy_connect_lock = threading.RLock()
-        # A child process gets a new lock: another thread may hold this one at the fork.
+        # Have the lock replaced in forked processes: another thread may hold it during a fork.
         renewed(self)
-        # `adopt` sets these when the connection is connected; the first two are None before.
+        # `adopt` sets the next four attributes once a session exists; before, `cluster` and
+        # `session` are None.
         self.cluster: Any = None
         self.session: Any = None
         self.is_async = False  # True for a session of `cassandra.aio`
         self.owns_cluster = False  # True if `close` shuts the cluster down
         # The keyspace of user-defined types without a keyspace; None if it was not set.
         self.default_keyspace: str | None = None
-        # Prepared statements by query string. It can be read without a lock: entries are only
-        # added, and `keep` drops all of them at once by storing a new dict.
+        # Prepared statements by query string. Threads read this dict without a lock, because `keep`
+        # only adds entries, or drops all of them at once by storing a new dict.
         self.prepared: dict[str, Any] = {}
 
     def _renew_locks(self) -> None:
@@ -250,8 +251,8 @@ class Connection:
                 self.session.default_consistency_level = self.consistency
         except ValueError:
             # A session with execution profiles refuses these settings. The mapper's own statements
-            # do not need them: they set their level and row factory themselves. Those of the
-            # application have the default profile, which cassandra-driver changes, too.
+            # do not need them: they set their level and row factory themselves. The application's
+            # statements use the default profile, so set its row factory, as cassandra-driver does.
             log.debug(format_log_context("the session has execution profiles", self.name))
             profiles: Any = getattr(self.cluster, "profile_manager", None)
             profile: Any = getattr(profiles, "default", None)
@@ -307,9 +308,7 @@ class Connection:
 
 
 def _show_default(connection: Connection) -> None:
-    """If `connection` is the default connection, set this module's variables `cluster` and
-    `session` to its own.
-    """
+    """Set this module's `cluster` and `session` if `connection` is the default connection."""
     global cluster, session
     if _connections.get(DEFAULT_CONNECTION) is connection:
         cluster, session = connection.cluster, connection.session
@@ -328,9 +327,9 @@ def get_connection(name: Hashable = None) -> Connection:
 
 
 def registered(name: Hashable = None) -> Connection:
-    """Return the connection `name`, without connecting it; the name None means the default
-    connection.
+    """Return the connection `name`, without connecting it.
 
+    :param name: the name in the registry; None for the default connection.
     :raises CQLEngineException: if the name is not registered.
     """
     connection = _connections.get(DEFAULT_CONNECTION if name is None else name)
@@ -367,8 +366,8 @@ def register_connection(
     :param retry_connect: True to connect at the next use if the first attempt fails.
     :param cluster_options: keyword arguments of the `Cluster`; None for none.
     :param default: True to make it the default connection.
-    :param session: a session to use in place of a new one, from `cassandra.cluster` or
-        `cassandra.aio`.
+    :param session: an existing session of `cassandra.cluster` or `cassandra.aio`; None to connect a
+        new session.
     :raises CQLEngineException: if both a session and settings of a new session are passed.
     """
     options = Secret(cluster_options)
@@ -388,8 +387,8 @@ def register_connection(
         try:
             connection.setup()
         except NoHostAvailable:
-            # With `retry_connect`, register the connection although it is not connected: its first
-            # use tries again.
+            # With `retry_connect`, register the connection although connecting failed: its first
+            # use connects again.
             if not retry_connect:
                 raise
     return _add_to_registry(name, connection, default)
@@ -633,7 +632,7 @@ def _statement_and_params(
 ) -> tuple[Any, Any]:
     """Return a statement with its consistency level, and its parameters, for `Session.execute`.
 
-    They are also logged.
+    Also log the statement and the parameters at DEBUG level.
     """
     # True if `query` is a statement object of the application.
     is_owned_by_application = False
@@ -675,7 +674,7 @@ def execute(
         session's.
     :param timeout: seconds; None for no limit; the session's by default.
     :param connection: the name of the connection; None for the default connection.
-    :returns: the result, as `Session.execute` does.
+    :returns: the result of `Session.execute`.
     """
     target = get_connection(connection)
     if target.is_async:
@@ -685,7 +684,7 @@ def execute(
         )
     statement, params = _statement_and_params(target, query, params, consistency_level)
     result: ResultSet[Any] = target.session.execute(statement, params, timeout=timeout)
-    # Set the row factory of this result only: other code may use the session too, with other rows.
+    # Set the row factory of this result only: other code may use the session with other row types.
     set_row_factory(result, dict_factory)
     return result
 
@@ -705,7 +704,7 @@ async def aexecute(
         session's.
     :param timeout: seconds; None for no limit; the session's by default.
     :param connection: the name of the connection; None for the default connection.
-    :returns: the result, as `cassandra.aio`'s `Session.execute` does.
+    :returns: the result of `cassandra.aio`'s `Session.execute`.
     """
     target = get_connection(connection)
     if not target.is_async:
@@ -714,7 +713,7 @@ async def aexecute(
         )
     statement, params = _statement_and_params(target, query, params, consistency_level)
     future = target.session.execute(statement, params, timeout=timeout)
-    # Set the row factory of this request only: other code may use the session too, with other rows.
+    # Set the row factory of this request only: other code may use the session with other row types.
     future.row_factory = dict_factory
     result: AsyncResultSet[Any] = await future
     return result

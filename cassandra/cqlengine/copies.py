@@ -1,4 +1,4 @@
-"""Copies of values. The mapper compares later values with the copies to find changes.
+"""Copies of column values. The mapper compares later values with the copies to find changes.
 
 A copy is needed because applications change lists, dicts and objects in place. Most values are of
 classes whose instances never change: they are not copied.
@@ -49,9 +49,7 @@ def snapshot(value: object) -> object:
 
 
 def are_different(value: object, before: object) -> bool:
-    """Return True if two values differ. The values may be NumPy arrays, or lists, tuples and dicts
-    that contain arrays.
-    """
+    """Return True if two values differ, even if they are or contain NumPy arrays."""
     try:
         return bool(value != before)
     except ValueError:

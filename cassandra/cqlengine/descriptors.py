@@ -81,8 +81,8 @@ class _MutableDescriptor(ColumnDescriptor):
     def __get__(self, instance: BaseModel | None, owner: type) -> Any:
         if instance is None:
             return self.query_evaluator
-        # The application may change the collection in place, so return a copy. The tuple of the row
-        # keeps the database's values, with which `save` compares later.
+        # The application may change the collection in place, so return a copy. The row's tuple
+        # keeps the database's values, and `save` compares the copy with them.
         return values_read(values_of(instance), self.position, self.isolated)
 
     def __set__(self, instance: BaseModel, value: object) -> None:
@@ -93,9 +93,9 @@ class _MutableDescriptor(ColumnDescriptor):
 
 
 class _AnyValueDescriptor(_MutableDescriptor):
-    """The descriptor of a column of which some values may change in place and others may not.
+    """The descriptor of a column in which some values may change in place and others may not.
 
-    This is a column of tuples that contain collections, or of a column class of the application.
+    Such a column holds tuples that contain collections, or its class is one of the application's.
     Only values that may change are copied.
     """
 
@@ -134,8 +134,8 @@ def descriptor_of(column: Column[Any], position: int) -> ColumnDescriptor:
     """
     if column.mutable:
         return _MutableDescriptor(column, position)
-    # Blobs of rows are bytes, which cannot change. Only the application can assign a bytearray, and
-    # `begin_write` copies that.
+    # Blobs that were read are bytes, which cannot change. The application may assign a bytearray,
+    # but `begin_write` copies a bytearray.
     is_blob = isinstance(column, Blob) and column._is_stock()
     if column._copier() is not None and not is_blob:
         return _AnyValueDescriptor(column, position)
@@ -224,8 +224,8 @@ class _OptionDescriptor:
         """Check the arguments, and return the options to change, by name.
 
         :param instance: the instance that will be written with the options.
-        :param args: the arguments of the option's method.
-        :param kwargs: its keyword arguments.
+        :param args: the positional arguments of the option's method.
+        :param kwargs: the keyword arguments of the option's method.
         """
         raise NotImplementedError
 
@@ -266,8 +266,9 @@ class TTLDescriptor(_OptionDescriptor):
 
 
 class TimestampDescriptor(_OptionDescriptor):
-    """``timestamp(value)``: the timestamp of writes until one succeeds, a datetime or a timedelta
-    from now.
+    """``timestamp(value)``: the timestamp of the instance's writes, until a write succeeds.
+
+    The value is a datetime, or a timedelta from now.
     """
 
     name = "timestamp"

@@ -42,7 +42,7 @@ class QueryValue(UnicodeMixin):
         self.context_id: int | None = None
 
     def text(self, markers: Sequence[str]) -> str:
-        """Return the CQL of the value with these markers.
+        """Return the CQL of the value, with `markers` in the places of its values.
 
         :param markers: the CQL of the value's markers, such as ``?``; as many as
             `get_context_size` returns.
@@ -86,7 +86,7 @@ class BaseQueryFunction(QueryValue):
 
 
 class TimeUUIDQueryFunction(BaseQueryFunction):
-    """The least or the greatest time UUID of a point in time.
+    """Base class of `MinTimeUUID` and `MaxTimeUUID`, which filter a time UUID by its time.
 
     :param value: a datetime; a naive datetime is in UTC.
     :raises ValidationError: if `value` is not a datetime.

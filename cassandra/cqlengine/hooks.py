@@ -29,7 +29,7 @@ def log_statement(log: logging.Logger, connection: Any, text: object, values: ob
     :param log: the logger of `cassandra.cqlengine.connection`.
     :param connection: the `Connection` that executes the statement.
     :param text: the statement's CQL.
-    :param values: its values.
+    :param values: the statement's values.
     """
     is_secret = getattr(connection.cluster, "column_encryption_policy", None) is not None
     logged_values = "values that are not shown" if is_secret else values
@@ -37,8 +37,7 @@ def log_statement(log: logging.Logger, connection: Any, text: object, values: ob
 
 
 def set_row_factory(result: Any, factory: Any) -> None:
-    """Set the row factory by which a blocking result makes its rows; must be called before rows are
-    read.
+    """Set the row factory of a blocking result. Call this before reading rows.
 
     :param result: the result of `Session.execute`.
     :param factory: the row factory.
@@ -64,15 +63,14 @@ def forget(connection: weakref.ref[Any], text: str) -> None:
 
 
 def text_of(statement: object, context: Mapping[str, Any]) -> str:
-    """Return the CQL of a statement in the form that `SimpleStatement` needs, with ``%(name)s``
-    markers.
+    """Return the CQL of a statement with ``%(name)s`` markers, as `SimpleStatement` needs it.
 
     :param statement: a `BaseCQLStatement`.
-    :param context: its values. If there are none, the CQL is not changed, because no values will be
-        inserted.
+    :param context: the statement's values. If it is empty, the CQL is returned unchanged, because
+        `SimpleStatement` then inserts no values and leaves percent signs alone.
     """
     text = str(statement)
     if not context or '"' not in text:
         return text
-    # Double a percent sign in a quoted name: it is not a marker.
+    # Double each percent sign in a quoted name, so that it is not taken for a marker.
     return re.sub(r'"(?:[^"]|"")*"', lambda match: match[0].replace("%", "%%"), text)

@@ -243,7 +243,7 @@ def drop_keyspace(name: str, connections: Connections = None) -> None:
 
 
 async def adrop_keyspace(name: str, connections: Connections = None) -> None:
-    """Drop a keyspace, if it exists, on connections of `cassandra.aio`.
+    """Drop a keyspace with all its tables and types, if it exists, on `cassandra.aio` connections.
 
     :param name: the name of the keyspace.
     :param connections: names of the connections to drop it on; None for the default connection.
@@ -293,7 +293,7 @@ def _server_columns(
 def _server_fields(
     keyspace: str, name: str, connection: str | None
 ) -> Generator[Request, Any, dict[str, str] | None]:
-    """Read the fields of a user-defined type: (name: CQL type); None if it does not exist."""
+    """Read the fields of a user-defined type, as {name: CQL type}; None if no such type exists."""
     rows = yield from _schema_rows("types", connection, keyspace_name=keyspace, type_name=name)
     if not rows:
         return None
@@ -303,8 +303,8 @@ def _server_fields(
 class NotAModel(CQLEngineException, ValueError, TypeError):
     """A function of this module was called with something else than a model or user type.
 
-    This is a ValueError and a TypeError, too, because cassandra-driver raises one of the three,
-    depending on the function and the argument.
+    The class derives from three exceptions, because cassandra-driver raises CQLEngineException,
+    ValueError or TypeError, depending on the function and the argument.
     """
 
 
@@ -362,7 +362,7 @@ class _Changes:
 def _means_already_there(message: str) -> bool:
     """Return True if the message of an InvalidRequest says that a column or field exists already.
 
-    The error has no code of its own, so only the message tells.
+    Servers use the general code of an invalid request for this error, so check the message.
     """
     text = message.lower()
     return "already exist" in text or "conflicts with an existing" in text
@@ -407,12 +407,13 @@ def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
         for message in warnings:
             changes.warn(message)
         for text in alters:
-            # As in `_alter_table`: another process may have added the field.
+            # `execute` returns False if another process seems to have added the same field. If the
+            # field is still missing, the server refused it for another reason.
             if not (yield from changes.execute(text)):
                 fields = yield from _server_fields(keyspace, type_model.type_name(), connection)
                 if text in schema_changes.add_fields(type_model, keyspace, fields or {})[0]:
                     raise CQLEngineException(f"{text} was refused, and the field is not there")
-    # Register the class with the cluster. Not in a dry run: the type may not exist on the server.
+    # Register the class with the cluster, except in a dry run: the type may not exist then.
     if not changes.dry_run:
         name = type_model.type_name()
         yield Call(
@@ -675,5 +676,5 @@ async_sync_table = async_table
 async_sync_type = async_type
 
 
-# Set it in this way, so that type checkers still report unknown names.
+# Set `__getattr__` through globals(), so that type checkers still report unknown names.
 globals()["__getattr__"] = refuse_names(__name__, MANAGEMENT)

@@ -1,4 +1,4 @@
-"""`Mapping`: what the mapper knows of a model's table, computed once when the class is created.
+"""`Mapping`: the columns of a model and its cached statements; built once, with the model's class.
 
 Values of instances are addressed by *position*: the index of their column in the order of the
 model's columns. A *statement plan* is the CQL of a prepared statement; it is cached by its *shape*,
@@ -32,19 +32,19 @@ _Model = TypeVar("_Model", bound="BaseModel")
 # rows with their values in the order of the model's columns.
 Arrange = Callable[[Sequence[Any], tuple[Any, ...]], Sequence[Any]]
 
-# Maximum number of statement plans that one model caches. There could be very many: each set of
-# written columns has its own.
+# Maximum number of statement plans that one model caches. There could be very many, because each
+# set of written columns needs another plan.
 MOST_SHAPES = 512
 # Defaults that are not set in new instances, because null is read as an empty collection anyway.
 _EMPTY_DEFAULTS = (set, list, dict)
 
 
 class ModelException(CQLEngineException):
-    """A model is used or declared in a wrong way."""
+    """Raised if a model is used or declared in a wrong way."""
 
 
 class ModelDefinitionException(ModelException):
-    """A model is declared in a wrong way."""
+    """Raised if a model is declared in a wrong way."""
 
 
 class PolymorphicModelException(ModelException):
@@ -126,8 +126,8 @@ class Mapping:
             position for position, column in enumerate(self.order) if column.mutable
         )
         self.mutable_positions = sum(1 << position for position in self.mutable)
-        # The columns of which an UPDATE may write the difference to the old value: counters and
-        # collections.
+        # Counters and collections: an UPDATE may write only their difference to the old value. Bit
+        # N is set for position N, here and in `list_positions`.
         self.difference_positions = sum(
             1 << position
             for position, column in enumerate(self.order)
@@ -157,9 +157,9 @@ class Mapping:
         # By position: a function that converts a value to the form that is bound. None if values
         # are bound as they are.
         self.wires = tuple(column.wire for column in self.order)
-        # For an INSERT, by position: (the position's bit, a function that returns True if a value
-        # other than None is stored as null too, the function in `wires`, True for a column of the
-        # key). Instead of the first function, None if only None is stored as null.
+        # For an INSERT, by position: (the position's bit, `is_null`, the function in `wires`, True
+        # for a column of the key). `is_null` returns True for a value that is stored as null, such
+        # as an empty collection; it is None if only the value None is stored as null.
         self.insertion = tuple(
             (
                 1 << position,
@@ -184,7 +184,8 @@ class Mapping:
         self.has_own_init = False
         self.has_own_save = False
         self.has_own_asave = False
-        # The methods that the application's class overrides, but not their awaitable twins.
+        # The methods that the application's class overrides without their awaitable versions, for
+        # example `save` without `asave`.
         self.unpaired_methods: frozenset[str] = frozenset()
         # (position, column) of columns whose default is set in new instances. Columns whose default
         # is an empty collection are left out: see `_EMPTY_DEFAULTS`.
@@ -212,8 +213,7 @@ class Mapping:
         self.contexts: dict[Any, Any] = {}
 
     def lacks_clustering_key(self, values: Values) -> bool:
-        """Return True if an instance has no clustering key, so that only the static columns of its
-        partition can be written.
+        """Return True if an instance has no clustering key: only static columns can be written.
 
         :param values: the values of an instance.
         """
@@ -235,7 +235,7 @@ class Mapping:
         """Return the values of a new instance that is validated afterwards.
 
         Unlike `new_row`, this does not convert values of the package's own columns, because their
-        validation does.
+        validation converts them.
         """
         return self._row_of(arguments, self.init_to_insert)
 
@@ -382,9 +382,9 @@ class Mapping:
         return table
 
     def column_of(self, name: str) -> Column[Any] | None:
-        """Return the column named `name`, or None if there is none.
+        """Return the column named `name`, or None if the model has no such column.
 
-        ``pk`` also names the partition key, if that has one column.
+        ``pk`` also names the partition key, if the partition key has one column.
         """
         column = self.columns.get(name)
         if column is None and name == "pk" and len(self.partition_keys) == 1:
@@ -420,7 +420,7 @@ def context_class(
     :param is_private: True to create a new class that is not cached, so that only the caller uses
         it.
     """
-    # `model` may already be such a class: begin with the model that it was created from.
+    # `model` may already be a class from this function: then begin with its original model.
     original_model = vars(model).get("__context_of__", model)
     # The keyspace and the connection of `model`; None for those of the original model.
     context = (None, None)
@@ -478,9 +478,7 @@ def _renew_lock() -> None:
 
 
 def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
-    """Return the function that converts a value for storing it in an instance; None if values need
-    no conversion.
-    """
+    """Return the function that converts a value to store in an instance; None if none is needed."""
     return None if type(column).to_python is Column.to_python else column.to_python
 
 
@@ -497,13 +495,14 @@ def _early_converter(column: Column[Any]) -> Callable[[Any], Any] | None:
 def _as_collection(column: List[Any] | Set[Any]) -> Callable[[Any], Any]:
     """Return a function that converts an iterable to the column's collection.
 
-    It leaves strings, bytes, maps and values that are not iterable to the validation.
+    The function returns strings, bytes, maps and values that are not iterable as they are, because
+    the validation refuses them.
     """
     unconverted = (list if column.cql_name == "list" else set, str, bytes, AnyMapping)
 
     def convert(value: Any) -> object:
         if isinstance(value, unconverted) or not isinstance(value, Iterable):
-            return value  # validation copies or refuses the value
+            return value  # the validation copies or refuses it
         return column.to_python(value)
 
     return convert
@@ -567,8 +566,9 @@ def layout(mapping: Mapping, names: tuple[str, ...], fixed_names: tuple[str, ...
 
 
 def _single(index: int) -> Callable[[Sequence[Any]], tuple[Any]]:
-    """Return a function like `itemgetter(index)` that returns a tuple with the item, not the item
-    itself.
+    """Return a function like `itemgetter(index)` that returns a tuple of one item.
+
+    `itemgetter` with one index returns the item itself, but `layout` needs a tuple.
     """
     return lambda row: (row[index],)
 
@@ -651,20 +651,20 @@ class InstanceRows:
 
 
 def _initialized(model: type[BaseModel], row: Any, names: Sequence[str]) -> BaseModel:
-    """Return an instance of a model whose `__init__` is the application's own, for a row that was
-    read.
+    """Return an instance for a row, of a model whose `__init__` the application has defined.
 
     Like the mapper of cassandra-driver, call `__init__` with the values that were read. Values that
-    it sets are not changes.
+    `__init__` sets do not count as changes, so `save` does not write them.
 
     :param names: the attributes whose columns were read.
     """
-    # Read the values from another instance: an access to a collection is noted in its instance.
+    # Read the values from a second instance, because the access to a collection marks it as exposed
+    # in the instance that it is read from.
     reader = model.__new__(model)
     instance = model.__new__(model)
     reader._row = instance._row = row
     model.__init__(instance, **{name: getattr(reader, name) for name in names})
-    # What `__init__` has set counts as read, so that a later `save` does not write it.
+    # Count the values that `__init__` has set as read, so that a later `save` does not write them.
     if type(instance._row) is Values:
         count_as_stored(instance._row, model.__mapping__)
     return instance

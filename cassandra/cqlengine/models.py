@@ -86,14 +86,14 @@ _TableOptions = dict[str, Any]
 
 
 class UndefinedKeyspaceWarning(Warning):
-    """A model has no keyspace, and no default keyspace is set."""
+    """Warns that a model has no keyspace while no default keyspace is set."""
 
 
 # -- creating classes -----------------------------------------------------------------------------
 
 
 def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Column[Any]]:
-    """Return all columns of a class by name: those of its bases, then its own.
+    """Return all columns of a class by name: first the columns of its bases, then its own columns.
 
     A column of the class may replace a column of a base, and ``name = None`` removes it.
     """
@@ -181,7 +181,7 @@ def _check_keys(
 
 
 def _check_counters_and_discriminator(name: str, columns: dict[str, Column[Any]]) -> None:
-    """Check the discriminator column, and that counters are in a table of their own."""
+    """Check the discriminator column, and that a table with counters has no other data columns."""
     discriminators = [
         column_name for column_name, column in columns.items() if column.discriminator_column
     ]
@@ -207,7 +207,7 @@ _PATCHING = frozenset({"_pytest.monkeypatch", "unittest.mock"})
 
 
 class ModelMetaClass(ABCMeta):
-    """Creates models: collects the columns, checks them, and gives each model its `DoesNotExist`.
+    """The metaclass of models: collects and checks the columns, and adds the model's error classes.
 
     The metaclass derives from `ABCMeta`, so that models may have abstract base classes besides
     `Model`.
@@ -276,7 +276,8 @@ class ModelMetaClass(ABCMeta):
             _complete_mapping(cls)
 
     def __setattr__(cls, name: str, value: object) -> None:
-        # A descriptor may replace a column on purpose, and so do tests that patch it.
+        # Do not warn if a descriptor replaces the column, or if a test patches the attribute: both
+        # are done on purpose.
         if (
             isinstance(vars(cls).get(name), ColumnDescriptor)
             and not (hasattr(type(value), "__get__") or isinstance(value, Column))
@@ -306,10 +307,9 @@ def _note_own_methods(model: type[Any], mapping: Mapping) -> None:
 def _parent_with_table(
     columns: dict[str, Column[Any]], parents: Sequence[Any]
 ) -> type[BaseModel] | None:
-    """Return the parent whose table is used by a class that declares no columns; None if the class
-    has a table of its own.
+    """Return the parent whose table a class without columns uses; None if it needs its own table.
 
-    Such a class only adds methods to its parent.
+    A class without columns only adds methods to its parent.
     """
     tables = [parent for parent in parents if not parent.__abstract__]
     if len(tables) != 1 or columns.keys() != tables[0].__mapping__.columns.keys():
@@ -343,10 +343,9 @@ def _complete_mapping(model: type[Any]) -> None:
 def _join_family(
     model: type[Any], mapping: Mapping, parents: Sequence[Any], abstract: bool
 ) -> None:
-    """Register a class under its discriminator value, so that rows with this value become its
-    instances.
+    """Register a class under its discriminator value; do nothing if it has no discriminator column.
 
-    Do nothing if the model has no discriminator column.
+    Rows with this discriminator value then become instances of the class.
 
     :raises ModelDefinitionException: if another class has the same discriminator value.
     """
@@ -358,8 +357,8 @@ def _join_family(
             # discriminator values.
             mapping.base = parent.__mapping__.base
     value = model.__discriminator_value__
-    # Do not register a class without a discriminator value, or one that `context_class` has made
-    # for another keyspace or connection.
+    # Do not register a class without a discriminator value, or a class that `context_class` has
+    # created for another keyspace or connection.
     if value is None or abstract or "__context_of__" in vars(model):
         return
     other = mapping.base.classes.get(value)
@@ -424,7 +423,7 @@ class BaseModel(metaclass=ModelMetaClass):
 
     _row: Any
 
-    # NoReturn, so that type checkers report values without their columns.
+    # The type NoReturn makes type checkers report values that are passed without their column.
     def __init__(self, *_unnamed: NoReturn, **values: Any) -> None:
         if _unnamed:
             names = self.__mapping__.names
@@ -433,8 +432,8 @@ class BaseModel(metaclass=ModelMetaClass):
                 f"{type(self).__name__}() takes values by the names of columns: write "
                 f"{type(self).__name__}({named})"
             )
-        # An instance that was read from a table has its row already: the row is set before the
-        # application's `__init__` is called, and that may call this method by super().
+        # An instance that was read from a table has its row already: `_initialized` sets the row,
+        # and then calls the `__init__` of the application, which may call this method by super().
         if not isinstance(getattr(self, "_row", None), tuple):
             self._row = self.__mapping__.new_row(values)
 
@@ -492,7 +491,8 @@ class BaseModel(metaclass=ModelMetaClass):
         # instance is changed.
         saved_state = None
         if type(row) is not tuple:
-            # While writes are in flight, the copy has to write what they leave in doubt.
+            # The values of concurrent writes (`disputed`) may or may not be in the database, so the
+            # copy has to write them again.
             disputed = row.disputed
             saved_state = (
                 row.stored, row.explicit | disputed, row.exposed, row.unknown | disputed,
@@ -540,10 +540,11 @@ class BaseModel(metaclass=ModelMetaClass):
                 row[position] = converted
 
     def _must_stay(self, position: int, value: object) -> bool:
-        """Return True if a value is that of the row, and so must not be converted.
+        """Return True if a value is still the stored value of the row, and must not be converted.
 
-        Otherwise a save would write another value in its place or, if the column is a key, another
-        row. An application's own column class may convert the values of rows that it has read.
+        If such a value were converted, a save would overwrite it with another value or, in a key
+        column, write another row. Only an application's own column class may convert values that
+        were read, unless the column is part of the key.
         """
         row = values_of(self)
         if row.stored is None or row.stored[position] is not value or row.explicit >> position & 1:
@@ -556,7 +557,8 @@ class BaseModel(metaclass=ModelMetaClass):
     def _write(self, operation: Operation[Any]) -> Operation[Any]:
         """Run `operation`, which saves this instance, then drop the timestamp.
 
-        If it fails, the timestamp stays, so that the application can save the instance again.
+        If the operation fails, the timestamp stays, so that the application can save the instance
+        again.
         """
         attributes = getattr(self, "__dict__", None)
         if attributes:  # attributes that are not columns
@@ -589,8 +591,8 @@ class BaseModel(metaclass=ModelMetaClass):
     def update(self, **values: Any) -> Self:
         """Set `values`, and write them and all other changes; returns self.
 
-        If the values are not valid, the instance has the same values as before the call. If the
-        request fails, they stay, and the next `save` writes them.
+        If the values are not valid, the instance keeps the values that it had before the call. If
+        the request fails, the instance keeps the new values, and the next `save` writes them.
 
         :param values: values by the attributes' names.
         :raises ValidationError: for unknown columns, columns of the primary key, and values that
@@ -606,8 +608,7 @@ class BaseModel(metaclass=ModelMetaClass):
         return self
 
     async def aupdate(self, **values: Any) -> Self:
-        """Write `values` and all other changes, as `update` does, on a connection of
-        `cassandra.aio`.
+        """Set and write `values`, as `update` does, on a connection of `cassandra.aio`.
 
         :param values: values by the attributes' names.
         """
@@ -629,7 +630,7 @@ class BaseModel(metaclass=ModelMetaClass):
         """Set the timeout of the instance's writes; returns self.
 
         :param timeout: seconds; None for no limit.
-        :raises AssertionError: if the instance is in a batch, which has a timeout of its own.
+        :raises AssertionError: if the instance is in a batch: set the batch's timeout instead.
         """
         row = values_of(self)
         if row.options.batch is not None:
@@ -648,8 +649,8 @@ class BaseModel(metaclass=ModelMetaClass):
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")
         row.options = row.options.with_changes(batch=batch)
         if batch is not None:
-            # `hold` remembers the row: the batch removes itself from its options when it is
-            # executed.
+            # `hold` makes the batch remember the row, so that its execution can remove the batch
+            # from the row's options.
             batch.hold(row)
         return self
 
@@ -777,7 +778,7 @@ def _origin(model: Any) -> type[BaseModel]:
 def _restored(
     model: Any, values: Sequence[Any], state: Any, attributes: dict[str, Any]
 ) -> BaseModel:
-    """Return an instance from the state of `BaseModel.__reduce__`."""
+    """Return an unpickled instance, from the state that `BaseModel.__reduce__` returns."""
     # For a class of another keyspace or connection, `model` is a tuple (model, keyspace,
     # connection).
     if isinstance(model, tuple):
@@ -855,9 +856,9 @@ add_habits(Model, MODEL)
 
 
 class _Module(ModuleType):
-    """The class of this module, with `DEFAULT_KEYSPACE` as a property.
+    """The class of this module, which makes `DEFAULT_KEYSPACE` a property.
 
-    It reads and sets the default keyspace of `cassandra.cqlengine.connection`.
+    The property reads and sets the default keyspace of `cassandra.cqlengine.connection`.
     """
 
     @property
@@ -871,5 +872,5 @@ class _Module(ModuleType):
 
 sys.modules[__name__].__class__ = _Module
 
-# Set it in this way, so that type checkers still report unknown names.
+# Set `__getattr__` through globals(), so that type checkers still report unknown names.
 globals()["__getattr__"] = lazy_names(__name__)

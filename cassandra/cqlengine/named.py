@@ -26,7 +26,8 @@ __all__ = [
 _Value = TypeVar("_Value")
 
 
-# A name that needs no quotes. The server changes its capitals to lower case.
+# A name that needs no quotes in CQL. The server changes the capitals of an unquoted name to lower
+# case.
 _UNQUOTED = re.compile(r"[A-Za-z]\w*", re.ASCII)
 
 
@@ -68,7 +69,7 @@ class NamedColumn(AbstractQueryableColumn):
 
     def get_cql(self) -> str:
         """Return the quoted name."""
-        # Always quoted, because the name is the exact name in the database, where case matters.
+        # Always quote the name: it is the exact name in the database, where case matters.
         return escape_name(self.name)
 
     @property

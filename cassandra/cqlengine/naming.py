@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# Servers refuse table names of more characters.
+# Servers refuse longer table names.
 MOST_CHARACTERS = 48  # maximum length of a table name
 
 # An underscore is inserted between a lower-case and an upper-case letter. (A digit is neither.)

@@ -1,6 +1,6 @@
 """The operators of filters and conditions.
 
-They are looked up by the name after the two underscores of a keyword: ``age__gt=5``.
+A filter such as ``age__gt=5`` names its operator after two underscores: `get_operator` looks it up.
 """
 
 from __future__ import annotations

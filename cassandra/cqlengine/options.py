@@ -40,8 +40,8 @@ class Options:
         self.conditionals: tuple[Any, ...] = ()
         self.keyspace: str | None = None
         self.connection: str | None = None
-        # The names of the conditions with which an instance was written, and which stay for its
-        # later writes.
+        # The names of the conditions (`_CONDITIONS`) that an earlier write of the instance has
+        # used, and that still apply to its later writes.
         self.reused: frozenset[str] = frozenset()
 
     def with_changes(self, **changes: Any) -> Options:
@@ -55,7 +55,7 @@ class Options:
         return options
 
     def with_defaults(self, other: Options) -> Options:
-        """Return these options, with the values of `other` for those that are not set here."""
+        """Return these options; those that are not set here have the values of `other`."""
         if other is DEFAULTS:
             return self
         if self is DEFAULTS:
@@ -76,8 +76,8 @@ class Options:
         must not become unconditional. The batch stays too, because a write outside of it would be
         executed before the writes in it.
 
-        :param used_timestamp: the timestamp of the write. If these options have another one, it was
-            set during the write, and stays.
+        :param used_timestamp: the timestamp of the write. If these options have another timestamp,
+            it was set during the write, and stays.
         """
         conditions = self.reused
         if self.if_exists or self.if_not_exists or self.conditionals:
@@ -88,8 +88,7 @@ class Options:
         return self.with_changes(timestamp=timestamp, reused=conditions)
 
     def is_conditional(self, is_insert: bool) -> bool:
-        """Return True if a write is a lightweight transaction, for which the mapper checks if it
-        was applied.
+        """Return True if a write is a lightweight transaction, so the mapper checks `[applied]`.
 
         :param is_insert: True for INSERT, False for UPDATE and DELETE, which have other conditions.
         """

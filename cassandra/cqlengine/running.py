@@ -24,7 +24,7 @@ from cassandra.query.statement import FETCH_SIZE_UNSET, SimpleStatement
 
 T = TypeVar("T")
 
-# In place of the result of a request whose values could not be encoded.
+# Stands for the result of a request whose values could not be encoded.
 _REFUSED = object()
 
 RowFactory = Callable[[Sequence[str], Sequence[Any]], Any]
@@ -67,7 +67,8 @@ class Request:
         # True if the driver may send the statement again, or to several nodes.
         self.idempotent = False
         self.all_pages = False  # True to get a list with the rows of all pages, not the result
-        self.is_prepared_again = False  # see `prepare_again`
+        # True after `prepare_again` has dropped the request's prepared statements once.
+        self.is_prepared_again = False
 
     def display_text(self) -> str:
         """Return the CQL for logs."""
@@ -82,7 +83,7 @@ class Request:
         return (self.text,)
 
     def copy_values(self) -> None:
-        """Copy the values that the application may change in place."""
+        """Replace the values that the application may change in place by copies."""
         self.values = [snapshot(value) for value in self.values]
 
     def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
@@ -99,8 +100,8 @@ class Request:
             and not self.idempotent
         ):
             return statement, self.values  # the fastest path through the session
-        # The settings are attributes of a bound statement: all requests with this query string
-        # share the prepared one.
+        # Set the options on a bound statement, because all requests with this query string share
+        # the prepared statement.
         bound = statement.bind(self.values)
         if self.idempotent:
             bound.is_idempotent = True
@@ -114,8 +115,8 @@ class Request:
 class SimpleRequest(Request):
     """A query string that is executed without preparing it, for changes of the schema.
 
-    Afterwards, all connections drop their prepared statements, because their column types may be
-    those before the change.
+    After it is executed, all connections drop their prepared statements, because the statements may
+    have column types from before the change.
     """
 
     __slots__ = ()
@@ -195,7 +196,8 @@ class ManyRequests(Request):
             try:
                 bound = prepared[text].bind(values)
             except Exception:
-                # The execution binds them again, so the error is the outcome of this write alone.
+                # `execute_concurrent` binds the values again, so the error becomes the outcome of
+                # this write alone.
                 yield prepared[text], values
                 continue
             if level is not None:
@@ -220,7 +222,10 @@ class ManyRequests(Request):
 def _with_later(
     outcomes: Sequence[tuple[bool, Any]], later: Iterable[tuple[bool, Any]]
 ) -> list[tuple[bool, Any]]:
-    """Return the outcomes of writes, with those of a second execution of `ManyRequests.refused`."""
+    """Replace each EncodeValueError in `outcomes` by the outcome of the write's second execution.
+
+    :param later: the outcomes of the request that `ManyRequests.refused` has returned.
+    """
     later = iter(later)
     return [
         next(later) if isinstance(outcome[1], EncodeValueError) else outcome for outcome in outcomes
@@ -280,7 +285,8 @@ def blocking(request: Request) -> Any:
         if not prepare_again(connection, request):
             raise
         result = _REFUSED
-    # Outside of `except`, a second error does not have the first one as its context.
+    # Try again outside of `except`, so that a second error does not show the first error as its
+    # context.
     if result is _REFUSED:
         return blocking(request)
     set_row_factory(result, request.factory)
@@ -291,12 +297,12 @@ def blocking(request: Request) -> Any:
 
 
 def _all_prepared(connection: Connection, texts: Sequence[str]) -> dict[str, Any]:
-    """Return the prepared statements of `texts`; those that are missing are prepared now.
+    """Return the prepared statements of `texts`, after preparing those that are missing.
 
     :param connection: a connection with a blocking session.
     """
-    # Collect the statements in a dict of our own: another thread may replace the connection's dict
-    # at any time.
+    # Collect the statements in a separate dict, because another thread may replace the connection's
+    # dict at any time.
     prepared = {text: connection.prepared.get(text) for text in texts}
     for text, statement in prepared.items():
         prepared[text] = statement or connection.keep(text, connection.session.prepare(text))
@@ -313,7 +319,8 @@ async def awaited(request: Request) -> Any:
         raise _wrong_api(connection, blocking=False)
     if type(request) is Call:
         return await request.function(connection)
-    # Collect the statements in a dict of our own: other tasks may drop them while we wait.
+    # Collect the statements in a separate dict, because other tasks may drop the connection's
+    # statements while we wait.
     prepared = {text: connection.prepared.get(text) for text in request.texts()}
     missing = [text for text, statement in prepared.items() if statement is None]
     if missing:
@@ -345,7 +352,8 @@ async def awaited(request: Request) -> Any:
         if not prepare_again(connection, request):
             raise
         result = _REFUSED
-    # Outside of `except`, a second error does not have the first one as its context.
+    # Try again outside of `except`, so that a second error does not show the first error as its
+    # context.
     if result is _REFUSED:
         return await awaited(request)
     # A `SimpleRequest` changes the schema, so prepared statements may be outdated.
@@ -357,9 +365,11 @@ async def awaited(request: Request) -> Any:
 def prepare_again(connection: Connection, request: Request) -> bool:
     """Drop the prepared statements of a request whose values could not be encoded.
 
-    Returns False if that was done before. The statements have the types of the time when they were
-    prepared. If another process has added a field to a user-defined type since, a value that has
-    the field only fits the statements of now.
+    The caller then executes the request again, which prepares new statements. A prepared statement
+    keeps the types from the time when it was prepared. If another process has since added a field
+    to a user-defined type, only a new prepared statement accepts a value with that field.
+
+    :returns: False if the request's statements were already dropped once.
     """
     if request.is_prepared_again:
         return False
@@ -372,8 +382,9 @@ def prepare_again(connection: Connection, request: Request) -> bool:
 def forget_prepared(changed: Connection) -> None:
     """Drop the prepared statements of all connections, after a change of the schema.
 
-    After the change, the id of a statement stays the same. After one connection has prepared it
-    again, servers would accept values that another connection serializes for the old types.
+    The change does not change a statement's id. As soon as one connection has prepared the
+    statement again, servers would also accept values that another connection has serialized for the
+    old types.
 
     :param changed: the connection that executed the change.
     """

@@ -1,5 +1,4 @@
-"""Computes the CREATE and ALTER statements that bring a table into the form that its model
-declares.
+"""Computes the CREATE and ALTER statements that make a table or type match its model.
 
 The functions compare a model with the server's schema, and return statements without executing
 them. They never drop a column or make its type narrower.
@@ -308,10 +307,9 @@ def _option_texts(options: Mapping[str, Any]) -> list[str]:
 
 
 def _comparable_option(value: object) -> str:
-    """Return the value of a table option in a form in which the model's and the server's value can
-    be compared.
+    """Return a table option's value in a form that is the same for the model and the server.
 
-    Class names have no package, and numbers are the repr of a float.
+    Package names are removed from class names, and numbers become the repr of a float.
     """
     if isinstance(value, bool):
         return str(value).lower()
@@ -342,7 +340,7 @@ def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, An
             model_items = {key: _comparable_option(item) for key, item in value.items()}
             is_different = any(existing_items.get(key) != item for key, item in model_items.items())
         else:
-            # The server has no value if it does not have this option yet.
+            # A server that does not have this option returns no value.
             is_different = existing_value is None or (
                 _comparable_option(existing_value) != _comparable_option(value)
             )

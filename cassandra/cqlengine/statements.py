@@ -63,7 +63,8 @@ __all__ = [
     "UnicodeMixin", "UpdateStatement", "ValueQuoter", "WhereClause",
 ]  # fmt: skip
 
-Show = Callable[[BaseClause], str]  # returns the CQL of a clause, in one of the two forms
+# A function that returns the CQL of a clause, in the documented or in the prepared form.
+Show = Callable[[BaseClause], str]
 Timestamp = int | datetime.datetime | datetime.timedelta | None
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -153,7 +154,7 @@ class BaseCQLStatement(UnicodeMixin):
             self.add_conditional_clause(condition)
 
     def _number_markers(self, clause: BaseClause) -> None:
-        """Number the markers of a clause, after those of the clauses that were added before."""
+        """Number the markers of a clause, after the markers of the clauses that it follows."""
         clause.set_context_id(self.context_counter)
         self.context_counter += clause.get_context_size()
 
@@ -265,7 +266,8 @@ class BaseCQLStatement(UnicodeMixin):
         parts = []
         if self.conditionals:
             parts.append("IF " + " AND ".join(show(clause) for clause in self.conditionals))
-        # Servers refuse both in one statement. Neither may be dropped without an error.
+        # Servers refuse a statement with both parts. Send both all the same: the application gets
+        # this error, and no condition is dropped silently.
         if if_exists:
             parts.append("IF EXISTS")
         return parts

@@ -1,7 +1,7 @@
-"""Warns of awaitable methods that skip what a model overrides in their blocking twins.
+"""Warns if a model overrides a blocking method, such as `save`, but not its awaitable version.
 
-`asave` does not call a `save` that the application overrides, which blocks. If the model overrides
-`save` alone, what it does there is lost in coroutines.
+`asave` cannot call a `save` that the application overrides, because `save` blocks. So if a model
+overrides only `save`, the code in it does not run for `await instance.asave()`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 from cassandra._habits import stack_level
 from cassandra.cqlengine.query.dml import DMLQuery
 
-# The blocking methods of models; the name of the awaitable one has an "a" in front.
+# The blocking methods of models. The awaitable version of each has an "a" in front of its name.
 _METHODS = ("create", "delete", "get", "save", "update")
-# Those of them that a `__dmlquery__` of the application replaces.
+# The methods among them that use the model's `__dmlquery__`, which an application may replace.
 _OF_DMLQUERY = frozenset({"delete", "save", "update"})
 
 
 def unpaired_methods(model: type[Any], driver_module: str) -> frozenset[str]:
-    """Return the methods that an application's class overrides without their awaitable twins.
+    """Return the methods that an application's class overrides without their awaitable versions.
 
     :param model: the model.
-    :param driver_module: the module of the mapper's own classes of models.
+    :param driver_module: the name of the module in which the mapper defines its model classes.
     """
     return frozenset(
         method
@@ -33,12 +33,12 @@ def unpaired_methods(model: type[Any], driver_module: str) -> frozenset[str]:
 
 
 def _is_of_application(model: type[Any], name: str, driver_module: str) -> bool:
-    """Return True if an attribute of a model comes from a class of the application."""
+    """Return True if the model's attribute `name` is defined by a class of the application."""
     return next(cls.__module__ != driver_module for cls in model.__mro__ if name in vars(cls))
 
 
 def warn_of_unpaired(model: Any, method: str, call: str) -> None:
-    """Warn if an awaitable call skips what a model overrides in a blocking method.
+    """Warn if an awaitable call skips the code of a blocking method that the model overrides.
 
     :param model: the model.
     :param method: the blocking method, such as "save".

@@ -53,7 +53,7 @@ class _FieldDescriptor:
         values = instance._values
         value = values[self.name]
         if value is None and self.column.mutable:
-            # Make an empty collection and store it, so that `instance.tags.append(x)` changes the
+            # Create an empty collection and store it, so that `instance.tags.append(x)` changes the
             # instance.
             value = self.column.to_python(None)
             if value is not None:
@@ -64,7 +64,7 @@ class _FieldDescriptor:
         instance._values[self.name] = value
 
     def __delete__(self, instance: Any) -> None:
-        # Set it to null, because CQL has no other way to delete a field.
+        # Set the field to null, because CQL has no other way to delete a field.
         instance._values[self.name] = None
 
 
@@ -131,8 +131,9 @@ class UserTypeMetaClass(type):
 
 
 def _to_bind(value: Any) -> Any:
-    """Return a value that was read in a form that can be bound: instances of user-defined types in
-    it become dicts by the names in the database.
+    """Return a value that was read in a form that can be bound.
+
+    Instances of user-defined types become dicts, whose keys are the fields' names in the database.
     """
     if isinstance(value, BaseUserType):
         return value.to_database()
@@ -149,7 +150,7 @@ def _is_called_for(instance: object, frame: FrameType) -> bool:
     return bool(names) and frame.f_locals.get(names[0]) is instance
 
 
-# `_values` and `_previous_values`.
+# The number of attributes that each instance has: `_values` and `_previous_values`.
 _OWN_ATTRIBUTES = 2
 
 
@@ -164,12 +165,12 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     _values: dict[str, Any]
     _previous_values: dict[str, Any] | None
-    # By name in the database: the fields of a value that was read which the class does not declare,
-    # for example because a newer version of the application has added them to the type. They are
-    # written back, because a value is always written as a whole.
+    # The fields of a value that was read, by name in the database, if the class does not declare
+    # them: for example because a newer version of the application has added them to the type. They
+    # are written back, because a value is always written as a whole.
     _undeclared: Mapping[str, Any] = MappingProxyType({})
 
-    # NoReturn, so that type checkers report values without their fields.
+    # The type NoReturn makes type checkers report values that are passed without their field.
     def __init__(self, *_unnamed: NoReturn, **values: Any) -> None:
         if _unnamed:
             named = ", ".join(f"{name}=..." for name in list(self.__fields__)[: len(_unnamed)])
@@ -191,10 +192,11 @@ class BaseUserType(metaclass=UserTypeMetaClass):
                 is_complete = False
                 value = column.get_default() if column.has_default else None
             row[name] = None if value is None else column.to_python(value)
-        # Values that were read have the fields of the server, which the class may not know.
+        # If fields are missing or unknown, warn the application of misspelt names. But keep the
+        # unknown fields if the driver has called: these are in the server's type.
         if values and (not is_complete or len(values) > len(row)):
             frame: Any = sys._getframe(1)
-            # The `__init__` of a subclass may call this one.
+            # Skip the `__init__` methods of subclasses that have called this method.
             while frame.f_code.co_name == "__init__" and _is_called_for(self, frame):
                 frame = frame.f_back
             if not is_of_driver_frame(frame):
@@ -208,7 +210,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     @classmethod
     def _known_names(cls) -> set[str]:
-        """Return the names of the fields, and their names in the database."""
+        """Return the names that a field may have in values: as attribute, and in the database."""
         columns = cls.__fields__
         return {*columns, *(column.db_field_name for column in columns.values())}
 
@@ -255,7 +257,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
                 cls._warn_of_misspelt(fields)
             instance = cls(**fields)
             if names is None:
-                # The type has no such fields: cassandra-driver ignores them, too.
+                # Drop fields that the class does not declare, as cassandra-driver does. (Only
+                # values that were read may have undeclared fields.)
                 vars(instance).pop("_undeclared", None)
             return instance
         if isinstance(value, tuple):
@@ -269,9 +272,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         return None
 
     def to_database(self) -> dict[str, Any]:
-        """Return a dict of the values, converted for binding, by the fields' names in the
-        database.
-        """
+        """Return the values in the form that is bound, by the fields' names in the database."""
         if len(self.__dict__) > _OWN_ATTRIBUTES + bool(self._undeclared):
             warn_of_misspelt(type(self), self.__dict__, self.__fields__)
         fields = {}
@@ -405,5 +406,5 @@ class UserType(BaseUserType):
 
 add_habits(UserType, USER_TYPE)
 
-# Set it in this way, so that type checkers still report unknown names.
+# Set `__getattr__` through globals(), so that type checkers still report unknown names.
 globals()["__getattr__"] = lazy_names(__name__)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
 
 
-# Held while a write begins or ends, because several threads may write one instance. A thread may
-# enter again: a garbage collection may call a finalizer of the application that writes.
+# This lock is held while a write begins or ends, because several threads may write one instance. It
+# is reentrant: a garbage collection may run a finalizer of the application that writes, too.
 _lock = threading.RLock()
 
 
@@ -66,8 +66,9 @@ class ColumnsOfModel(Protocol):
 
     @property
     def copiers(self) -> Iterable[tuple[int, Callable[[Any], Any]]]:
-        """For other columns that may have a value that changes in place: (position, function that
-        copies a value).
+        """(position, function that copies a value) for columns that `mutable` does not contain.
+
+        Some values of these columns may change in place, for example tuples of lists.
         """
 
 
@@ -85,8 +86,8 @@ class Values(list[Any]):
       It also happens after a write that has failed.
 
     The attribute `in_flight` has the writes that have no response yet. `disputed` is the set of the
-    positions to which several of them write different values: until a write that is alone has
-    written these positions, the database may have any of the values.
+    positions to which concurrent writes send different values. The database may have any of these
+    values, until a write that runs alone has written the positions.
     """
 
     __slots__ = (
@@ -107,22 +108,23 @@ class Values(list[Any]):
 
 
 class Written(Values):
-    """The values of an instance as they were when a write of it began.
+    """A snapshot of an instance's values, taken when a write of the instance begins.
 
-    The write is made from this object, because other tasks and threads may change the instance at
-    any time. The application cannot change it.
+    The write's request is built from this snapshot, because other tasks and threads may change the
+    instance at any time. The application cannot change the snapshot.
 
     * `number` counts the writes of the instance.
     * `originals` are the instance's own objects, of which this list may have copies. None if it
       has no copies.
-    * `positions` is the set of the positions that the write sends, without the primary key;
-      `in_doubt` are those of them that have to be written again even if they get their old values.
-    * `has_company` is True if other writes of the instance had no response when this one began.
+    * `positions` is the set of the positions that the write sends, without the primary key.
+    * `in_doubt` is a subset of `positions`: if the write fails, these have to be written again,
+      even if the application sets their old values.
+    * `has_company` is True if other writes of the instance had no response when this write began.
     """
 
     __slots__ = ("has_company", "in_doubt", "is_insert", "number", "originals", "positions")
 
-    # Two writes of the same values are not the same write.
+    # Compare by identity, because two writes of the same values are different writes.
     __eq__ = object.__eq__
 
     def __init__(self, values: Values, mapping: ColumnsOfModel, is_insert: bool) -> None:
@@ -138,18 +140,19 @@ class Written(Values):
         self.options = values.options
         self.is_insert = is_insert
         self.has_company = False
-        # Until `will_write` tells them: all that the write may send.
+        # Until `will_write` sets the exact positions, use all positions that the write may send.
         self.positions = (self.explicit | self.exposed) & mapping.value_positions
         self.in_doubt = 0
         values.write_count = self.number = values.write_count + 1
 
 
 class SavedState:
-    """The state of an instance before its write was added to a batch, to restore it if the batch
-    fails.
+    """The state of an instance before its write was added to a batch.
+
+    The batch restores this state if it fails.
 
     :param values: the values of the instance.
-    :param mapping: the mapping of its model.
+    :param mapping: the mapping of the instance's model.
     :param write: the result of `begin_write`.
     """
 
@@ -165,10 +168,10 @@ class SavedState:
         self._write_count: int | None = None  # of the instance, when the batch was executed last
 
     def begin_execution(self) -> None:
-        """Call this before the batch is sent: until it ends, its write is in flight."""
+        """Call this before the batch is sent: the instance's write is then in flight."""
         values = self._values
         self._write_count = values.write_count
-        # Counters that were added to a batch are in the stored values already.
+        # For counters, the stored values already include the additions of the batch.
         if not self._mapping.has_counter:
             with _lock:
                 values.in_flight = (*values.in_flight, self._write)
@@ -176,7 +179,7 @@ class SavedState:
     def end_execution(self, has_failed: bool = False) -> None:
         """Call this after the batch has succeeded, or after its states were restored.
 
-        :param has_failed: True if it has failed; the servers may have executed it all the same.
+        :param has_failed: True if the batch has failed; servers may still have executed it.
         """
         with _lock:
             if has_failed:
@@ -195,13 +198,13 @@ class SavedState:
             values.stored = _with_counts(write, values.stored, self._mapping, (write,), sign)
             return
         if not is_alone:
-            # Other writes have ended in the meantime, and sent the values of this one or other
-            # values: the next one sends them once more.
+            # Other writes of the instance have ended in the meantime. They may have sent other
+            # values for the same positions, so the next write sends these positions once more.
             values.disputed |= write.positions
             return
         explicit = values.explicit
         values.stored, values.explicit, values.unknown = other
-        # Keep the changes that the application has made since.
+        # Keep the changes that the application has made since the write was added to the batch.
         if self._is_restored:
             values.explicit |= explicit
         else:
@@ -211,9 +214,7 @@ class SavedState:
 
 
 def values_of(instance: Instance) -> Values:
-    """Return the `Values` of an instance. If it still has the tuple of its row, replace the tuple
-    first.
-    """
+    """Return the `Values` of an instance, which replaces the tuple of its row if necessary."""
     row = instance._row
     if type(row) is Values:
         return row
@@ -256,7 +257,8 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
             and not (column.is_counter and not values[position])
         ]
     positions = []
-    # Validation may have converted other values, if the column class is the application's.
+    # Only look at values that the application has set or may have changed. Other values may differ
+    # too, but only because an application's column class has converted them in `validate`.
     touched_bits = values.explicit | values.exposed
     while touched_bits:
         bit = touched_bits & -touched_bits  # the lowest bit that is 1
@@ -285,20 +287,19 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
 
 
 def _differs(column: Column[Any], value: object, old_value: object) -> bool:
-    """Return True if two values of a collection or similar column differ. Null and an empty
-    collection are equal.
-    """
+    """Return True if two values of a collection differ; null equals an empty collection."""
     if column.is_null(value) and column.is_null(old_value):
         return False
     return are_different(column.to_python(value), column.to_python(old_value))
 
 
 def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Written:
-    """Begin a write, and return the values to make it from. Call `end_write` in any case, unless
-    this raises an error.
+    """Begin a write, and return a snapshot of the values to build its request from.
+
+    Call `end_write` in any case, unless this function raises an error.
 
     :param values: the values of the instance.
-    :param mapping: the mapping of its model.
+    :param mapping: the mapping of the instance's model.
     :param is_insert: True if all values are written, False if only the changed values are.
     """
     with _lock:
@@ -321,7 +322,7 @@ def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Wri
 def _copy_values(write: Written, mapping: ColumnsOfModel) -> None:
     """Replace the values of a write that the application may change in place by copies.
 
-    These are values that it has read or set.
+    Only values that the application has read or set need a copy.
     """
     touched_bits = write.explicit | write.exposed
     write.originals = write.copy()
@@ -342,10 +343,11 @@ def _copy_values(write: Written, mapping: ColumnsOfModel) -> None:
 def _add_changes_in_flight(
     write: Written, mapping: ColumnsOfModel, others: Sequence[Written]
 ) -> None:
-    """Have a write also write what other writes of the instance send, whose results are not known.
+    """Make a write also send the changes of other writes of the instance that have no response yet.
 
-    It assigns these values as a whole: the database's values are not known, so differences to them
-    are not either. Counters cannot be assigned: the write adds what the other writes do not add.
+    The write assigns collections as a whole: while the database's values are not known, it cannot
+    send a difference to them. Counters cannot be assigned, so the write only adds what the other
+    writes do not add.
     """
     write.has_company = True
     if mapping.has_counter:
@@ -369,7 +371,7 @@ def _with_counts(
     :param write: a write with the row's key.
     :param stored: the stored values before; None if there are none.
     :param additions: the writes to add.
-    :param sign: -1 to take them away instead.
+    :param sign: -1 to subtract the writes instead.
     """
     counts = list(write)
     for position, column in enumerate(mapping.order):
@@ -382,22 +384,24 @@ def _with_counts(
 
 
 def will_write(values: Values, mapping: ColumnsOfModel, write: Written, positions: int) -> None:
-    """Note what a write sends. Call this before the request is sent.
+    """Record which positions a write sends. Call this before the request is sent.
 
     :param values: the values of the instance.
-    :param mapping: the mapping of its model.
+    :param mapping: the mapping of the instance's model.
     :param write: the result of `begin_write`.
-    :param positions: the set of the positions that it sends.
+    :param positions: the set of the positions that the write sends.
     """
     write.positions = positions = positions & mapping.value_positions
     # Until the response arrives, and after an error, the database may have the old or the new
-    # values. If the application sets the old one again, it must be written. (Of collections, the
-    # difference is written: to assign the whole could overwrite elements of other clients.)
+    # values. So if the application sets an old value again, it must be written. (Collections are
+    # left out, because their differences are written: assigning a whole collection could overwrite
+    # elements of other clients.)
     write.in_doubt = in_doubt = positions & ~mapping.mutable_positions
     values.unknown |= in_doubt
     if len(values.in_flight) == 1 or mapping.has_counter:
         return
-    # The servers may execute these writes in any order: see `end_write`.
+    # Servers may execute concurrent writes in any order, so mark the positions in which they differ
+    # as disputed. `_remove` then has them written again.
     disputed = 0
     for other in values.in_flight:
         if other is write:
@@ -412,33 +416,36 @@ def will_write(values: Values, mapping: ColumnsOfModel, write: Written, position
 
 
 def end_write(values: Values, mapping: ColumnsOfModel, write: Written, has_succeeded: bool) -> None:
-    """Note the end of a write: if it has succeeded, its values are the stored values.
+    """Record the end of a write: if it has succeeded, its values become the stored values.
 
     :param values: the values of the instance.
-    :param mapping: the mapping of its model.
+    :param mapping: the mapping of the instance's model.
     :param write: the result of `begin_write`.
-    :param has_succeeded: False if it has failed, or if there was nothing to write.
+    :param has_succeeded: False if the write has failed, or if there was nothing to write.
     """
     with _lock:
-        # If a write has begun later, only its result counts: it also sends the changes of this.
+        # If another write has begun later, only the later write's result counts, because it also
+        # sends the changes of this write.
         if has_succeeded and mapping.has_counter:
             values.stored = _with_counts(write, values.stored, mapping, (write,))
         elif has_succeeded and write.number == values.write_count:
             _store(values, mapping, write)
         elif not has_succeeded and write.has_company:
-            # It would have sent the changes of the other writes, too: the next write does so.
+            # This write would also have sent the changes of the other writes. Mark them as
+            # disputed, so that the next write sends them.
             values.disputed |= write.positions
         _remove(values, write)
 
 
 def _remove(values: Values, write: Written) -> None:
-    """Remove a write that has ended from those in flight."""
+    """Remove a write that has ended from the writes in flight."""
     # Writes are compared by identity.
     in_flight = values.in_flight
     values.in_flight = (
         () if in_flight == (write,) else tuple(other for other in in_flight if other is not write)
     )
-    # The order of the writes is not known, so the next one writes their values once more.
+    # The servers' order of the writes is not known, so have the next write send the disputed values
+    # once more.
     if values.disputed and not values.in_flight:
         values.explicit |= values.disputed
         values.unknown |= values.disputed
@@ -455,8 +462,8 @@ def _store(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
         unknown = ~(written_bits | write.exposed)
     else:
         unknown = write.unknown & ~(written_bits | write.exposed)
-    # A null collection counts as unknown. If the application sets it next, it is then written as a
-    # whole, and not added to elements that other clients may have written.
+    # Count a null collection as unknown. If the application sets the collection next, it is then
+    # written as a whole, and not added to elements that other clients may have written.
     for position in mapping.mutable:
         if originals[position] is None and (write.is_insert or written_bits >> position & 1):
             unknown |= 1 << position
@@ -466,8 +473,9 @@ def _store(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
     values.unknown = unknown
     values.exposed |= write.exposed
     values.explicit &= ~written_bits
-    # The values that the application has set in the meantime were not written. Look for them last:
-    # another thread may set one at any time, and marks it as explicit afterwards.
+    # Mark values that the application has set since the write began as explicit again, because they
+    # were not written. Do this last: another thread may set a value at any time, and marks the
+    # value as explicit only afterwards.
     if not all(map(is_, values, originals)):
         for position, value in enumerate(originals):
             if values[position] is not value:

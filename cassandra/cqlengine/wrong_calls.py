@@ -1,7 +1,7 @@
-"""Errors for calls of the mapper that other mappers have in this form, with what to write instead.
+"""Errors with advice for calls that other mappers accept, but this mapper does not.
 
-For example, a mapping in the place of keyword arguments, and methods of instances that are called
-on the class.
+Examples are a mapping in place of keyword arguments, and a method of instances that is called on
+the class.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = [
 
 
 def advise_on_values(cls: type, *names: str) -> None:
-    """Make methods that take values by the names of columns raise TypeError for other values.
+    """Make methods that take values by the names of columns raise TypeError for positional values.
 
-    The methods have no parameter for these, because methods of an application's subclass would then
-    need one for type checkers.
+    The methods themselves have no parameter for positional values: otherwise type checkers would
+    require this parameter of each method that an application overrides.
 
     :param cls: the class of the methods.
     :param names: the methods, such as "create".
@@ -38,7 +38,7 @@ def advise_on_values(cls: type, *names: str) -> None:
 
 
 def _with_names(function: Callable[..., Any]) -> Any:
-    # Without the slash, a column could not have the name of the parameter.
+    # Because of the slash, a column may be called `receiver`, too.
     @functools.wraps(function)
     def call(receiver: Any, /, *unnamed: object, **values: Any) -> Any:
         if unnamed:
@@ -170,10 +170,10 @@ def _marked(call: Callable[..., Any], function: Callable[..., Any]) -> Callable[
 
 
 class _CalledOnClass(TypeError, AttributeError):
-    """Raised by `_no_instance`.
+    """The TypeError for a method of instances that is called on the class; see `_no_instance`.
 
-    Debuggers test each object of the process by `isinstance` and `hasattr`, which both read
-    attributes. They ignore an AttributeError only.
+    This error is an AttributeError too: debuggers call `isinstance` and `hasattr` for each object
+    of the process. Both read attributes, and ignore only an AttributeError.
     """
 
 
@@ -182,9 +182,10 @@ _CalledOnClass.__module__ = "builtins"
 
 
 class _NoInstanceType(type):
-    """The class of classes that raise TypeError if an attribute of them or of an instance is read.
+    """The metaclass of `_no_instance`: reading an attribute of the class raises TypeError.
 
-    Blocking methods of models first read an attribute of ``self``, and coroutines one of its class.
+    Blocking methods of models first read an attribute of ``self``, whereas coroutines first read an
+    attribute of ``type(self)``. So both the instance and its class must raise the error.
     """
 
     advice: str
@@ -194,10 +195,10 @@ class _NoInstanceType(type):
 
 
 def _no_instance(advice: str) -> object:
-    """Return a value for ``self`` of a method that is called on the class. Reading an attribute of
-    it raises TypeError.
+    """Return an object that raises TypeError with `advice` if any attribute of it is read.
 
-    As a default of the parameter, it costs nothing in calls of instances.
+    `require_instance` makes it the default of the parameter ``self``, so that only calls on the
+    class get it. This costs nothing in calls on instances.
     """
 
     def refuse(no_instance: object, name: str) -> NoReturn:
@@ -207,7 +208,7 @@ def _no_instance(advice: str) -> object:
 
 
 def require_instance(cls: type, advice: dict[str, str]) -> None:
-    """Give methods an error with advice for calls on the class.
+    """Make methods raise TypeError with advice if they are called on the class.
 
     :param cls: the class of the methods, which take no positional arguments.
     :param advice: for each method, what to write.

@@ -39,5 +39,6 @@ __all__ += temporal.__all__
 
 set_public_module(__name__, __all__, __name__)
 
-# Set it here instead of defining a function: type checkers would accept any name of the module.
+# Set `__getattr__` through globals(): if type checkers saw the function, they would accept any name
+# of the module.
 globals()["__getattr__"] = refuse_names(__name__, COLUMN_TYPES)

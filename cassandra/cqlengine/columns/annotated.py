@@ -40,6 +40,7 @@ _COLLECTIONS: dict[Any, Any] = {
     dict: containers.Map,
     tuple: containers.Tuple,
 }
+# Finds the name `Mapped` in an annotation that is a string.
 _MENTIONED = re.compile(r"\bMapped\b")
 _NONE = type(None)
 

@@ -22,15 +22,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+# Numbers all columns in the order of their creation.
 counter = itertools.count(1)
 
 
 def plain(function: _Function) -> _Function:
-    """Mark a `to_database` that need not be called before a value is bound: the codec of the
-    column's type accepts the value as it is.
-    """
-    # Mark the function and not the class: if a subclass overrides `to_database`, its function has
-    # no mark, and so is called.
+    """Mark a `to_database` that need not be called: the type's codec accepts values as they are."""
+    # Set the attribute on the function and not on the class: if a subclass overrides `to_database`,
+    # its function has no such attribute, and is called.
     function.plain = True  # type: ignore[attr-defined]
     return function
 
@@ -148,7 +147,7 @@ class Column(Mapped[T]):
     :param static: True if all rows of a partition share one value.
     :param custom_index: True if the column has an index that the mapper does not manage. This
         allows filters on the column.
-    :param unknown: there are no other options.
+    :param unknown: collects other options, to refuse them.
     :raises TypeError: if another option is passed. The message suggests the most similar option.
     """
 
@@ -196,7 +195,7 @@ class Column(Mapped[T]):
         discriminator_column: bool = False,
         static: bool = False,
         custom_index: bool = False,
-        # NoReturn, so that type checkers report a misspelt option.
+        # The type NoReturn makes type checkers report a misspelt option.
         **unknown: NoReturn,
     ) -> None:
         if unknown:
@@ -228,7 +227,7 @@ class Column(Mapped[T]):
 
     def _unknown_option(self, name: str) -> TypeError:
         """Return the error for an option that the column does not have."""
-        # Import `inspect` here, because that is slow, and only needed for this error.
+        # Import `inspect` here, because importing it is slow, and only this error needs it.
         signature = import_module("inspect").signature
         # The options are the parameters of the constructors of this class and its bases. A dict
         # lists each option once.
@@ -287,9 +286,9 @@ class Column(Mapped[T]):
     def to_filter(self, value: object) -> object:
         """Return the value of a filter in the form that is bound.
 
-        As in cassandra-driver, `validate` of an application's column class is not called. It is for
-        values to store: it may convert them to something else (to a hash, for example), or refuse
-        what a filter may have, such as a bound or the pattern of LIKE.
+        As in cassandra-driver, `validate` of an application's column class is not called, because
+        it is meant for values to store. It may convert a value to something else, such as a hash,
+        or refuse a value that is right in a filter, such as the pattern of LIKE.
 
         :param value: a value of the column, or None.
         :raises ValidationError: if the column cannot have `value`.
@@ -309,10 +308,11 @@ class Column(Mapped[T]):
 
     @property
     def wire(self) -> Callable[[Any], Any] | None:
-        """The function that converts a valid value to the form that is bound; None if values need
-        no conversion.
+        """The function that converts a valid value to the form that is bound, or None.
+
+        None means that values are bound as they are. This saves an insert a function call per
+        value.
         """
-        # None saves an insert a function call per value.
         return None if getattr(type(self).to_database, "plain", False) else self.to_database
 
     @property
@@ -342,7 +342,7 @@ class Column(Mapped[T]):
 
     @property
     def _converts_as_stock(self) -> bool:
-        """True if `validate` and `to_database` are methods of this package, for elements, too."""
+        """True if `validate` and `to_database` are this package's methods, also for elements."""
         if self._has_stock_methods is None:
             cls = type(self)
             self._has_stock_methods = _are_of_package(cls.validate, cls.to_database) and all(
@@ -353,11 +353,12 @@ class Column(Mapped[T]):
     def _is_stock(self) -> bool:
         """Return True if `validate` and `to_python` are methods of this package.
 
-        If an application has overridden one of them, we cannot know if values may change in place.
+        If an application has overridden one of these methods, we cannot know if values may change
+        in place.
         """
         cls = type(self)
-        # A column class that inherits `Column.validate` accepts any value, also one that may change
-        # in place.
+        # A column class that inherits `Column.validate` accepts any value, also a value that may
+        # change in place.
         return cls.validate is not Column.validate and _are_of_package(cls.validate, cls.to_python)
 
     def _copier(self) -> Callable[[Any], Any] | None:
@@ -368,17 +369,14 @@ class Column(Mapped[T]):
         return self._stock_copier() if self._is_stock() else snapshot
 
     def _stock_copier(self) -> Callable[[Any], Any] | None:
-        """Return the result of `_copier` for a column whose methods are not overridden
-        (`_is_stock`).
+        """Return the result of `_copier` for a column whose `_is_stock` is true.
 
-        Classes of mutable values, such as collections, override this.
+        Column classes whose values may change in place, such as collections, override this method.
         """
         return None
 
     def _isolates(self) -> bool:
-        """Return True if `to_python` itself creates new objects, which share nothing mutable with
-        its argument.
-        """
+        """Return True if the result of `to_python` shares nothing mutable with the argument."""
         return self._copier() is None
 
     def _isolator(self) -> Callable[[Any], Any]:
@@ -403,7 +401,7 @@ class Column(Mapped[T]):
 
     @property
     def position(self) -> int:
-        """A number that is greater for columns that are declared later, in whichever class."""
+        """A number that is greater for columns that are created later, in any class."""
         return self.instance_counter
 
     def set_column_name(self, name: str) -> None:
@@ -486,7 +484,7 @@ class Column(Mapped[T]):
     def element_type(self) -> str:
         """The CQL of the type as an element of another type, such as a list.
 
-        There, a collection or a user-defined type has to be frozen.
+        Inside another type, a collection or a user-defined type has to be frozen.
         """
         return self.db_type
 
@@ -498,7 +496,7 @@ class Column(Mapped[T]):
 
 
 def reads_rows_as_they_are(function: _Function) -> _Function:
-    """Mark a `to_python` that need not be called for values of rows: they are right as they are."""
+    """Mark a `to_python` that need not be called: the driver returns values of the right class."""
     function.reads_rows_as_they_are = True  # type: ignore[attr-defined]
     return function
 

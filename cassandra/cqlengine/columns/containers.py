@@ -21,15 +21,16 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 K = TypeVar("K")
 V = TypeVar("V")
 U = TypeVar("U", bound="UserType")
-# Since protocol version 3, the number of elements has 32 bits, so collections could be larger. The
-# mapper keeps the older, documented limit, because servers read a collection as a whole.
-MOST_ELEMENTS = 65535  # maximum number of elements of one value
+# The maximum number of elements of one value. Since protocol version 3, the number of elements has
+# 32 bits, so collections could be larger. The mapper keeps the older, documented limit, because
+# servers read a collection as a whole.
+MOST_ELEMENTS = 65535
 
 
 def _build_column(argument: Column[Any] | type[Column[Any]], owner: object) -> Column[Any]:
     """Return the column of an element.
 
-    :param argument: the column, or its class.
+    :param argument: the element's column, or a column class.
     :param owner: the column that has the elements, for errors.
     """
     if isinstance(argument, type) and issubclass(argument, Column):
@@ -117,7 +118,7 @@ class BaseCollectionColumn(Column[T]):
         raise NotImplementedError
 
     def set_column_name(self, name: str) -> None:
-        """Set the name of the attribute, for this column and those of its elements."""
+        """Set the name of the attribute, for this column and the columns of its elements."""
         super().set_column_name(name)
         for column in self.types:
             # An element has no name of its own: errors about it name the column that contains it.
@@ -150,8 +151,8 @@ class BaseCollectionColumn(Column[T]):
 
     @property
     def wire(self) -> Callable[[Any], Any] | None:
-        # None means that values are bound as they are. That is right if `to_database` does nothing
-        # but convert the elements, and the elements need no conversion.
+        # Return None, so that values are bound as they are, if `to_database` only converts the
+        # elements, and the elements need no conversion.
         only_elements = getattr(type(self).to_database, "by_elements", False)
         if only_elements and all(column.wire is None for column in self.types):
             return None
@@ -159,7 +160,7 @@ class BaseCollectionColumn(Column[T]):
 
 
 def by_elements(function: _Function) -> _Function:
-    """Mark a `to_database` that does nothing but convert the elements: see `wire`."""
+    """Mark a `to_database` that only converts the elements, so that `wire` may be None."""
     marked: Any = function
     marked.by_elements = True
     return function
@@ -228,7 +229,8 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
         super().__init__((value_type,), frozen=frozen, default=default, **kwargs)
         self.value_col = self.types[0]
         if not frozen:
-            # A frozen set has no update clause: CQL refuses + and - for it, so it is assigned.
+            # A frozen set has no update clause, because CQL refuses + and - for a frozen set: it is
+            # always assigned.
             self.update_clause = SetUpdateClause  # type: ignore[misc]
 
     def validate(self, value: Any) -> Any:
@@ -422,7 +424,7 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
         }
 
     def _stock_copier(self) -> Callable[[Any], Any]:
-        """Return a function that copies a map, with those of its items that may change in place."""
+        """Return a function that copies a map, and the items that may change in place."""
         copy_item = self.value_col._copier()
         if copy_item is None:
             # Items that cannot change in place need no copy.
@@ -482,7 +484,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         if value is None:
             return None
         pairs = zip(self.types, self._checked_tuple(value), strict=False)
-        # As in a column of its own, a null collection is read as an empty one.
+        # Read a null collection in the tuple as an empty collection, as for a collection column.
         return tuple(
             None
             if item is None and not isinstance(column, BaseContainerColumn)
@@ -503,11 +505,9 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         return value is None or not len(value)
 
     def _stock_copier(self) -> Callable[[Any], Any] | None:
-        """Return a function that copies a tuple, with those of its elements that may change in
-        place; None if none may.
-        """
+        """Return a function that copies a tuple and its elements; None if no copy is needed."""
         copiers = [column._copier() for column in self.types]
-        # No element can change in place, so tuples need no copy.
+        # If no element can change in place, tuples need no copy.
         if all(copier is None for copier in copiers):
             return None
 
@@ -560,8 +560,8 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         self.dimension = dimension
         super().__init__((value_type,), **kwargs)
         self.value_col = self.types[0]
-        # True if the codec checks the elements, all at once. Checking each of them here would take
-        # longer than everything else.
+        # True if the codec checks all elements at once. Checking each element here would take
+        # longer than the rest of an insert.
         self._codec_checks_elements = type(self.value_col).validate in (
             Integer.validate,
             BaseFloat.validate,
@@ -623,9 +623,7 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
 
 
 class UDTValueManager(BaseValueManager):
-    """Holds a value of a user-defined type; also counts as changed if a field of the value was
-    changed.
-    """
+    """Holds a value of a user-defined type; a change of one of its fields counts as a change."""
 
     @property
     def changed(self) -> bool:

@@ -147,7 +147,7 @@ _WORDS_FOR_FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
 class Boolean(Column[bool]):
     """A column for true or false; any value is converted with bool().
 
-    A text that says false, such as "no", is True all the same. It causes a RuntimeWarning.
+    A string such as "no" or "false" is stored as True too, with a RuntimeWarning.
     """
 
     db_type = "boolean"
@@ -171,7 +171,7 @@ class Boolean(Column[bool]):
 
 
 class _ConvertedColumn(Column[_Value]):
-    """A column whose `validate` converts values, both from and to the database."""
+    """Base class of columns whose `validate` converts values from and to the database."""
 
     @reads_rows_as_they_are
     def to_python(self, value: object) -> Any:
@@ -358,7 +358,8 @@ class Inet(Column[str]):
         value = super().validate(value)
         if value is None:
             return None
-        # `ip_address` takes any int or four bytes for an address.
+        # Refuse these types, because `ip_address` would read any int, or any four bytes, as an
+        # address.
         if isinstance(value, (int, bytes)):
             raise ValidationError(f"{self.label} {value!r} is not an IP address")
         try:

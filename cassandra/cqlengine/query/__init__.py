@@ -56,5 +56,5 @@ __all__ = [
     "UpdateStatement", "ValidationError", "WhereClause", "check_applied", "conn",
 ]  # fmt: skip
 
-# Set it in this way, so that type checkers still report unknown names.
+# Set `__getattr__` through globals(), so that type checkers still report unknown names.
 globals()["__getattr__"] = lazy_names(__name__)

@@ -95,8 +95,7 @@ class BatchRequest(Request):
 
 
 class QueuedStatement:
-    """A statement in `BatchQuery.queries`. As in cassandra-driver, it has ``str()`` and
-    `get_context`.
+    """A statement in `BatchQuery.queries`, with ``str()`` and `get_context` as in cassandra-driver.
 
     :param text: the CQL of the prepared statement.
     :param values: the statement's values.
@@ -162,8 +161,8 @@ class BatchQuery:
             )
         check_timestamp(timestamp)
         self.batch_type: str | None = batch_type
-        # Convert it once, here: a timedelta means "from now", and all statements must get the same
-        # timestamp.
+        # Convert the timestamp once, here: a timedelta means "from now", and all statements must
+        # get the same timestamp.
         self.timestamp = microseconds_of(timestamp)
         self.timeout = timeout
         self._consistency = consistency
@@ -177,14 +176,14 @@ class BatchQuery:
         self._saved_states: list[SavedState] = []
         # The values of instances whose writes are added to this batch (`hold`).
         self._held_values: list[Values] = []
-        # True after a failure: the instances have their states from before the writes again.
+        # True after a failure, when the states of the instances were restored.
         self._failed = False
         self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
         self._executed = False
         self._in_context = False
         self._conditional = False
-        self._idempotent = True  # as long as there is no statement that is not
-        # None in a copy of a batch.
+        self._idempotent = True  # False as soon as one statement is not idempotent
+        # Warns if the batch is never executed; None after the batch is executed or used otherwise.
         self._execution_check: ExecutionCheck | None = ExecutionCheck()
 
     # -- adding statements ----------------------------------------------------------------------
@@ -192,7 +191,8 @@ class BatchQuery:
     @property
     def queries(self) -> list[QueuedStatement]:
         """The statements that are not executed yet, each with ``str()`` and `get_context`."""
-        self._finish_execution_check()  # the application may only want to look at them
+        # Do not warn of a batch whose statements the application only looks at.
+        self._finish_execution_check()
         return [QueuedStatement(text, values) for text, values in self._entries]
 
     def add_query(self, query: BaseCQLStatement) -> None:
@@ -227,9 +227,10 @@ class BatchQuery:
             batch was not applied.
         :param connection: the name of the statement's connection; None for the default connection.
         :param saved_state: the state of the written instance before the write. The instance counts
-            as saved as soon as its write is added. If the batch fails, it gets this state back.
-        :param idempotent: True if the driver may send the statement again. It sends the batch again
-            only if that is true for all its statements.
+            as saved as soon as its write is added. If the batch fails, the instance gets this state
+            back.
+        :param idempotent: True if the driver may send the statement again. The driver sends the
+            batch again only if this is True for all statements.
         """
         # The connection of the first statement is the batch's connection.
         if not self._entries and not self._has_connection:
@@ -250,8 +251,9 @@ class BatchQuery:
             self._saved_states.append(saved_state)
 
     def hold(self, values: Values) -> None:
-        """Remember an instance whose writes are added to this batch. After the batch,
-        `_release_instances` makes the instance write directly again.
+        """Remember an instance whose writes are added to this batch.
+
+        When the batch is executed, `_release_instances` makes the instance write directly again.
 
         :param values: the values of the instance; their options name this batch.
         """
@@ -261,7 +263,7 @@ class BatchQuery:
         """Remove the batch from the options of the instances, so that they write directly again."""
         held_values, self._held_values = self._held_values, []
         for values in held_values:
-            # The application may have put the instance into another batch.
+            # Skip an instance that the application has put into another batch since.
             if values.options.batch is self:
                 values.options = values.options.with_changes(batch=None)
 
@@ -321,9 +323,8 @@ class BatchQuery:
                 self.timeout,
             )
             request.idempotent = self._idempotent
-            # The application executes the batch again after a failure, which had restored the
-            # states of the instances. Swap the states once more, so that the instances count as
-            # saved again.
+            # If the batch has failed before, the states of the instances were restored. Swap the
+            # states once more, so that the instances count as saved again.
             if self._failed:
                 self._failed = False
                 for saved_state in self._saved_states:
@@ -362,8 +363,8 @@ class BatchQuery:
     def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
             self.execute()
-        # After a failed `execute` inside the block, the instances are restored already. A second
-        # swap would undo that.
+        # After a failed `execute` inside the block, the instances are restored already, and a
+        # second swap would undo this.
         elif not self._failed:
             self._failed = True
             self._restore_instances()
@@ -380,7 +381,7 @@ class BatchQuery:
             self._restore_instances()
 
     def _finish_execution_check(self) -> None:
-        """Drop the check for batches that are never executed."""
+        """Stop checking whether the batch is executed: no warning follows."""
         check, self._execution_check = self._execution_check, None
         if check is not None:
             check.finish()
@@ -395,9 +396,7 @@ class BatchQuery:
 
 
 def _snapshot(value: Any) -> object:
-    """Return a copy of a collection or bytearray, which the application may change in place, and
-    any other value as it is.
-    """
+    """Return a copy of a collection or bytearray, and any other value as it is."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
         return value
     return bytes(value) if isinstance(value, memoryview) else copy.deepcopy(value)

@@ -25,9 +25,9 @@ _Error = TypeVar("_Error", bound=BaseException)
 class _Creation(NamedTuple):
     """A row of `create_many`.
 
-    :param instance: its instance.
-    :param written: the values that are written; see `begin_write`.
-    :param write: its INSERT.
+    :param instance: the row's instance.
+    :param written: the snapshot of the instance's values; see `begin_write`.
+    :param write: the row's INSERT.
     """
 
     instance: Any
@@ -35,9 +35,9 @@ class _Creation(NamedTuple):
     write: dml.Write
 
     def end(self, has_succeeded: bool, held_by: BatchQuery | None = None) -> None:
-        """Note the end of the write.
+        """Record the end of the write.
 
-        :param has_succeeded: False if it has failed.
+        :param has_succeeded: False if the write has failed.
         :param held_by: the batch that also takes the later writes of the instance.
         """
         values = values_of(self.instance)
@@ -64,7 +64,7 @@ def creations(
         raise CQLEngineException(f"{model.__name__} has counters, which cannot be inserted")
     if options.timeout is not NOT_SET:
         raise CQLEngineException("create_many takes the timeout of the session's profile")
-    # The writes that have begun and have not ended, by the numbers of their rows.
+    # The writes that have begun but not ended, by the numbers of their rows.
     open_creations: dict[int, _Creation] = {}
     try:
         instances = []
@@ -114,9 +114,9 @@ def _begun(model: Any, options: Options, row: object) -> _Creation:
 def _write_all(
     creations: dict[int, _Creation], options: Options, concurrency: int
 ) -> Operation[list[tuple[int, BaseException]]]:
-    """Send the writes, or add them to their batches; return (number, error) of each that failed.
+    """Send the writes, or add them to their batches; return (number, error) of each failed write.
 
-    :param creations: the writes by the numbers of their rows. Those that end are removed.
+    :param creations: the writes by the numbers of their rows. Writes that end are removed from it.
     :param options: the options of the queryset.
     """
     # Group the numbers of the rows by connection, consistency level and idempotence, because these
@@ -160,7 +160,7 @@ def _write_all(
         for number, (succeeded, outcome) in zip(numbers, outcomes, strict=True):
             creation = creations.pop(number)
             error = None if succeeded else outcome
-            # A conditional write may succeed, and not be applied.
+            # A conditional write may succeed without being applied, if its condition does not hold.
             if succeeded and creation.written.options.is_conditional(is_insert=True):
                 try:
                     check_applied(outcome)
@@ -173,7 +173,7 @@ def _write_all(
 
 
 def _instance_of_row(model: type[_Model], row: object) -> _Model:
-    """Return the instance for a row, which is an instance already or a mapping of values.
+    """Return the instance for a row, which is either an instance already or a mapping of values.
 
     :raises ValidationError: if the mapping has a name without a column.
     """

@@ -56,7 +56,7 @@ class ColumnarReads:
 
     def _listing(self: Any) -> tuple[ModelQuerySet[Any], list[str]]:
         """Return a queryset that selects the columns explicitly, and their attributes' names."""
-        # A DISTINCT selects its columns explicitly already.
+        # A query with DISTINCT already selects its columns explicitly.
         if self._distinct:
             columns = self.model.__mapping__.columns.values()
             names_by_field = {column.db_field_name: column.column_name for column in columns}

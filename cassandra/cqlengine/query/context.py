@@ -12,7 +12,7 @@ from cassandra.cqlengine.mapping import context_class
 
 
 def _advice_on(argument: object) -> str:
-    """Return the end of a message: what to write instead of an argument that is no model."""
+    """Return what to write instead of `argument`, which is not a model, for an error message."""
     if isinstance(argument, str):
         return f" Write ContextQuery(Model, keyspace={argument!r})."
     if isinstance(argument, (list, tuple)):
@@ -21,8 +21,9 @@ def _advice_on(argument: object) -> str:
 
 
 class ContextQuery:
-    """Creates classes like the models, for another keyspace or connection.
+    """A block in which models are read from and written to another keyspace or connection.
 
+    The value after ``as`` is a class like the model, for the other keyspace or connection:
     ``with ContextQuery(Automobile, keyspace="test2") as A: A.objects.create(...)``. With several
     models, the value after ``as`` is a tuple of classes.
 
@@ -51,7 +52,7 @@ class ContextQuery:
 
     def __enter__(self) -> Any:
         frame = frame_of_user_code()
-        # Nothing but the value after `as` uses the keyspace or connection.
+        # Warn if there is no `as`: only the class after `as` uses the keyspace or connection.
         if self._maker == identity_of(frame) and is_with_without_name(frame):
             warnings.warn(
                 "a ContextQuery does not change the models themselves, so this block has no "
@@ -61,7 +62,7 @@ class ContextQuery:
             )
         return self.models[0] if len(self.models) == 1 else tuple(self.models)
 
-    # Nothing to undo, because the models themselves were not changed.
+    # There is nothing to undo, because the models themselves were not changed.
     def __exit__(self, *details: object) -> None:
         return None
 

@@ -44,7 +44,7 @@ _EQUALS = EqualsOperator()
 
 
 class Write(NamedTuple):
-    """The CQL of a prepared statement, and its values.
+    """The CQL of a prepared statement that writes an instance, and its values.
 
     :param positions: the positions of the written columns: bit N is set for position N.
     :param is_repeatable: False if the row differs when servers apply the statement twice.
@@ -57,10 +57,10 @@ class Write(NamedTuple):
 
 
 def warn_of_dropped_conditions(options: Options, verb: str) -> None:
-    """Warn if `options` has a condition that CQL does not have for this statement, so that it is
-    executed without the condition.
+    """Warn of conditions that have no effect, because CQL does not have them for this statement.
 
-    There is no warning if an earlier write of the instance has used it, or was warned of.
+    There is no warning of a condition that an earlier write of the instance has used, or for which
+    there was a warning before.
 
     :param verb: "INSERT", "UPDATE" or "DELETE".
     """
@@ -94,8 +94,9 @@ def is_idempotent(model: Any, options: Options) -> bool:
 
 
 def timestamp_of(options: Options, counters: bool = False) -> int | None:
-    """Return the timestamp of a statement in microseconds: its own, or otherwise the batch's; None
-    for no timestamp.
+    """Return the timestamp of a statement in microseconds; None for no timestamp.
+
+    If the options have no timestamp, this is the timestamp of their batch.
 
     :param counters: True for a write of counters, to which the batch's timestamp does not apply.
     """
@@ -118,8 +119,8 @@ def execute_write(
 ) -> Operation[None]:
     """Execute the CQL of a write, or add it to the batch.
 
-    :param saved_state: the state of the instance before the write. The batch restores it if it
-        fails.
+    :param saved_state: the state of the instance before the write, which the batch restores if the
+        batch fails.
     :param instance: the instance that is written; None for a write of a queryset.
     :param is_repeatable: False if the row differs when servers apply the write twice.
     :param is_insert: True if the write is an INSERT.
@@ -127,7 +128,8 @@ def execute_write(
     """
     # The class of the instance may have another `__connection__` than `model`.
     connection = options.connection or (model if instance is None else instance).__connection__
-    # A conditional write that is sent again may be refused because of its own first attempt.
+    # Never send a conditional write again: if its first attempt was applied, the condition may no
+    # longer hold.
     is_conditional = options is not DEFAULTS and options.is_conditional(is_insert)
     idempotent = is_repeatable and not is_conditional and is_idempotent(model, options)
     if options.batch is not None:
@@ -172,12 +174,13 @@ def begun_write(
     write_of: Callable[[Mapping, Values], Write | None],
     is_insert: bool,
 ) -> tuple[Written, Write | None]:
-    """Begin a write of an instance, and return it with its CQL, for `finish_write`.
+    """Begin a write of an instance, and return its snapshot and its CQL, for `finish_write`.
 
-    The CQL is None if there is nothing to write. Then, and after an error, the write has ended.
+    The CQL is None if there is nothing to write. In this case, and after an error, the write has
+    ended already, so `finish_write` must not be called.
 
     :param values: the instance's values.
-    :param write_of: returns the CQL, or None if there is nothing to write.
+    :param write_of: returns the CQL for the snapshot, or None if there is nothing to write.
     :param is_insert: True if the write has all values, False if it has only the changed values.
     """
     written = begin_write(values, mapping, is_insert)
@@ -201,8 +204,8 @@ def finish_write(
     """Execute a write of `instance`, or add it to the batch, and mark its values as stored.
 
     :param values: the instance's values.
-    :param written: the write that was begun.
-    :param write: its CQL.
+    :param written: the snapshot of the values, from `begun_write`.
+    :param write: the CQL of the write, from `begun_write`.
     """
     mapping = instance.__mapping__
     # If the write is added to a batch, the batch restores this state when it fails.
@@ -233,11 +236,11 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     options = values.options
     if options.if_exists or options.conditionals:
         warn_of_dropped_conditions(options, "INSERT")
-    # Write the application's nulls for a new instance only. If the key of a saved instance has
-    # changed, the INSERT makes a new row, which has nothing to delete.
+    # Write nulls that the application has set only for a new instance. If the key of a saved
+    # instance has changed, the INSERT creates a new row, in which there is nothing to delete.
     explicit_bits = values.explicit if values.stored is None else 0
-    # Without a clustering key, only static columns can be written: then leave out the defaults of
-    # others. `_check_keys` refuses values that the application has set.
+    # Without a clustering key, only static columns can be written, so leave out the defaults of
+    # other columns. `_check_keys` refuses values that the application has set in other columns.
     left_out = 0
     if mapping.has_static and values.stored is None and mapping.lacks_clustering_key(values):
         left_out = mapping.row_positions & ~explicit_bits
@@ -335,7 +338,7 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
     written_bits = 0
     for position in changed:
         written_bits |= 1 << position
-    # Changes of the key are not written.
+    # Leave out changes of the key, because an UPDATE cannot change a key.
     if written_bits & ~mapping.value_positions:
         written_bits &= mapping.value_positions
         changed = [position for position in changed if written_bits >> position & 1]
@@ -349,6 +352,8 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
     keys = mapping.partition_positions if only_static else mapping.key_positions
     timestamp = timestamp_of(options, mapping.has_counter)
     table = mapping.table_name(options.keyspace)
+    # If all changes are plain assignments (a collection that becomes null is one, too), the CQL can
+    # be cached.
     if not written_bits & mapping.difference_positions or all(
         mapping.order[position].update_clause is not None
         and mapping.order[position].is_null(values[position])
@@ -433,8 +438,8 @@ def _add_change(
         bound_value = _to_bind(mapping, position, value)
         statement.add_assignment(AssignmentClause(column.db_field_name, value=bound_value))
     else:
-        # If the old value of a collection is known, only write the difference to it. An old value
-        # of null counts as an empty collection: so new elements are added to those that other
+        # If the old value of a collection is known, only write the difference. An old value of null
+        # counts as an empty collection, so that new elements are added to elements that other
         # clients have written since, and do not replace them.
         writes_difference = values.stored is not None and column.update_clause is not None
         # If the application has set the collection, and the row's value was not read, assign the
@@ -496,7 +501,7 @@ def positions_to_change(instance: BaseModel, changes: dict[str, Any]) -> list[in
             raise ValidationError(
                 f"{model.__module__}.{model.__name__} has no column named: {name}"
             )
-        # Setting a column of the key to the value that it has is allowed.
+        # A column of the key may be set to the value that it already has.
         if mapping.order[position].primary_key and value != instance._row[position]:
             raise ValidationError(
                 f"Cannot apply update to primary key '{name}' for "
@@ -507,10 +512,10 @@ def positions_to_change(instance: BaseModel, changes: dict[str, Any]) -> list[in
 
 
 def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]:
-    """Write `changes`, and other changes since the row was read.
+    """Set and write `changes`, together with other changes since the row was read.
 
-    If they are not valid, the instance is as it was before the call. If the request fails, they
-    stay on the instance, and the next `save` writes them.
+    If `changes` are not valid, the instance keeps the values that it had before the call. If the
+    request fails, `changes` stay on the instance, and the next `save` writes them.
     """
     mapping = instance.__mapping__
     values = values_of(instance)
@@ -565,12 +570,11 @@ def delete(instance: BaseModel) -> Operation[None]:
 
 
 def run_custom_dmlquery(instance: Any, step: str) -> bool:
-    """Write an instance by the application's own `__dmlquery__` class, if its model has one.
+    """Write an instance by the `__dmlquery__` class of its model, if the application has set one.
 
     :param instance: an instance of a model.
     :param step: "save", "update" or "delete".
-    :returns: True if such a class has written the instance. False if the model has none: then
-        nothing was written.
+    :returns: True if such a class has written the instance; False if nothing was written.
     """
     query_class = instance.__dmlquery__
     if query_class is DMLQuery:
@@ -654,7 +658,8 @@ class DMLQuery:
             raise ValidationError(f"there is no instance of {self.model.__name__} to write")
         values = values_of(self.instance)
         previous_options = values.options
-        # Use the options of this object, except those of the instance that it has no argument for.
+        # Use the options of this object; the options that its constructor has no parameter for are
+        # the instance's.
         values.options = self._options.with_changes(
             keyspace=previous_options.keyspace,
             connection=previous_options.connection,

@@ -30,7 +30,7 @@ class IfExistsWithCounterColumn(CQLEngineException):
 
 
 class LWTException(CQLEngineException):
-    """A lightweight transaction was not applied.
+    """Raised if a lightweight transaction was not applied.
 
     :param existing: the row in the server's response, by column name: "[applied]" and, depending on
         the statement, the existing values.
@@ -47,13 +47,13 @@ class LWTException(CQLEngineException):
 def check_applied(result: Any) -> None:
     """Raise `LWTException` if `result` belongs to a lightweight transaction that was not applied.
 
-    If a retry policy has ignored the transaction's error, raise that error: nobody knows whether
-    the transaction was applied.
+    If a retry policy has ignored the transaction's error, raise that error, because it is not known
+    whether the transaction was applied.
 
     :param result: a result whose rows are dicts.
     """
     names = getattr(result, "column_names", None) or ()
-    # Only the result of a conditional write has this column.
+    # Only the result of a conditional write has the column "[applied]".
     if "[applied]" not in names:
         error = ignored_error(result)
         if error is not None:

@@ -32,8 +32,8 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
     :raises CQLEngineException: if `value` is None, or not a list for ``IN``.
     :raises ValidationError: if `column` cannot hold `value`.
     """
-    # Servers refuse null in WHERE. (Conditions of IF may compare with null; this function is not
-    # called for these.)
+    # Servers refuse null in WHERE. (Conditions of IF may compare with null, but this function is
+    # not called for them.)
     if value is None:
         raise CQLEngineException(
             f"None values on filter are not allowed ({column.label} {operator})"
@@ -153,7 +153,7 @@ class AbstractQueryableColumn(UnicodeMixin):
                 "instances, and servers filter by contains_(value)"
             )
 
-        # Otherwise Python would iterate by `__getitem__`.
+        # Without this line, Python would iterate by calling `__getitem__`.
         __iter__ = None
 
     # Not hashable: `==` returns a filter, so sets and dicts could not compare these objects.

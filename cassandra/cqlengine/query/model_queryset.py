@@ -98,7 +98,7 @@ def split_operator(name: str) -> tuple[str, BaseWhereOperator]:
 def _value_converter(column: Any, operator: BaseWhereOperator) -> Callable[[Any], Any] | None:
     """Return a function that checks a filter's value and converts it to the form that is bound.
 
-    The function is only called for values other than None and functions. Return None if the
+    The function is only called for plain values, not for None or a `QueryValue`. Return None if the
     operator needs more checks (IN, CONTAINS and tokens).
     """
     if column is _PK_TOKEN or isinstance(operator, (InOperator, ContainsOperator)):
@@ -112,7 +112,7 @@ def _value_converter(column: Any, operator: BaseWhereOperator) -> Callable[[Any]
 
 
 class SimpleQuerySet(AbstractQuerySet[ResultObject]):
-    """The queryset of a named table, whose columns are not known."""
+    """The queryset of a `NamedTable`, whose columns are not known."""
 
     def _where_clause_for(self, name: str, value: object) -> WhereClause:
         """Return the WHERE clause for one keyword argument of `filter`, such as ``age__gt=5``."""
@@ -229,8 +229,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return WhereClause(f"token({names})", operator, token, quote_field=False)
 
     def _checked_clause(self, clause: WhereClause) -> WhereClause:
-        """Return the clause of an expression such as ``Model.age > 5``; raise QueryException if the
-        model has no such column.
+        """Check the column of an expression such as ``Model.age > 5``, and return its clause.
+
+        :raises QueryException: if the model has no such column.
         """
         mapping = self.model.__mapping__
         if isinstance(clause, IsNotNullClause) and clause.field in mapping.columns:
@@ -274,7 +275,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         mapping = self.model.__mapping__
         # Return if any filter lets servers find the rows without reading the whole table.
         for clause in self._where:
-            # A filter by a token range does.
+            # With a filter by a token range, servers read only this range.
             if isinstance(clause.value, Token):
                 return
             position = mapping.db_index.get(clause.field)
@@ -308,8 +309,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     # -- what is selected -----------------------------------------------------------------------
 
     def _fixed_columns(self) -> list[tuple[int, Column[Any]]]:
-        """Return (index of the filter, column) for each column whose value is fixed by an equality
-        filter.
+        """Return (index of the filter, column) for each column that an equality filter fixes.
 
         These columns are not selected, because the filter already has their value (see
         `cassandra.cqlengine.mapping`).
@@ -322,12 +322,12 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         ]
 
     def _fixes_column(self, clause: WhereClause) -> bool:
-        """Return True if the column need not be selected, because instances get its value from the
-        filter.
+        """Return True if instances get the column's value from the filter, so it is not selected.
 
         A collection or user-defined type has another form in the filter than in instances, so such
-        columns are selected. A tuple of the filter may be shorter than its type. Results have nulls
-        there, which as a key are another row.
+        columns are selected. A tuple column is not selected unless its elements have elements
+        themselves. A tuple in a filter may be shorter than its type, but the result would have
+        nulls for the missing elements: a key with such nulls belongs to another row.
         """
         # The field of a clause that is not quoted is an expression such as token(id), which does
         # not determine the value of a column.
@@ -347,7 +347,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         # those that `only` and `defer` have left.
         if self._listed is not None and (self._listed or not is_narrowed):
             return [mapping.columns[name].db_field_name for name in self._listed]
-        # Rows of subclasses have columns that this class does not have: select all.
+        # Rows of subclasses have columns that this class does not have, so select all columns.
         if not is_narrowed and mapping.has_other_columns():
             return []
         fixed = {clause.field for clause in self._where if self._fixes_column(clause)}
@@ -392,7 +392,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return plan
 
     def _factory(self, select: StatementPlan) -> Callable[..., Any]:
-        """Return the row factory. It makes instances; after `values_list`, it makes lists."""
+        """Return the row factory, which creates instances or, after `values_list`, lists."""
         if self._listed is not None:
             fixed = {
                 column.db_field_name: self._where[index].value for index, column in select.fixed
@@ -402,8 +402,10 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return InstanceRows(self._instance_class(), select.fixed_names, values)
 
     def _instance_class(self) -> type[Any]:
-        """Return the class of the instances: the model, or, if `using` has set a keyspace or
-        connection, the class that `context_class` derives from the model for them.
+        """Return the class of the instances that are read.
+
+        This is the model itself or, if `using` has set a keyspace or connection, the class that
+        `context_class` derives from the model.
         """
         options = self._options
         if options.keyspace is None and options.connection is None:
@@ -467,8 +469,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return queryset  # type: ignore[no-any-return]
 
     def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
-        """Return the name in the database and the order ("ASC" or "DESC") of one argument of
-        `order_by`; raise QueryException unless it names a clustering column.
+        """Return the column's name in the database, and ASC or DESC, for an argument of `order_by`.
+
+        :raises QueryException: if the argument does not name a clustering column.
         """
         name, order = super()._get_ordering_condition(colname)
         # A minus sign in front may be part of the column's name.
@@ -576,7 +579,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return instance, row
 
     def _finish_creation(self, instance: T, row: Values) -> T:
-        """Set the options for later writes of an instance that was inserted; returns it.
+        """Set the options for later writes of an instance that was inserted; return the instance.
 
         :param row: the values of the instance.
         """
@@ -591,10 +594,10 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def create_many(self, rows: Iterable[Mapping[str, Any] | T], concurrency: int = 100) -> list[T]:
         """Insert many rows by concurrent requests, and return their instances.
 
-        All rows are validated before the first row is sent. If a request fails, the others are
-        executed all the same. Then the error of the first failed row is raised. Its ``row_number``
-        is the number of that row, from 0, and its ``failed_rows`` is a list of (number, error) of
-        all failed rows. A `save` that the model overrides is not called.
+        All rows are validated before the first row is sent. If a request fails, the other requests
+        are still executed, and then the error of the first failed row is raised. The error's
+        ``row_number`` is the number of that row, from 0, and its ``failed_rows`` is a list of
+        (number, error) of all failed rows. A `save` that the model overrides is not called.
 
         :param rows: mappings of values by the attributes' names, or instances.
         :param concurrency: the maximum number of requests in flight.
@@ -615,8 +618,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     async def acreate_many(
         self, rows: Iterable[Mapping[str, Any] | T], concurrency: int = 100
     ) -> list[T]:
-        """Insert many rows by concurrent requests on a connection of `cassandra.aio`, and return
-        their instances.
+        """Insert many rows, as `create_many` does, on a connection of `cassandra.aio`.
 
         :param rows: mappings of values by the attributes' names, or instances.
         :param concurrency: the maximum number of requests in flight.
@@ -630,7 +632,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return await arun(creations(model, self._options, rows, concurrency))
 
     def _warn_of_own_save(self, call: str, method: str) -> None:
-        """Warn that a call for many rows does not call the application's own method for each.
+        """Warn that `create_many` does not call the `save` that the model overrides.
 
         :param call: the name of the call.
         :param method: the name of the method, which the model overrides.
@@ -713,7 +715,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
                     f"an instance; write {model.__name__}.get(...).{name}, or "
                     f"queryset.first().{name} for the first row"
                 )
-            # A class of the application may have another base that finds attributes.
+            # The next base of an application's class may have a `__getattr__` too.
             getattr_of_base = getattr(super(), "__getattr__", None)
             if getattr_of_base is not None:
                 return getattr_of_base(name)
@@ -724,14 +726,14 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
         :param call: "update" or "delete".
         """
-        # A constructor of the application may have set attributes of its own, with any names.
+        # Do not check a subclass with a constructor, which may set attributes with any names.
         if type(self).__init__ is not ModelQuerySet.__init__:
             return
         columns = self.model.__mapping__.columns
         assigned = [
             name
             for name in self.__dict__
-            # The attributes of querysets may have the names of columns.
+            # Skip the queryset's own attributes, because a column may have the same name.
             if name in columns and name != "model" and not name.startswith("_")
         ]
         if not assigned:
@@ -803,10 +805,10 @@ def _assign(
 
 
 def _map_change(column: Any, operation: str | None, value: Any) -> set[Any] | dict[Any, Any]:
-    """Return the value to bind for an operation on a map: a set of the keys to remove, or a dict of
-    the items to write.
+    """Return the value to bind for an operation on a map.
 
-    In the dict, a value of None deletes the key.
+    This is a set of the keys to remove, or a dict of the items to write. In the dict, a value of
+    None deletes the key.
     """
     if operation == "remove":
         return {column.key_col.to_filter(key) for key in value}
@@ -822,9 +824,7 @@ def _map_change(column: Any, operation: str | None, value: Any) -> set[Any] | di
 
 
 def _binder(column: Column[Any]) -> Callable[[Any], Any]:
-    """Return a function that validates a value to store, and converts it to the form that is
-    bound.
-    """
+    """Return a function that validates a value, and converts it to the form that is bound."""
     to_bound = column.wire
     if to_bound is None:
         return column.validate

@@ -52,7 +52,7 @@ class AbstractQuerySet(Generic[T]):
 
     @property
     def _connection(self) -> str | None:
-        # A property, because subclasses in applications set this attribute.
+        # This is a property with a setter, because subclasses in applications set the attribute.
         return self._options.connection
 
     @_connection.setter
@@ -146,7 +146,7 @@ class AbstractQuerySet(Generic[T]):
     __hash__ = None  # type: ignore[assignment]
 
     def _comparison_state(self) -> tuple[Any, ...]:
-        """Return the parts of the query that ``==`` compares. It also compares the models."""
+        """Return the parts of the query that ``==`` compares, besides the models."""
         where = [(clause.field, str(clause.operator), clause.value) for clause in self._where]
         return (
             where,
@@ -185,9 +185,9 @@ class AbstractQuerySet(Generic[T]):
     ) -> Request:
         """Return the request of the select.
 
-        :param factory: the row factory; None for the queryset's own.
+        :param factory: the row factory; None for the row factory of the queryset.
         :param row_limit: the maximum number of rows to read, if it is less than the queryset's
-            limit. A queryset without a limit ignores it.
+            limit. A queryset without a limit ignores this parameter.
         """
         options = self._options
         if options.batch is not None:
@@ -236,9 +236,7 @@ class AbstractQuerySet(Generic[T]):
     # -- filters, order and limits --------------------------------------------------------------
 
     def all(self) -> Self:
-        """Return a copy of the queryset without its cached rows: it sends a request of its own when
-        it is read.
-        """
+        """Return a copy of the queryset without its cached rows: reading it sends a new request."""
         return self._copy()
 
     def filter(self, *args: Any, **kwargs: Any) -> Self:
@@ -278,7 +276,8 @@ class AbstractQuerySet(Generic[T]):
         """Return a queryset whose update or delete is applied only if all conditions hold.
 
         :param args: conditions, such as ``Model.age > 5``.
-        :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
+        :param kwargs: values by column name; for an operator other than equality, write
+            ``age__gt=5``.
         """
         return self._with_options(
             conditionals=(*self._options.conditionals, *self.conditions(*args, **kwargs))
@@ -287,8 +286,8 @@ class AbstractQuerySet(Generic[T]):
     def conditions(self, *args: Any, **kwargs: Any) -> tuple[ConditionalClause, ...]:
         """Return the conditions that `iff` would set for these arguments.
 
-        :param args: as for `iff`.
-        :param kwargs: as for `iff`.
+        :param args: the conditions, as for `iff`.
+        :param kwargs: values by column name, as for `iff`.
         """
         clauses: list[ConditionalClause] = []
         for clause in args:
@@ -381,7 +380,7 @@ class AbstractQuerySet(Generic[T]):
             partition key.
         """
         queryset = self._copy()
-        # CQL only has DISTINCT for whole partitions.
+        # In CQL, DISTINCT always selects partitions, so the partition key is the default.
         queryset._distinct = tuple(distinct_fields or self._partition_columns())
         return queryset
 
@@ -423,9 +422,9 @@ class AbstractQuerySet(Generic[T]):
     def idempotent(self, idempotent: bool = True) -> Self:
         """Return a queryset whose statements the driver may send again, or to several nodes.
 
-        Retries after a lost connection, and speculative executions, need this. Without it, the
-        model's `__idempotent__` decides. Conditional writes, and changes of counters and of
-        lists, are never sent again.
+        Retries after a lost connection and speculative executions need this. If you do not call
+        this method, the model's `__idempotent__` decides. Conditional writes, and changes of
+        counters and of lists, are never sent again.
 
         :param idempotent: False to switch it off for a model with `__idempotent__`.
         """
@@ -469,9 +468,7 @@ class AbstractQuerySet(Generic[T]):
     # -- reading, blocking ----------------------------------------------------------------------
 
     def _start(self) -> list[Any]:
-        """Send the request, unless it was sent already, and return the list of rows that were read
-        so far.
-        """
+        """Send the request, unless it was sent already, and return the list of rows read so far."""
         if self._cache is None:
             self._result = blocking(self._request())
             # Set `_cache` after the request has succeeded: if it fails, the next read sends it
@@ -481,8 +478,9 @@ class AbstractQuerySet(Generic[T]):
         return self._cache
 
     def _fill(self, count: int | None = None) -> list[Any]:
-        """Read rows until the queryset has `count` of them (all rows for None), and return the list
-        of the rows read so far.
+        """Read rows until the queryset has `count` rows, and return all rows that were read so far.
+
+        :param count: None to read all rows.
         """
         rows = self._start()
         pending = self._pending
@@ -495,8 +493,8 @@ class AbstractQuerySet(Generic[T]):
             else:
                 rows.extend(islice(pending, max(count - len(rows), 0)))
         except BaseException:
-            # An iterator cannot be used after it has raised an error. A new one continues at the
-            # next row.
+            # An iterator cannot be used after it has raised an error. A new iterator of the result
+            # continues at the next row.
             self._pending = iter(self._result)
             raise
         # There were fewer rows than requested, so all rows have been read.
@@ -537,8 +535,8 @@ class AbstractQuerySet(Generic[T]):
     def get(self, *args: Any, **kwargs: Any) -> T:
         """Return the only row that matches the filters.
 
-        The exceptions are classes of the model (``Model.DoesNotExist``), which derive from those
-        named below.
+        The exceptions are attributes of the model (``Model.DoesNotExist``), which derive from the
+        classes below.
 
         :param args: conditions, such as ``Model.age > 5``.
         :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
@@ -556,7 +554,7 @@ class AbstractQuerySet(Generic[T]):
 
     def _get(self) -> Operation[Any]:
         """Read the only row; raise an error if there are no rows, or several."""
-        # Two rows are enough to see that there is more than one.
+        # Read at most two rows: the second row shows that there are several.
         result = yield self._request(row_limit=2)
         rows = result.current_rows
         if len(rows) < 2 and result.has_more_pages:
@@ -614,7 +612,7 @@ class AbstractQuerySet(Generic[T]):
         return run(self._counting())
 
     def _counting(self) -> Generator[Request, Any, int]:
-        """Count the rows on the server; rows of `distinct` are read and counted here."""
+        """Have the server count the rows; with `distinct`, read the rows and count them here."""
         if self._distinct:
             request = self._request(tuple_factory)
             request.all_pages = True
@@ -715,7 +713,7 @@ class AbstractQuerySet(Generic[T]):
 class _Rows(Iterator[T]):
     """Iterates over the rows of a queryset, which reads each row only once.
 
-    Unlike a generator, it goes on if the caller calls `next` again after an error.
+    Unlike a generator, this iterator goes on if the caller calls `next` again after an error.
     """
 
     __slots__ = ("_index", "_queryset")
@@ -747,8 +745,8 @@ class _Rows(Iterator[T]):
             queryset._pending = None
             raise
         except BaseException:
-            # An iterator may not be usable after it has raised an error. A new one continues at the
-            # next row.
+            # An iterator may not be usable after it has raised an error. A new iterator of the
+            # result continues at the next row.
             queryset._pending = iter(queryset._result)
             raise
         rows.append(row)
@@ -758,7 +756,8 @@ class _Rows(Iterator[T]):
 class _AwaitedRows(AsyncIterator[T]):
     """Iterates over the rows of a queryset on a connection of `cassandra.aio`.
 
-    Unlike an asynchronous generator, it goes on if the caller calls `anext` again after an error.
+    Unlike an asynchronous generator, this iterator goes on if the caller calls `anext` again after
+    an error.
     """
 
     __slots__ = ("_queryset", "_rows")
@@ -785,8 +784,8 @@ async def _rows_of_list(rows: Sequence[Any]) -> AsyncIterator[Any]:
 def _copied(clause: WhereClause) -> WhereClause:
     """Return a copy of a filter, to be added to a statement.
 
-    The statement sets the marker numbers of its clauses, and so must not get the filter that
-    querysets share.
+    A statement sets marker numbers in its clauses, so it must not get the filter object itself,
+    which several querysets share.
     """
     if isinstance(clause, IsNotNullClause):
         return type(clause)(clause.field)
@@ -800,9 +799,7 @@ def is_lookup(clause: WhereClause) -> bool:
 
 
 def is_fixed(clause: WhereClause) -> bool:
-    """Return True if the filter allows a single value of its column, and this value is known
-    without asking the server.
-    """
+    """Return True if the filter fixes its column to one value that is known without the server."""
     return type(clause.operator) is EqualsOperator and not isinstance(clause.value, QueryValue)
 
 
@@ -810,7 +807,7 @@ AbstractQuerySet.__module__ = "cassandra.cqlengine.query"
 
 
 def _instead_of_name(value: Any) -> str:
-    """Return the end of a message: a value that is no name of a column, and what to write."""
+    """Return the end of an error message: `value`, which is no column name, and what to write."""
     if isinstance(value, (list, tuple)):
         return f"a {type(value).__name__}: write order_by({', '.join(map(repr, value))})"
     column = getattr(value, "column", None)

@@ -1,11 +1,11 @@
 """Warns of a `BatchQuery` that was dropped without being executed.
 
-An exception may leave the function before it executes its batch. Then nothing is wrong with the
-function, so there is a warning only if the function that has made the batch, and has added
-statements to it, has returned. The check looks at the frame of that function after its end.
+The warning comes only if the function that has created the batch and added statements has returned.
+If an exception has left the function before it could execute the batch, nothing is wrong with the
+function. To find out which of the two happened, the check looks at the function's frame afterwards.
 
-There is no warning if the function calls a method `execute` at all: it may have caught an error and
-dropped the batch for that reason.
+There is no warning either if the function's code calls any method `execute`: the function may have
+caught an error and dropped the batch for that reason.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _METHODS = frozenset({"execute", "aexecute"})
 class ExecutionCheck(UseCheck):
     """Warns when it is deleted after `note_statement`, unless `finish` was called.
 
-    The batch holds the only reference to it.
+    The batch holds the only reference to its check, so both are deleted at the same time.
     """
 
     __slots__ = ("__weakref__", "_frame", "_is_finished", "_maker")
 
-    # The frame that has made the batch, once it has added a statement. Before that we must not
-    # refer to it: the frame refers to the batch, and in such a cycle its local variables would live
-    # until the garbage collector runs.
+    # The frame that has created the batch; None until this frame adds a statement. Do not store the
+    # frame earlier: the frame refers to the batch, and because of this cycle its local variables
+    # would live until the garbage collector runs.
     _frame: FrameType | None
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class ExecutionCheck(UseCheck):
         self._frame = None
         self._is_finished = False
         self._maker = identity_of(frame_of_user_code())  # identifies the frame that made the batch
-        # Nothing has to be executed before there is a statement.
+        # While the batch has no statement, nothing has to be executed.
         self.is_used = True
 
     def note_statement(self) -> None:
@@ -65,7 +65,8 @@ class ExecutionCheck(UseCheck):
     def finish(self) -> None:
         """Stop checking: the batch was executed, or its block has begun."""
         self.is_used = self._is_finished = True
-        # The frame has the local variables of its function, which must not live longer than usual.
+        # Release the frame, so that the local variables of its function do not live longer than
+        # usual.
         self._frame = None
 
     def __del__(self) -> None:
@@ -80,14 +81,14 @@ def has_returned(frame: FrameType | None) -> bool:
     return dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("RETURN_")
 
 
-# The checks of batches that are made by the code of modules, such as scripts. Python deletes their
-# variables so late that it shows no more warnings.
+# The checks of batches that are created at the level of a module, such as a script. They run at
+# exit, because Python deletes a module's variables so late that it shows no more warnings.
 _of_modules: WeakSet[ExecutionCheck] = WeakSet()
 
 
 @atexit.register
 def _check_modules() -> None:
-    """Warn of the batches of modules that were not executed."""
+    """Warn of batches that were created at the level of a module, and not executed."""
     for check in list(_of_modules):
         check.__del__()
         check.finish()
