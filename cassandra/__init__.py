@@ -70,12 +70,13 @@ __all__ = [
     "__version_info__", "consistency_value_to_name", "fallback_reason", "implementation",
 ]  # fmt: skip
 
-# Attributes that `__getattr__` reads from `_impl`.
+# Names that `__getattr__` reads from the module `_impl` when they are first used.
 _OF_IMPL = frozenset({"implementation", "fallback_reason"})
 
 # Set the `__module__` of each error class to this package, from which applications import it.
 # Tracebacks and pickles contain that name.
-# The names of `_impl` are left out, because reading them would choose the implementation.
+# Leave out the names of `_impl`, because reading them would import `_impl`, which then chooses
+# between the Python and the compiled modules.
 set_public_module(__name__, set(__all__) - _OF_IMPL, "cassandra.errors")
 
 # Modules that can be used as attributes of this package without importing them. Applications rely
@@ -90,8 +91,9 @@ _MODULES = frozenset(
 
 
 def __getattr__(name: str) -> object:
-    # Import `_impl` only when one of its attributes is needed: it chooses the implementation, and
-    # applications that only import errors need not spend that time.
+    # Import `_impl` only when one of its attributes is needed: its import chooses between the
+    # Python and the compiled modules, which takes time that an application without a cluster need
+    # not spend.
     if name in _OF_IMPL:
         __import__(f"{__name__}._impl")
         return getattr(sys.modules[f"{__name__}._impl"], name)

@@ -1,7 +1,7 @@
-"""Caches that limit the number of their entries and the memory that these use.
+"""Caches that limit the number of their entries and the memory of the entries.
 
-Limits are necessary because a server may cause any number of entries. The memory of an entry is an
-estimate, which the caller passes.
+Limits are necessary because a server may cause any number of entries. The caller passes an estimate
+of the memory of each entry.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ V = TypeVar("V")
 
 
 def text_size(key: object) -> int:
-    """Return the total length of all strings and bytes in `key`, which may be a tuple, also
-    nested.
-    """
+    """Return the total length of all strings and bytes in `key`, which may be a nested tuple."""
     if isinstance(key, (str, bytes)):
         return len(key)
     return sum(map(text_size, key)) if isinstance(key, tuple) else 0
@@ -37,14 +35,15 @@ class Bounded(Generic[K, V]):
         self.most_bytes = most_bytes
         self.held = 0  # the estimated bytes of all entries
         self._entries: dict[K, V] = {}
-        # Returns the value of a key, or None. This is the method of the dict itself: a method of
-        # this class would add a call to each look-up.
+        # Returns the value of a key, or None. This is the method of the dict itself, because a
+        # method of this class would add a call to each look-up.
         self.get: Callable[[K], V | None] = self._entries.get
 
     def keep(self, key: K, value: V, cost: int) -> V:
-        """Store `value`. Key and value together take about `cost` bytes.
+        """Store `value`, unless it is too large or `key` already has a value.
 
-        :returns: the existing value, or `value` if there was none.
+        :param cost: the estimated number of bytes of key and value together.
+        :returns: the existing value of `key`, or `value` if there was none.
         """
         # Do not store a value of more than an eighth of the limit: it would displace too many
         # others.
@@ -59,8 +58,9 @@ class Bounded(Generic[K, V]):
         return self._entries.setdefault(key, value)
 
     def discard(self, unwanted: Callable[[K], bool]) -> None:
-        """Drop the entries for whose key `unwanted` returns True. Their bytes still count until
-        `clear` is called.
+        """Drop the entries for whose keys `unwanted` returns True.
+
+        The bytes of these entries still count until `clear` is called.
         """
         for key in [key for key in self._entries if unwanted(key)]:
             self._entries.pop(key, None)

@@ -1,9 +1,9 @@
 """Checks whether the compiled modules in a source checkout were built from its current sources.
 
-After a build in the checkout, setup.py writes the file `STAMP` beside the compiled modules. It has
-a line for each source and each compiled module, with its size and a digest. A `git checkout`
-changes the sources, but not the compiled modules. These then fail in unexpected places, mostly with
-an AttributeError.
+After a build in the checkout, setup.py writes the file `STAMP` into the directory of the compiled
+modules. The file has a line for each source and each compiled module, with its size and a digest. A
+`git checkout` changes the sources, but not the compiled modules, which then fail in unexpected
+places, mostly with an AttributeError.
 
 `changed_files` compares the sizes, which takes a fraction of a millisecond, so each import of the
 driver from a checkout does it. ``python -m cassandra.doctor`` and the test suite also compare the
@@ -54,7 +54,7 @@ def has_sources(directory: str = DIRECTORY) -> bool:
 
 
 def changed_files(directory: str = DIRECTORY, *, thorough: bool = False) -> list[str] | None:
-    """Return the names of the files that differ from those of the last build, sorted.
+    """Return the names of the files that have changed since the last build, sorted.
 
     :param directory: the directory of the compiled modules.
     :param thorough: True to compare digests, and to report new sources, which the stamp does not
@@ -77,8 +77,8 @@ def changed_files(directory: str = DIRECTORY, *, thorough: bool = False) -> list
             else:
                 differs = f"{os.stat(os.path.join(directory, name)).st_size}" != line.split(" ")[1]
         except OSError:
-            # The file is missing. A missing source counts as changed. A compiled module does not:
-            # the stamp may have been written for another interpreter.
+            # The file is missing. A missing source counts as changed. A missing compiled module
+            # does not, because the stamp may have been written for another interpreter.
             differs = name.endswith(_SOURCES)
         if differs:
             changed.append(name)

@@ -1,13 +1,12 @@
-"""The driver's two clocks: one that never goes back, and the wall clock. A simulation may replace
-both.
+"""The driver's two clocks, which a simulation may replace: monotonic time and wall-clock time.
 
 Code with access to an engine reads the clocks of the engine's environment; see
 `cassandra.engine.environment`. All other code (cqlengine, bulk operations, logs) calls the
-functions of this module. If a simulation runs the caller's event loop or thread, they return its
-virtual time; otherwise the system's.
+functions of this module. If a simulation runs the caller's event loop or thread, the functions
+return the simulation's virtual time; otherwise they return the system's time.
 
 No other code in the package may read a system clock, because the seed of a simulation must
-determine the whole run. ``tests/house/test_clocks.py`` lists the exceptions with reasons.
+determine the whole simulated run. ``tests/house/test_clocks.py`` lists the exceptions with reasons.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
     """Return the event loop that runs in the calling thread, or None."""
-    # Do not import asyncio, which takes long. If nobody has imported it, no loop is running.
+    # Do not import asyncio here, because that takes long. If no code has imported it, no event loop
+    # is running.
     events: Any = sys.modules.get("asyncio.events")
     return None if events is None else events._get_running_loop()
 
@@ -40,8 +40,9 @@ def monotonic() -> float:
 
 
 def wall_time_ns() -> int:
-    """Return the nanoseconds since the Unix epoch, from a clock that may be adjusted at any time.
-    In a simulation, return the virtual time.
+    """Return the wall-clock time in nanoseconds since the Unix epoch.
+
+    The system may adjust this clock at any time. In a simulation, return the virtual time.
     """
     # Only a simulated event loop has this method.
     loop_time_ns: Callable[[], int] | None = getattr(running_loop(), "wall_time_ns", None)

@@ -1,8 +1,9 @@
-"""Messages of the library, in the words of its commands.
+"""Translates error messages of the library for users of the command line.
 
-The errors of `Session.load` and others name parameters of Python: ``max_errors must be ...`` or
-``columns= maps ...``. A user of the command line knows them as ``--max-errors`` and ``--columns``.
-Each command passes its messages through one `CommandWords` object before it prints them.
+The errors of methods such as `Session.load` name parameters of Python: ``max_errors must be ...``
+or ``columns= maps ...``. A user of the command line knows these parameters as ``--max-errors`` and
+``--columns``. Each command passes its messages through a `CommandWords` object before it prints
+them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, NoReturn
 
 from cassandra._misspelt import nearest
 
-# Parts of messages that speak of Python, and what they are on the command line.
+# Phrases about Python in messages, and what to write instead on the command line.
 _PHRASES = (
     ("where='column > ?', parameters=[5]", "where='column > 5', with the value"),
     ("where='column IN ?', parameters=[[1, 2]]", "where='column IN (1, 2)', with the values"),
@@ -38,20 +39,20 @@ _PHRASES = (
 # A literal in quotes, or a name with an optional value, such as columns={'a': 'b'}.
 _WORD = re.compile(
     r"""(?P<quoted>'(?:[^'\\]|\\.)*'|"[^"]*")"""
-    # A part of a path, such as failed_rows.jsonl, is no name of a parameter.
+    # Do not match a part of a path, such as failed_rows.jsonl, which is not a parameter's name.
     r"""|(?<![\w./\\-])(?P<name>[a-z][a-z_]*[a-z])\b(?![./\\-]\w)"""
     r"""(?:(?P<sign>=)(?P<value>\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|'[^']*'|"[^"]*"|\.\.\.|[\w.+-]*\w)?)?"""
 )
-# A word that follows the parameter at the beginning of a message.
+# A verb or "of"/"and" after a word at the beginning of a message: the word is then a parameter.
 _VERB = re.compile(r" (?:must|is|are|has|have|cannot|names|of|and)\b")
 
 
 class CommandParser(argparse.ArgumentParser):
     """The parser of a command. Its errors suggest a similar command or option.
 
-    It refuses words such as ``-header`` and ``-hosts``. From Python 3.13 on, argparse takes them
-    for ``-h``: it shows the help and exits with status 0, so that a script would go on without the
-    rows that it wanted to load.
+    The parser refuses words such as ``-header`` and ``-hosts``. From Python 3.13 on, argparse takes
+    such a word for ``-h``: it shows the help and exits with status 0. A script would then go on
+    without the rows that it wanted to load.
     """
 
     def error(self, message: str) -> NoReturn:
@@ -99,8 +100,10 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def run_command(main: Callable[[], int]) -> int:
-    """Run a command and return its exit code, which is 1 if the reader of its output has ended, as
-    `head` does after some lines.
+    """Run a command and return its exit code.
+
+    The exit code is 1 if the program that reads the command's output has ended, as ``head`` does
+    after some lines.
 
     :param main: runs the command, and returns its exit code.
     """
@@ -108,7 +111,7 @@ def run_command(main: Callable[[], int]) -> int:
         code = main()
         sys.stdout.flush()
     except BrokenPipeError:
-        # Replace stdout: otherwise the interpreter would fail, too, when it flushes it at exit.
+        # Replace stdout, because the interpreter flushes stdout at exit, and this would fail, too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code
@@ -127,10 +130,13 @@ class CommandWords:
 
     @classmethod
     def of(cls, parsers: Iterable[argparse.ArgumentParser]) -> CommandWords:
-        """Return the words for the options of parsers. An action with the attribute `is_repeated`
-        is for an option that is given once for each value.
+        """Return the words for the options of parsers.
 
-        :param parsers: the parsers of a command; the first one that has an option decides.
+        An action with the attribute `is_repeated` belongs to an option that is given once for each
+        value.
+
+        :param parsers: the parsers of a command. If several parsers have an option, the first
+            parser decides how it is typed.
         """
         options: dict[str, str] = {}
         repeated: set[str] = set()
@@ -143,7 +149,7 @@ class CommandWords:
         return cls(options, repeated)
 
     def translate(self, message: str) -> str:
-        """Return a message with the options as they are typed, for example ``--max-errors``.
+        """Return a message in which each parameter is replaced by its option, such as --max-errors.
 
         A parameter is recognized by a ``=`` after its name, by an underscore in its name, or if it
         is the subject of the message. Names in quotes are values, and are not changed.
@@ -171,10 +177,12 @@ class CommandWords:
 
 
 def _literal_of(text: str) -> Any:
-    """Return the value of a literal of Python; None if `text`, which may be data of the user, is no
-    literal.
+    """Return the value of a Python literal; None if `text` is not a literal.
+
+    :param text: a part of a message, which may contain data of the user.
     """
-    # Besides syntax errors, there are TypeError for {[]: 1}, and others for very deep nesting.
+    # Catch all errors: besides SyntaxError, there is TypeError for {[]: 1}, and RecursionError or
+    # MemoryError for very deep nesting.
     try:
         return ast.literal_eval(text)
     except Exception:
@@ -182,8 +190,9 @@ def _literal_of(text: str) -> Any:
 
 
 def _value_of(text: str) -> str:
-    """Return a value of Python as it is typed on a command line; "" for True, False and None, which
-    options without a value stand for.
+    """Return a Python value as it is typed on a command line.
+
+    Return "" for True, False and None, because the options for these have no value.
     """
     if text in ("True", "False", "None", ""):
         return ""

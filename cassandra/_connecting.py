@@ -1,7 +1,7 @@
-"""The options with which the driver's commands connect, such as ``--port`` and ``--user``.
+"""The connection options of the driver's commands, such as ``--port`` and ``--user``.
 
-A password comes from an environment variable, from a file or from the terminal. It cannot be passed
-as an argument, which other users of the machine could read.
+A password comes from an environment variable, from a file or from the terminal. A command does not
+accept it as an argument, because other users of the machine can read arguments.
 """
 
 from __future__ import annotations
@@ -187,9 +187,9 @@ def _check_host(host: str, prefix: str) -> None:
 
 
 def _check_companions(options: argparse.Namespace, prefix: str) -> None:
-    """Check that options which need another option are not given alone, without any effect.
+    """Check that options which have no effect without another option are not given alone.
 
-    :raises ValueError: for the first option that lacks the other one.
+    :raises ValueError: for the first option that is given without the option that it needs.
     """
     has_tls = options.ssl or options.cafile or options.cert
     # Each row has an option, whether it is given, whether another option that it needs is given,

@@ -1,8 +1,9 @@
 """Iterators that raise an error if they are used again after they have failed.
 
-A generator ends when it raises, and an asynchronous one also when the wait for its next item is
-cancelled, as by ``asyncio.wait_for(anext(items), 5)``. Its next call reports the end, and the
-caller takes the items for complete. These iterators raise RuntimeError instead.
+A generator ends when it raises an error. An asynchronous generator also ends when the wait for its
+next item is cancelled, for example by ``asyncio.wait_for(anext(items), 5)``. If the caller then
+asks for another item, the generator reports its end, and the caller believes to have all items. The
+iterators of this module raise RuntimeError instead.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ T = TypeVar("T")
 
 
 class Failure:
-    """Says whether an iteration has failed. A generator and the iterator that wraps it share it.
+    """Records whether an iteration has failed; shared by a generator and the iterator around it.
 
-    An error that leaves a block ``with failure:`` is noted, and goes on.
+    ``with failure:`` records an error that leaves the block, and lets the error propagate.
     """
 
     __slots__ = ("error_name", "generator")
 
     def __init__(self) -> None:
         self.error_name: str | None = None  # the class of the error; None without an error
-        # Returns the `LoudGenerator` that raises once the iteration has failed. It is weak, because
-        # the generator refers to this object.
+        # A weak reference to the `LoudGenerator` that must raise once the iteration has failed. It
+        # is weak, because the generator refers to this object.
         self.generator: Callable[[], LoudGenerator[Any] | None] = _no_generator
 
     def __enter__(self) -> None:
@@ -45,11 +46,12 @@ class Failure:
                 generator.__anext__ = self.raise_error  # type: ignore[method-assign]
 
     def raise_error(self) -> NoReturn:
-        """Raise the error of a further call.
+        """Raise the error for a further call after a failure.
 
         :raises RuntimeError: always.
         """
-        # The caller may be handling the end of the generator, which says nothing.
+        # Use `from None`: the caller may be handling the StopIteration of the generator, which
+        # would only confuse as a context of the error.
         raise RuntimeError(
             f"this iteration has failed before ({self.error_name}) and cannot go on: the remaining "
             "items are missing"
@@ -61,7 +63,7 @@ def _no_generator() -> None:
 
 
 class LoudIterator(Iterator[T]):
-    """Returns the items of a generator.
+    """Returns the items of a generator; after an error of the generator, further calls raise.
 
     :param items: the generator.
     """
@@ -80,7 +82,8 @@ class LoudIterator(Iterator[T]):
                 self._failure.raise_error()
             raise
         except BaseException as error:
-            # If the generator runs, another thread waits for its next item. Only our call is wrong.
+            # If the generator is running, another thread waits for its next item. Then only this
+            # call is wrong, and the iteration itself has not failed.
             if not getattr(self._items, "gi_running", False):
                 self._failure.note(error)
             raise
@@ -93,14 +96,14 @@ class LoudIterator(Iterator[T]):
 
 
 class LoudGenerator(AsyncGenerator[T, None]):
-    """Returns the items of an asynchronous generator.
+    """Returns the items of an asynchronous generator; after an error, further calls raise.
 
-    No Python code runs for an item, which would take more time than the rest: ``__anext__`` is an
-    attribute of each object, and at first that of the generator. When the generator fails, it notes
-    that, and the attribute becomes a function that raises.
+    ``__anext__`` is an attribute of each object. At first it is the method of the generator, so no
+    other Python code runs for an item, which would take more time than the rest. When the generator
+    fails, it records this in `failure`, which replaces the attribute by a function that raises.
 
     :param items: the generator.
-    :param failure: the object in which the generator notes its failure.
+    :param failure: the object in which the generator records its failure.
     """
 
     __slots__ = ("__anext__", "__weakref__", "_items")

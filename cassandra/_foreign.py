@@ -1,16 +1,15 @@
-"""Detects an installation whose files are mixed with those of another driver, or from which files
-are missing because another driver was uninstalled.
+"""Detects an installation that is damaged because another driver was installed or uninstalled.
 
 Other distributions, such as cassandra-driver, also install the import package `cassandra`. If both
-are installed, their files are mixed, and compiled modules of the other driver take precedence over
-our .py files. If the other driver is then uninstalled, our files with the same names are removed,
-including ``cassandra/__init__.py``.
+are installed, their files are mixed in one folder, and compiled modules of the other driver take
+precedence over our .py files. If the other driver is then uninstalled, our files with the same
+names are removed, including ``cassandra/__init__.py``.
 
-Some of our packages are single modules in all other drivers (``cluster.py``), so one directory
-listing detects their files. ``cassandra/__init__.py`` calls the check, and so do our packages such
-as ``cassandra/cluster/``. Therefore the check runs even if ``cassandra/__init__.py`` was replaced
-or removed: Python prefers a package to a module of the same name, and no other driver has a file
-with the name of this module.
+Some of our packages are single modules in all other drivers (``cluster.py``), so a listing of the
+directory is enough to detect their files. ``cassandra/__init__.py`` calls the check, and so do our
+packages such as ``cassandra/cluster/``. Therefore the check runs even if ``cassandra/__init__.py``
+was replaced or removed: Python prefers a package to a module of the same name, and no other driver
+has a file with the name of this module.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def foreign_files(names: Iterable[str]) -> list[str]:
 
 
 def _owners(names: list[str]) -> list[str]:
-    """Return the other distributions that list one of these files as installed."""
+    """Return the names of the other distributions that have installed one of these files."""
     # Import `importlib.metadata` only if there is an error, because it takes some milliseconds.
     from importlib import metadata
 
@@ -93,8 +92,8 @@ def check_files(directory: str = os.path.dirname(os.path.abspath(__file__))) -> 
     # This runs at every start, so it must be quick: it only lists one directory.
     entries = os.listdir(directory)
     foreign_names = foreign_files(entries)
-    # There is no file of another driver. But one that was uninstalled may have taken our files with
-    # it.
+    # There is no file of another driver, but the uninstallation of another driver may have removed
+    # files of ours.
     if not foreign_names:
         if "__init__.py" not in entries:
             raise ImportError(lost_files(os.path.join(directory, "__init__.py")))
@@ -106,8 +105,8 @@ def check_files(directory: str = os.path.dirname(os.path.abspath(__file__))) -> 
         else "another distribution that owns the package name 'cassandra'"
     )
     uninstall = " ".join(owners) if owners else "<that distribution>"
-    # The commands reinstall our driver last, because uninstalling the other one removes files of
-    # ours. They list the wheel first, so that nothing is uninstalled if there is no wheel.
+    # The commands reinstall our driver last, because uninstalling the other driver removes files of
+    # ours. They list the wheel first, so that nothing is uninstalled if the wheel does not exist.
     raise ImportError(
         f"{installer} is installed in the same place as turbocql, and their files are mixed in "
         f"{directory} ({', '.join(foreign_names[:4])}{', ...' if len(foreign_names) > 4 else ''}). "

@@ -2,8 +2,9 @@
 
 A thread of the parent may hold a lock when another thread forks. The thread that holds the lock
 does not exist in the child, so the lock would never be released there. Therefore all locks of the
-package that live longer than a call are registered here. For a lock of a module or class, register
-a function with `renew_in_child`. For a lock of an object, register the object with `renewed`.
+package that live longer than a call are registered here. For a lock of a module or class, a
+function is registered with `renew_in_child`. For a lock of an object, the object is registered with
+`renewed`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Renewable(Protocol):
 R = TypeVar("R", bound=Renewable)
 
 forks = 0
-"""How often this process, and its ancestors since the import of this module, were forked."""
+"""The number of forks between the process that imported this module and the current process."""
 
 _renewals: list[Callable[[], None]] = []
 # The references are weak, so that the registration does not keep an object alive.
@@ -32,15 +33,16 @@ _objects: weakref.WeakSet[Renewable] = weakref.WeakSet()
 
 
 def renew_in_child(renew: Callable[[], None]) -> Callable[[], None]:
-    """Register a function to be called in each forked child. Returns the function, so that this can
-    be used as a decorator.
+    """Register a function to be called in each forked child; can be used as a decorator.
+
+    :returns: `renew`.
     """
     _renewals.append(renew)
     return renew
 
 
 def renewed(holder: R) -> R:
-    """Register an object: ``holder._renew_locks()`` is called in each forked child while it exists.
+    """Have ``holder._renew_locks()`` called in each forked child, as long as `holder` exists.
 
     :returns: `holder`.
     """

@@ -1,9 +1,9 @@
 """Advice for names that users of other libraries type by habit.
 
 Users of the DB-API, asyncpg or SQLAlchemy may write ``cursor``, ``fetchall`` or ``commit``. The
-error for such a name says what to write instead. For each name, the class gets an attribute that
-raises AttributeError when it is accessed. Thus `hasattr` still returns False, a subclass or an
-object may still define the name, and access to other attributes is not slower.
+error for such a name says what to write instead. For each name, `add_habits` adds an attribute to
+the class that raises AttributeError when it is accessed. Thus `hasattr` still returns False, a
+subclass or an object may still define the name, and access to other attributes is not slower.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Habit:
         self.advice = advice
 
     def __get__(self, holder: object, owner: type) -> Any:
-        # If a subclass of the application has further base classes, these may define an attribute
-        # of this name: use it, although the driver's class comes first in the resolution order.
+        # If an application's subclass has further base classes, these may define an attribute of
+        # this name. Use it, although the driver's class comes first in the resolution order.
         for base in owner.__mro__:
             value = vars(base).get(self.name, self)
             if not isinstance(value, Habit):
@@ -48,8 +48,9 @@ class Habit:
 
 
 class WrongSetting(Habit):
-    """Warns when an attribute is set that has no effect, such as ``session.timeout``. The value is
-    stored, as in any Python object.
+    """Warns when an attribute is set that has no effect, such as ``session.timeout``.
+
+    The value is stored, as in any Python object.
     """
 
     __slots__ = ()
@@ -81,12 +82,13 @@ class WrongSetting(Habit):
 class _NoLength(TypeError, AttributeError):
     """The error for a special method that a class does not have, such as ``__len__``.
 
-    It must be an instance of both base classes: `list` asks for a length and ignores a TypeError,
-    and `hasattr` ignores an AttributeError. So neither of them fails.
+    The error derives from two classes because `list` asks for a length and ignores a TypeError, and
+    `hasattr` ignores an AttributeError. So neither of these functions fails.
     """
 
 
-# Show the class as TypeError in tracebacks, because Python raises that for such mistakes.
+# Show the class as TypeError in tracebacks, because Python itself raises TypeError for such
+# mistakes.
 _NoLength.__name__ = _NoLength.__qualname__ = "TypeError"
 _NoLength.__module__ = "builtins"
 
@@ -101,9 +103,7 @@ class _Length(Habit):
 
 
 class _Operation(Habit):
-    """Raises an error with advice if Python looks up a special method, for example ``__enter__``
-    for a `with` statement.
-    """
+    """Raises an error with advice if Python looks up a special method, such as ``__enter__``."""
 
     __slots__ = ()
 
@@ -122,15 +122,13 @@ _OPERATIONS = {
     "__exit__": "`with`",
     "__getitem__": "iteration and [...]",
 }
-# For the method that begins a `with` statement, the one that ends it. Python 3.14 looks up the
-# latter first, so both must give the advice.
+# For the method that begins a `with` statement, the method that ends it. Python 3.14 looks up
+# ``__exit__`` first, so both methods must give the advice.
 _OTHER_END = {"__aenter__": "__aexit__", "__enter__": "__exit__"}
 
 
 def stack_level() -> int:
-    """Return the `stacklevel` for a warning that should point to the line in user code that called
-    the driver.
-    """
+    """Return the `stacklevel` of a warning that points to the line of user code that called us."""
     return _level_and_frame(sys._getframe(1))[0]
 
 
@@ -141,17 +139,17 @@ def frame_of_user_code() -> FrameType:
 
 def is_of_driver_frame(frame: FrameType) -> bool:
     """Return True if a frame runs code of this package."""
-    # Code that is executed with variables of its own may have any name, or none. A module of the
-    # application may be called cassandra_client.
+    # The globals of code that `exec` runs may have no name, or one that is not a string. Compare
+    # with a dot, because an application's module may be called cassandra_client.
     name = frame.f_globals.get("__name__")
     return isinstance(name, str) and (name == "cassandra" or name.startswith("cassandra."))
 
 
 def _level_and_frame(frame: FrameType) -> tuple[int, FrameType]:
-    """Skip the frames of this package.
+    """Skip the frames of this package, and return the stack level and the frame of user code.
 
-    :param frame: where to begin.
-    :returns: one more than the number of skipped frames, and the next frame.
+    :param frame: the frame at which to begin.
+    :returns: one more than the number of skipped frames, and the first frame that is not ours.
     """
     level = 1
     while frame.f_back is not None and is_of_driver_frame(frame):
@@ -166,7 +164,7 @@ def warn_of_milliseconds(name: str, seconds: float) -> None:
     greater numbers, which applications pass for "no limit".
 
     :param name: the setting, for the message.
-    :param seconds: its value.
+    :param seconds: the value of the setting.
     """
     if _SHORT_TIME <= seconds <= _LONG_TIME and seconds % 3600:
         warnings.warn(
@@ -185,11 +183,11 @@ _SHORT_TIME, _LONG_TIME = 5_000, 600_000
 def warn_of_reconnection_milliseconds(name: str, seconds: float) -> None:
     """Warn of a delay between attempts to reconnect that was probably meant in milliseconds.
 
-    Such delays are shorter than other times, so smaller numbers are suspicious, too. There is no
-    warning for a whole number of quarter hours.
+    Such delays are usually short, so this also warns of smaller numbers than
+    `warn_of_milliseconds`. There is no warning for a whole number of quarter hours.
 
     :param name: the parameter, for the message.
-    :param seconds: its value.
+    :param seconds: the value of the parameter.
     """
     if not _SHORT_DELAY <= seconds < _SHORT_TIME:
         warn_of_milliseconds(name, seconds)
@@ -202,7 +200,7 @@ def warn_of_reconnection_milliseconds(name: str, seconds: float) -> None:
         )
 
 
-# A delay between attempts to reconnect is suspicious from here on.
+# A delay of this many seconds or more between attempts to reconnect is suspicious.
 _SHORT_DELAY = 1_000
 
 
@@ -220,8 +218,9 @@ def many_rows_advice(batch: str = "") -> str:
 
     :param batch: a further way, for example "batch.add_many(prepared, rows)".
     """
-    # In a coroutine, the session is mostly one of `cassandra.aio`, which has fewer methods. If this
-    # is wrong, the advice can be followed all the same: both sessions have `execute_concurrent`.
+    # In a coroutine, the session usually belongs to `cassandra.aio`, which has fewer methods. If
+    # this guess is wrong, the advice still works, because both kinds of sessions have
+    # `execute_concurrent`.
     if running_loop() is not None:
         advice = (
             "`async for success, result in session.execute_concurrent("
@@ -233,8 +232,9 @@ def many_rows_advice(batch: str = "") -> str:
 
 
 def warn_of_misspelt_setting(holder: object, name: str, settings: Iterable[str]) -> None:
-    """Warn if an attribute that is being set is probably a misspelt setting. User code may set
-    attributes of its own, so this is not an error.
+    """Warn if an attribute that is being set is probably a misspelt setting.
+
+    This is not an error, because user code may store its own attributes on the object.
 
     :param holder: the object.
     :param name: the attribute. Existing attributes of the object or its class are not misspelt.
@@ -250,12 +250,14 @@ def warn_of_other_setting(
     advice: Mapping[str, str],
     attributes: Callable[[Any], Container[str]] = vars,
 ) -> None:
-    """Warn if an attribute that is being set has the name of a setting of another object, such as
-    ``session.auth_provider``, or such a name misspelt.
+    """Warn if an attribute that is being set is a setting of another object, perhaps misspelt.
+
+    An example is ``session.auth_provider``, which is a setting of the cluster.
 
     :param holder: the object. Existing attributes of the object or its class are correct.
     :param name: the attribute that is set.
-    :param cluster_settings: the settings of clusters; those that `holder` itself has do not matter.
+    :param cluster_settings: the settings of clusters. Settings that `holder` also has do not
+        matter.
     :param advice: for the settings of other objects, what to write instead.
     :param attributes: returns the object's own attributes.
     """
@@ -269,8 +271,10 @@ def _warn_of_similar(
     advice: Mapping[str, str],
     attributes: Callable[[Any], Container[str]] = vars,
 ) -> None:
-    """Warn if an attribute that is being set is similar to a name in `advice`. User code may set
-    attributes of its own, so this is not an error, and not checked for a user's subclass.
+    """Warn if an attribute that is being set is similar to a name in `advice`.
+
+    This is not an error, because user code may store its own attributes on the object. It is not
+    checked for a user's subclass.
     """
     cls = type(holder)
     if name.startswith("_") or not is_of_driver(cls):
@@ -285,10 +289,10 @@ def _warn_of_similar(
 
 
 def with_typos(advice: dict[str, str], settings: Iterable[str]) -> dict[str, str]:
-    """Return `advice`, and "did you mean ...?" for each setting with a letter missing, or two
-    letters in the other order.
+    """Return `advice` plus "did you mean ...?" for each setting with a typical typing mistake.
 
-    This is for classes whose attributes are set too often for a check in ``__setattr__``.
+    The mistakes are a missing letter and two swapped letters. Use this for classes whose attributes
+    are set too often for a check in ``__setattr__``.
 
     :param advice: what to write, by name.
     :param settings: the names of the settings.
@@ -298,23 +302,25 @@ def with_typos(advice: dict[str, str], settings: Iterable[str]) -> dict[str, str
         for index in range(len(setting)):
             before, pair, after = setting[:index], setting[index : index + 2], setting[index + 2 :]
             for typo in (before + pair[1:] + after, before + pair[::-1] + after):
-                # To swap two equal letters changes nothing.
+                # Skip two equal letters, because swapping them changes nothing.
                 if typo != setting:
                     typos[typo] = f"did you mean {setting}?"
     return {**typos, **advice}
 
 
 def refuse_pickling(holder: object, advice: str) -> None:
-    """Raise an error with advice, because an object cannot be pickled or copied deeply. Do nothing
-    if a user's subclass has defined ``__reduce__`` or ``__getstate__``, which makes it possible.
+    """Raise an error with advice, because an object cannot be pickled or copied deeply.
+
+    Do nothing if a user's subclass has defined ``__reduce__`` or ``__getstate__``, because its
+    objects can then be pickled.
 
     :param holder: the object.
-    :param advice: why not, and what to do instead.
-    :raises TypeError: if its class has no method of its own for this.
+    :param advice: why the object cannot be pickled, and what to do instead.
+    :raises TypeError: if the class of the object has neither of these methods.
     """
     cls = type(holder)
     get_state = getattr(cls, "__getstate__", None)
-    # Compare with the method of `object`, which has one since Python 3.11.
+    # Compare with `object.__getstate__`, which exists since Python 3.11.
     has_state = get_state is not getattr(object, "__getstate__", None)
     if cls.__reduce__ is object.__reduce__ and not has_state:
         raise TypeError(f"a {cls.__name__} cannot be pickled or copied deeply: {advice}")
@@ -340,7 +346,7 @@ def refuse_table(values: object) -> NoReturn:
     """Raise TypeError for a data frame or an Arrow table in place of the values of one row.
 
     Iterating over a pandas frame yields the names of its columns. Without this error, a statement
-    whose markers are all texts would write these names as one row.
+    whose values are all strings would write these names as one row.
     """
     raise TypeError(
         f"the values of one row are bound here, and not a {type(values).__name__}: write "
@@ -362,8 +368,8 @@ def add_habits(
     :param advice: what to write instead, by name.
     :param length: what to write instead of ``len()``; None adds nothing.
     :param settings: True if the names are settings, so that setting one logs a warning.
-    :param operations: what to write instead of Python statements, by the method that Python looks
-        for, for example ``__enter__``.
+    :param operations: what to write instead of a Python statement such as ``with``, by the special
+        method that Python looks up for it, such as ``__enter__``.
     """
     habit_class = WrongSetting if settings else Habit
     existing_names = {name for base in cls.__mro__ for name in vars(base)}
@@ -373,7 +379,7 @@ def add_habits(
             setattr(cls, name, habit_class(name, text))
     for name, text in (operations or {}).items():
         setattr(cls, name, _Operation(name, text))
-        # A `with` statement looks for both __enter__ and __exit__: give the same advice for both.
+        # A `with` statement looks up both __enter__ and __exit__: give the same advice for both.
         if name in _OTHER_END:
             setattr(cls, _OTHER_END[name], _Operation(_OTHER_END[name], text))
     # `dir` must not list names that only give advice.
@@ -383,8 +389,8 @@ def add_habits(
         setattr(cls, "__len__", _Length("__len__", length))  # noqa: B010
 
 
-# Matches calls in a text of advice that must be awaited in the asyncio API. Group 2 matches if a
-# method of the call's result follows: the call and its `await` then need parentheses.
+# Matches a call in an advice string that must be awaited in the asyncio API. Group 2 matches if the
+# advice then calls a method of the result: the call and its `await` need parentheses in this case.
 _WAITING = (
     r"((?:session\.(?:execute|load|unload|count|prepare|set_keyspace|shutdown)|cluster\.(?:connect|shutdown)"
     r"|(?:result|scan)\.to_\w+)\((?:[^()]|\([^()]*\))*\))(\.)?"
@@ -392,11 +398,10 @@ _WAITING = (
 
 
 def awaited(advice: Mapping[str, str], *more: Mapping[str, str]) -> dict[str, str]:
-    """Return the advice of a blocking class, rewritten for the asyncio class of the same name: with
-    `await` before its calls.
+    """Return the advice of a blocking class, with `await` added for the asyncio class.
 
     :param advice: the advice of the blocking class, by name.
-    :param more: further advice, which replaces that for the same names.
+    :param more: further advice, which replaces the advice for the same names.
     """
 
     def add_await(call: re.Match[str]) -> str:
@@ -538,7 +543,7 @@ CLUSTER: dict[str, str] = {
         "set_keyspace use keyspace",
     ),
     **_same("write cluster.is_shutdown", "closed is_closed"),
-    # `prometheus_client` reads these attributes of what is registered.
+    # `prometheus_client` reads these attributes of each object that is registered as a collector.
     **_same(
         "for Prometheus, write REGISTRY.register(ClusterCollector(cluster)), with ClusterCollector "
         "of cassandra.observability.prometheus",
@@ -694,7 +699,9 @@ FUTURE: dict[str, str] = {
 
 
 def advise_on_pairs(cls: type) -> None:
-    """Add advice to a class `ExecutionResult`, for those who take the pair for a result."""
+    """Add advice to a class `ExecutionResult` for users who take the (success, result) pair for the
+    result itself.
+    """
 
     def refuse(pair: object, name: str) -> NoReturn:
         raise AttributeError(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import frexp
 
-_OCTAVES = 36  # powers of two, from a microsecond to nineteen hours
-_STEPS = 16  # buckets per power of two, so that values are accurate to 1/32
-BUCKETS = _OCTAVES * _STEPS
+_OCTAVES = 36  # the number of powers of two, from a microsecond to nineteen hours
+_STEPS = 16  # the number of buckets per power of two, so that values are accurate to 1/32
+BUCKETS = _OCTAVES * _STEPS  # the number of buckets of a histogram
 
 
 def bucket_of(seconds: float) -> int:
-    """Return the index of the bucket in which a time is counted, from 0 to BUCKETS - 1."""
+    """Return the index (0 to BUCKETS - 1) of the bucket that counts a time in seconds."""
     # The index grows with the logarithm of the time. `frexp` splits a number into mantissa and
     # power of two, which is quicker than a logarithm.
     mantissa, octave = frexp(seconds * 1e6)
@@ -20,8 +20,9 @@ def bucket_of(seconds: float) -> int:
 
 
 def percentile_of(counts: Sequence[int], percent: float) -> float:
-    """Return the time in seconds that `percent` % of the counted times do not exceed. It is the
-    upper bound of a bucket.
+    """Return the time in seconds that `percent` % of the counted times do not exceed.
+
+    The result is the upper bound of a bucket.
 
     :param counts: the number of times in each bucket. It must not change during the call.
     :param percent: 0 to 100. The result is 0.0 for 0, and if there are no times.

@@ -1,17 +1,17 @@
-"""Chooses between the two implementations of the hot path: pure Python, or compiled by Cython.
+"""Chooses between two implementations of performance-critical modules: pure Python or Cython.
 
-Other modules do not know which one is in use.
+Other modules do not know which implementation is in use.
 
-Each name in `TWINS` stands for two modules with the same public names and signatures, called twins:
-one in Python, and one in Cython in `cassandra._accel`. Other modules write ``from cassandra._impl
-import codecs`` and get the twin that is in use. For type checkers they import the Python module
-under ``if TYPE_CHECKING:``.
+Each name in `TWINS` stands for two modules with the same public names and signatures: one in pure
+Python, and a compiled version in `cassandra._accel`. We call these two modules twins. Other modules
+write ``from cassandra._impl import codecs`` and get the module of the implementation in use. For
+type checkers they import the Python module under ``if TYPE_CHECKING:``.
 
 The environment variable ``CASS_DRIVER_IMPL=python`` selects the Python modules, and ``c`` the
-compiled modules (if any is missing, an ImportError lists them). Without the variable, the compiled
-modules are used if all of them exist; otherwise the Python modules are used, and `fallback_reason`
-says why. Python and compiled modules are never mixed. If a compiled module exists but cannot be
-loaded, an ImportError is raised.
+compiled modules. If some of these are missing, an ImportError lists them. Without the variable, the
+compiled modules are used if all of them exist; otherwise the Python modules are used, and
+`fallback_reason` says why. Python and compiled modules are never mixed. If a compiled module exists
+but cannot be loaded, an ImportError is raised.
 
 `implementation` and `fallback_reason` are public as attributes of `cassandra`. Interpreters other
 than CPython always use the Python modules; `fallback_reason` is None there.
@@ -73,10 +73,10 @@ HOW_TO_COMPILE = (
 
 
 def twin(name: str, impl: str) -> ModuleType:
-    """Import and return one of two twin modules.
+    """Import and return the Python version or the compiled version of a module.
 
     :param name: a key of `TWINS`.
-    :param impl: "python" or "c".
+    :param impl: "python" for the Python version, "c" for the compiled version.
     :raises ImportError: if the compiled module cannot be loaded.
     """
     if name not in TWINS:
@@ -101,8 +101,8 @@ def twin(name: str, impl: str) -> ModuleType:
 def _missing_compiled() -> list[str]:
     """Return the names of the compiled modules that do not exist.
 
-    The modules are not imported for this: they would import other modules, which may be importing
-    this one at the moment.
+    This does not import the modules, because they would import other modules, which may be
+    importing this module at the moment.
     """
     return [
         name
@@ -119,12 +119,12 @@ def _is_there(name: str) -> bool:
 
 
 def _choose() -> Literal["python", "c"]:
-    """Return which implementation this process uses, and set `fallback_reason`."""
+    """Return the implementation that this process uses, and set `fallback_reason`."""
     global fallback_reason
     requested = os.environ.get("CASS_DRIVER_IMPL", "").strip().lower()
     if requested not in ("", "python", "c"):
         raise ImportError(f"CASS_DRIVER_IMPL is {requested!r}; it takes 'python' or 'c'")
-    # Return before searching for compiled modules, so that the Python modules can be used even if
+    # Return before we search for compiled modules, so that the Python modules can be used even if
     # the build is broken.
     if requested == "python" or (not requested and sys.implementation.name != "cpython"):
         return "python"
@@ -146,9 +146,7 @@ def _choose() -> Literal["python", "c"]:
 
 
 def _warn_of_source_tree() -> None:
-    """Warn if Python has imported a source checkout without compiled modules, although an
-    installation with compiled modules exists.
-    """
+    """Warn if an unbuilt source checkout was imported although a compiled installation exists."""
     # Python searches the working directory first, which may be a source checkout.
     tree = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     # Only a source checkout has this file.
@@ -175,7 +173,7 @@ def other_sources(changed: list[str]) -> str:
 
     :param changed: the result of `cassandra._build_stamp.changed_files`.
     """
-    # Name three of the files.
+    # Name at most three of the files.
     names = f"{', '.join(changed[:3])}{f', {len(changed) - 3} more' if len(changed) > 3 else ''}"
     return (
         f"cassandra._accel was built from other sources ({names} differ from the last build): "
@@ -197,9 +195,10 @@ implementation = _choose()
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Import the twin in use when it is first accessed (PEP 562).
+    """Import a module of the implementation in use when it is first accessed (PEP 562).
 
-    If all twins were imported above, they would import this module in turn before it is complete.
+    If this module imported them all at once, they would import this module in turn before it is
+    complete.
     """
     if name not in TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,8 @@
 """Imports at run time that are safe when another thread forks.
 
 Python locks each module while it is imported. If another thread forks during an import, the lock
-stays held in the child, and the next import of that module there waits forever. Imports at run time
-therefore use `import_module`, and a fork waits until no such import is running.
+stays held in the child process, and the next import of that module in the child waits forever.
+Imports at run time therefore use `import_module`, and a fork waits until no such import is running.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from cassandra._threads import Lock, get_ident
 
 PATIENCE = 5.0  # a fork waits at most this many seconds for imports
 
-# Protects `_importers`. No thread holds this lock during an import itself. Two threads may each
-# wait for a module that the other one imports. Python resolves that deadlock, but only for its own
-# locks.
+# Protects `_importers`. No thread holds this lock during an import itself: two threads may each
+# wait for a module that the other thread imports, and Python resolves such a deadlock only for its
+# own locks.
 _lock = Lock()
 _is_held = False  # True if a thread that forks holds the lock
 _importers: list[int] = []  # the identity of the importing thread for each running import
@@ -42,8 +42,7 @@ def import_module(name: str) -> ModuleType:
         return importlib.import_module(name)
     finally:
         with _lock:
-            # Remove one entry only: a thread may be importing several modules, one inside the
-            # other.
+            # Remove only one entry, because the imports of a thread may be nested.
             _importers.remove(thread)
 
 
@@ -79,13 +78,15 @@ class NotInstalled:
 class OptionalPackage(Deferred):
     """An optional package whose classes are only named in annotations.
 
-    It makes `typing.get_type_hints` work, with and without the package. Use it like `Deferred`.
+    Because of this class, `typing.get_type_hints` works with and without the package. Use it like
+    `Deferred`.
     """
 
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        # Tools that look through a module ask for names such as __wrapped__: import nothing then.
+        # Do not import the package for names such as __wrapped__, which tools that inspect modules
+        # look up.
         if name.startswith("__"):
             raise AttributeError(name)
         try:
@@ -97,7 +98,7 @@ class OptionalPackage(Deferred):
 class _Name:
     """A placeholder in a module for a name from another module that is not imported yet.
 
-    On first use it imports the other module, and replaces itself by the real object.
+    On first use, the placeholder imports the other module, and replaces itself by the real object.
     """
 
     __slots__ = ("_home", "_module", "_name")
@@ -128,7 +129,7 @@ class _Name:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._load()(*args, **kwargs)
 
-    # This makes ``isinstance(value, (placeholder, OtherClass))`` work.
+    # Python calls this method for ``isinstance(value, (placeholder, OtherClass))``.
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self._load())
 
@@ -163,19 +164,17 @@ def at_first_cluster(module: str, **homes: str) -> None:
 def call_at_first_cluster(load: Callable[[], object]) -> None:
     """Call a function when the first `Cluster` object is created.
 
-    :param load: imports something. It may be called again.
+    :param load: imports modules. It may be called more than once.
     """
     _waiting.append(load)
 
 
 def import_all() -> None:
-    """Import everything that the first cluster needs. Called in the thread that creates a
-    cluster.
-    """
+    """Import everything that the first cluster needs; called in the thread that creates it."""
     global _imported
     # An import may register more functions, so the list may grow during the loop. If two threads
-    # create clusters at the same time, both call all functions, so that each finds everything
-    # imported. Later clusters only call functions that were registered since.
+    # create clusters at the same time, both call all functions, so that everything is imported when
+    # either call returns. Later clusters only call functions that were registered since.
     index = _imported
     while index < len(_waiting):
         _waiting[index]()
@@ -197,8 +196,8 @@ def _before_fork() -> None:
         if not _is_held or is_quiet or time.monotonic() > deadline:
             return  # keep the lock, so that no import begins before the fork
         _lock.release()
-        # Check again after a short sleep. A notification would make each import check for a waiting
-        # fork.
+        # Sleep for a short time, and check again. We do not use a notification, because then each
+        # import would have to check whether a fork is waiting.
         time.sleep(0.001)
 
 
@@ -209,7 +208,7 @@ def _in_parent() -> None:
 
 def _in_child() -> None:
     # In the child, the lock is still held from before the fork: replace it. Only the forking thread
-    # exists there, so keep only its imports.
+    # exists in the child, so keep only the imports of this thread.
     global _lock
     thread = get_ident()
     _importers[:] = [importer for importer in _importers if importer == thread]

@@ -1,7 +1,8 @@
-"""Warnings of the reader thread of a load, which are shown at the line that called the load.
+"""Collects the warnings of a load's reader thread, so that they point to the line of the load.
 
-A warning that the thread itself shows would point to a line of `threading`. So the thread collects
-its warnings, and the load shows them in the thread of its caller.
+`Session.load` may read its source in a separate thread. If that thread showed a warning itself, the
+warning would point to a line of `threading`. So the thread collects its warnings, and the load
+shows them in the thread of its caller.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from cassandra._habits import stack_level
 class LaterWarnings:
     """Warnings that a thread collects, and that another thread shows.
 
-    The attribute `messages` has those that were not shown yet. `topics` has the topics of all
-    warnings so far.
+    The attribute `messages` has the warnings that were not shown yet. `topics` has the topics of
+    all warnings so far.
     """
 
     def __init__(self) -> None:
@@ -32,7 +33,7 @@ class LaterWarnings:
 
 
 class _Collected(threading.local):
-    """The warnings that this thread collects; None if it shows them at once."""
+    """For each thread, the object that collects its warnings; None to show warnings at once."""
 
     warnings: LaterWarnings | None = None
 
@@ -42,9 +43,9 @@ _collected = _Collected()
 
 @contextmanager
 def collecting(later: LaterWarnings) -> Iterator[None]:
-    """Collect the warnings of this thread in the body of the ``with``.
+    """Collect the warnings of this thread while the body of the ``with`` statement runs.
 
-    :param later: where the warnings are kept.
+    :param later: the object that keeps the warnings.
     """
     earlier, _collected.warnings = _collected.warnings, later
     try:
@@ -58,8 +59,8 @@ def warn(message: str, topic: str | None = None) -> None:
 
     In the reader thread of a load, the warning is collected, and the load shows it.
 
-    :param topic: what the warning is about. In the same load, `warn_of_topic` does not warn of that
-        again.
+    :param topic: what the warning is about. In the same load, `warn_of_topic` does not warn of this
+        topic again.
     """
     later = _collected.warnings
     if later is None:
@@ -71,9 +72,10 @@ def warn(message: str, topic: str | None = None) -> None:
 
 
 def warn_of_topic(message: str, topic: str) -> None:
-    """Warn like `warn`; in a load, only if the load has not warned of the topic.
+    """Warn like `warn`, but in a load only if the load has not yet warned of the topic.
 
-    Values are encoded without their columns and rows. A load knows both, and its warning is better.
+    Code that encodes a value knows neither its column nor its row. A load knows both, so the load's
+    own warning is better.
 
     :param topic: what the warning is about.
     """

@@ -1,6 +1,4 @@
-"""Gives modules and classes names from other modules, which are imported when a name is first
-used.
-"""
+"""Adds names of other modules to modules and classes, and imports them when they are first used."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ _NO_HOMES: Mapping[str, str] = {}
 
 
 def homes_of(names: Mapping[str, str]) -> dict[str, str]:
-    """Return the home of each name, for `lazy_names`.
+    """Return the module that defines each name, for the parameter `homes` of `lazy_names`.
 
     :param names: for each module, the names that it defines, separated by white space.
     """
@@ -32,15 +30,14 @@ def homes_of(names: Mapping[str, str]) -> dict[str, str]:
 def lazy_names(
     module: str, homes: Mapping[str, str] = _NO_HOMES, renamed: Mapping[str, str] = _NO_HOMES
 ) -> Callable[[str], Any]:
-    """Return a ``__getattr__`` for `module` (PEP 562) that imports names when they are first
-    accessed.
+    """Return a ``__getattr__`` for a module (PEP 562) that imports names on their first access.
 
-    After that, a name is an ordinary attribute of the module.
+    After its first access, a name is an ordinary attribute of the module.
 
     :param module: the module's ``__name__``.
     :param homes: for each name, the module that defines it. `cassandra._compat.reexports` may list
         more names for `module`.
-    :param renamed: for names that the defining module has under another name: that name.
+    :param renamed: for each name that is different in the defining module, the name in that module.
     """
 
     def import_name(name: str) -> Any:
@@ -72,7 +69,7 @@ class LazyAttribute:
     :param home: the other module.
     :param holder: the name of the class in `home` that has the attribute; None if the module itself
         has it.
-    :param name: the attribute's name there; None if it is the same.
+    :param name: the attribute's name in `home`; None if the name is the same.
     :param for_engine: True if the attribute is needed to connect or execute. It is then imported
         when the first cluster is created.
     """
@@ -116,12 +113,12 @@ class LazyAttribute:
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         attribute = self._load()
         # Bind the attribute here, and do not look it up again by name. The caller may be an
-        # override in a subclass, and the look-up would find that override again.
+        # overriding method in a subclass, and a look-up would find the overriding method again.
         bind = getattr(type(attribute), "__get__", None)
         return attribute if bind is None else bind(attribute, instance, owner)
 
-    # Before an object's attribute is set or deleted, replace this descriptor, so that the result is
-    # the same as after the first access.
+    # Before user code sets or deletes the attribute on an object, replace this descriptor, so that
+    # the effect is the same as after the first access.
     def __set__(self, instance: object, value: object) -> None:
         self._load()
         object.__setattr__(instance, self._name, value)
@@ -144,8 +141,8 @@ def lazy_base(name: str, home: str, attributes: str) -> type[Any]:
 
 def _is_submodule(module: str, name: str) -> bool:
     """Return True if the package `module` has a module or package `name`."""
-    # Submodules matter because for ``from package import module``, Python first looks for an
-    # attribute of the package.
+    # Submodules must be recognized, because for ``from package import module`` Python first looks
+    # for an attribute of the package.
     spec = sys.modules[module].__spec__
     locations = (spec.submodule_search_locations if spec is not None else None) or ()
     return any(
@@ -157,6 +154,6 @@ def _is_submodule(module: str, name: str) -> bool:
 
 
 def _reexported(module: str) -> Mapping[str, str]:
-    """Return the names that `module` only has for compatibility, each with its defining module."""
+    """Return the names that `module` only has for compatibility, and the module of each name."""
     homes = reexports.REEXPORTS.get(module, {})
     return {name: home for home, names in homes.items() for name in names.split()}

@@ -22,12 +22,12 @@ log = logging.getLogger(__name__)
 # 0.64, so an application may have its own attribute `timeout`.
 ALIKE = 0.85
 
-# The same limit for columns of models. It may be lower, because only a warning is logged: `nmae`
-# and `name` have 0.75.
+# The same limit for columns of models. It may be lower, because the driver only warns: `nmae` and
+# `name` have a similarity of 0.75.
 ALIKE_COLUMNS = 0.74
 
-# The same limit for the suggestions in the errors for other names, such as options. It may be still
-# lower, because the name is wrong in any case.
+# The same limit for suggestions in error messages, for example about an unknown option. It may be
+# even lower, because the name is certainly wrong.
 ALIKE_SUGGESTIONS = 0.6
 
 # The names for which a warning was logged, by class. If two threads log the same warning, that does
@@ -43,7 +43,7 @@ def check_spelling(
 ) -> None:
     """Raise AttributeError if an attribute that is being set is probably a misspelt setting.
 
-    If the object's class is a user's subclass, log a warning instead, because it may have
+    If the object's class is a user's subclass, log a warning instead, because the subclass may have
     attributes whose names are similar to settings. Each class and name is logged once.
 
     :param holder: the object. Existing attributes of the object or its class are not misspelt.
@@ -77,8 +77,9 @@ def similar_setting(
     settings: Iterable[str],
     attributes: Callable[[Any], Container[str]] = vars,
 ) -> str | None:
-    """Return the setting that is probably meant by an attribute that is being set; None if the
-    attribute exists, or no setting is similar enough.
+    """Return the setting that is probably meant by an attribute that is being set.
+
+    Return None if the attribute exists, or if no setting is similar enough.
 
     :param holder: the object. Existing attributes of the object or its class are not misspelt.
     :param name: the attribute that is set.
@@ -89,10 +90,11 @@ def similar_setting(
     if name.startswith("_") or class_attribute(type(holder), name) is not None:
         return None
     # Leave out settings that cannot be similar enough, by an upper bound that is cheap to compute.
-    # In most cases none is left, and difflib need not be imported.
+    # In most cases no setting is left, and difflib need not be imported.
     candidates = [setting for setting in settings if _similarity_bound(name, setting) >= ALIKE]
     similar_name = nearest(name, candidates, ALIKE)
-    # Look into the object's dict last: that creates the dict, which makes attribute access slower.
+    # Look into the object's dict last, because this creates the dict, which makes attribute access
+    # slower.
     if similar_name is not None and name in attributes(holder):
         return None
     return similar_name
@@ -103,10 +105,10 @@ def warn_of_misspelt(
 ) -> None:
     """Warn of an attribute of a model instance that is probably a misspelt column.
 
-    The attribute is not written. This is not an error, because applications may store their own
-    attributes on instances. So there is a warning only if the attribute differs from the column
-    by case, underscores or transposed letters, or was passed to the constructor; otherwise it is
-    logged. Each class and name is reported once.
+    The mapper does not write such an attribute. This is not an error, because applications may
+    store their own attributes on instances. There is a RuntimeWarning if the attribute differs from
+    the column only by case, underscores or transposed letters, or if it was passed to the
+    constructor. Otherwise the message is only logged. Each class and name is reported once.
 
     :param cls: the model.
     :param attributes: the names in the instance's dict.
@@ -141,7 +143,7 @@ def is_of_driver(cls: type) -> bool:
 
 
 def class_attribute(cls: type, name: str) -> object:
-    """Return a class attribute without binding it, such as a descriptor, or None if there is none.
+    """Return a class attribute without binding a descriptor; None if the class does not have it.
 
     :param cls: the class.
     :param name: the attribute.
@@ -167,17 +169,15 @@ def nearest(name: str, candidates: Iterable[str], alike: float = ALIKE_SUGGESTIO
 
 
 def letters_of(name: str) -> str:
-    """Return what names that differ by transposed letters, case or underscores have in common.
+    """Return a key that is equal for names that differ only by case, underscores or letter order.
 
-    :param name: one of the names.
+    :param name: a name.
     """
     return "".join(sorted(name.replace("_", "").lower()))
 
 
 def _similarity_bound(name: str, other: str) -> float:
-    """Return a number that the similarity of two names cannot exceed, computed from their lengths
-    and common letters.
-    """
+    """Return an upper bound of the similarity of two names, from their lengths and letters."""
     total_length = len(name) + len(other)
     # difflib computes twice the number of common letters, divided by the number of all letters.
     upper_bound = 2 * min(len(name), len(other)) / total_length

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 
 class ObserverBase:
-    """The base of `cassandra.observers.RequestObserver`, for type annotations in modules that must
-    not import the engine.
-    """
+    """The base class of `cassandra.observers.RequestObserver`, for type annotations."""
 
     __slots__ = ()

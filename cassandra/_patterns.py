@@ -1,7 +1,7 @@
 """Regular expressions that are compiled when they are first used.
 
-Compiling all patterns of this package takes about 5 ms, by which each import would be delayed. Most
-applications need none of them.
+Compiling all patterns of this package takes about 5 ms, which would delay each import of the
+driver. Most applications need none of the patterns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _Pattern:
             raise AttributeError(f"a pattern has no attribute {name!r}")
         value = getattr(re.compile(self._text, self._flags), name)
         # Store the method: Python does not call `__getattr__` for attributes that exist, so later
-        # calls are as quick as those of a compiled pattern.
+        # calls are as quick as calls of a compiled pattern's method.
         setattr(self, name, value)
         return value
 

@@ -12,7 +12,7 @@ def set_public_module(package: str, names: Iterable[str], home: str) -> None:
     Call this in the package's ``__init__.py``, below its imports.
 
     :param package: the package's ``__name__``, from which applications import the names.
-    :param names: names of the package. Those of other modules than `home` are left as they are.
+    :param names: names in the package. Objects that are not defined in `home` are left unchanged.
     :param home: a module, or a package (the start of the names of its modules).
     """
     module = sys.modules[package]

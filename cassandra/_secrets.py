@@ -14,10 +14,10 @@ _MISSING: Any = object()
 
 
 class Secret(Generic[T]):
-    """Holds a value without showing it."""
+    """Holds a value and does not show it in its repr or in its attributes."""
 
-    # Store a function that returns the value, and not the value itself: tools that read the slots
-    # of objects then do not find it.
+    # Store a function that returns the value, and not the value itself, so that tools that read the
+    # slots of objects do not find the value.
     __slots__ = ("_reveal",)
 
     def __init__(self, value: T) -> None:
@@ -29,7 +29,7 @@ class Secret(Generic[T]):
         return value if isinstance(value, Secret) else cls(value)
 
     def reveal(self) -> T:
-        """Return the value. Do not store it in a variable, because a traceback would show that."""
+        """Return the value. Do not store it in a variable: tracebacks may show variables."""
         return self._reveal()
 
     @property
@@ -52,7 +52,7 @@ class Secret(Generic[T]):
 
 
 class SecretKey(Secret["bytes | None"]):
-    """The bytes of a key. It cannot be pickled, so it cannot be sent to other processes.
+    """The bytes of a key. The object refuses to be pickled, so no other process gets the key.
 
     :param data: the key as a bytes-like object. For any other value, `size` is -1.
     """
@@ -90,7 +90,7 @@ class HiddenAttribute(Generic[T]):
     value as a `Secret`.
 
     :param default: the value of the attribute on the class, and on objects that have not set it. If
-        there is no default, reading it there raises AttributeError.
+        there is no default, reading the attribute of these raises AttributeError.
     """
 
     def __init__(self, default: T = _MISSING) -> None:

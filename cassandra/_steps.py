@@ -1,8 +1,8 @@
 """Runs operations that are written once for both blocking code and asyncio.
 
-Such an operation is a generator. Wherever it has to wait, it yields a step, which describes the
-call to make, and gets the result of the call. `drive` makes blocking calls, and `adrive` awaits
-them.
+Such an operation is a generator. Wherever it has to wait, it yields a step, an object that
+describes the call to make, and is sent the result of the call. `drive` makes blocking calls, and
+`adrive` awaits the calls.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ def drive(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
         while True:
             try:
                 outcome = perform(step)
-            # Also catch KeyboardInterrupt: it must reach the generator, too, which may have to
-            # clean up.
+            # Also pass a KeyboardInterrupt to the generator, which may have to clean up.
             except BaseException as error:
                 step = steps.throw(error)
             else:
@@ -42,8 +41,9 @@ def drive(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
 
 
 async def adrive(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
-    """Run a generator's steps on asyncio, and return the generator's result. Errors are handled as
-    in `drive`.
+    """Run a generator's steps on asyncio, and return the generator's result.
+
+    If a step raises an error, the error is thrown into the generator, which may handle it.
 
     :param steps: the generator.
     :param perform: runs a step and returns an awaitable of its result.
@@ -53,8 +53,7 @@ async def adrive(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[A
         while True:
             try:
                 outcome = await perform(step)
-            # Also catch a cancellation: it must reach the generator, too, which may have to clean
-            # up.
+            # Also pass a cancellation to the generator, which may have to clean up.
             except (Exception, asyncio.CancelledError) as error:
                 step = steps.throw(error)
             else:

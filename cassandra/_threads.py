@@ -3,17 +3,18 @@
 After monkey patching, `threading` starts greenlets and creates locks for greenlets. The engine's
 event loop waits in the kernel, so it needs a real thread. This module therefore provides
 
-- `Lock` and `RLock`: real locks, for data that both kinds of threads use. Hold them only briefly:
-  if a greenlet switched while holding one, its thread could wait for itself;
-- `new_waiter`: a lock that a greenlet or thread waits for, and that a thread of any kind releases.
-  Only the greenlet is parked; its thread continues;
+- `Lock` and `RLock`: real locks, for data that real threads and greenlets share. Hold them only
+  briefly: if another greenlet ran while a greenlet holds such a lock, the thread of both could wait
+  for itself;
+- `new_waiter`: a lock that a greenlet or thread waits for, and that any thread or greenlet
+  releases. If a greenlet waits, only this greenlet is suspended, and its thread continues;
 - `new_thread`, `get_ident`: real threads and their identities;
 - `new_lock`, `new_user_thread`, `sleep`: the functions for the application's own threads or
   greenlets.
 
-We cannot use the locks of these libraries. If only another thread can end a wait, gevent raises an
-error about a deadlock, and eventlet's locks only work in one thread. So greenlets of gevent are
-woken by a watcher of their hub (gevent's event loop), and greenlets of eventlet through a pipe.
+We cannot use the locks of gevent and eventlet. If only another thread can end a wait, gevent raises
+an error about a deadlock, and eventlet's locks only work within one thread. So greenlets of gevent
+are woken by a watcher of their hub (gevent's event loop), and greenlets of eventlet through a pipe.
 
 A simulation (see the testing package) runs threads one at a time, in virtual time. Inside its
 threads, the functions of this module return the simulation's objects: see `Simulation`.
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 def green_library() -> str | None:
     """Return "gevent" or "eventlet" if it has patched this process's threads, otherwise None."""
-    # Look into sys.modules and do not import the libraries: one that is not imported cannot have
-    # patched anything.
+    # Look into sys.modules and do not import the libraries: a library that is not imported cannot
+    # have patched anything.
     monkey: Any = sys.modules.get("gevent.monkey")
     if monkey is not None and any(
         monkey.is_module_patched(name) for name in ("thread", "_thread", "threading")
@@ -54,7 +55,7 @@ def green_library() -> str | None:
 
 
 def _unpatched(name: str) -> Any:
-    """Return the object with this name from `_thread`, as it was before patching."""
+    """Return the object `name` of the module `_thread`, as it was before any patching."""
     library = green_library()
     if library == "gevent":
         return sys.modules["gevent.monkey"].get_original("_thread", name)
@@ -74,7 +75,7 @@ class Waiter(Protocol):
     """A lock that is acquired to wait for an event, and released when the event happens."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Wait for `release`, at most `timeout` seconds. Return False if the time has passed.
+        """Wait for `release`, at most `timeout` seconds; return False if `release` was not called.
 
         Each `release` wakes one waiting caller.
         """
@@ -82,24 +83,24 @@ class Waiter(Protocol):
     def release(self) -> None:
         """Wake one caller of `acquire`. If none waits, the next call of `acquire` returns at once.
 
-        Any thread may call this. It does not block.
+        Any thread may call this method, which does not block.
         """
 
 
 class Simulation(Protocol):
-    """Runs threads one at a time in virtual time, and makes the objects that they wait for."""
+    """Runs threads one at a time in virtual time, and creates the locks that these wait for."""
 
     def is_current(self) -> bool:
         """Return True if the calling thread belongs to the simulation."""
 
     def new_waiter(self) -> Waiter:
-        """Implement the module's function of this name."""
+        """Return the simulation's object for the function `new_waiter` of this module."""
 
     def new_lock(self) -> Any:
-        """Implement the module's function of this name."""
+        """Return the simulation's object for the function `new_lock` of this module."""
 
     def new_thread(self, target: Callable[[], None], name: str) -> Any:
-        """Implement the module's function of this name."""
+        """Return the simulation's object for the function `new_thread` of this module."""
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """Return a new event loop in the same virtual time."""
@@ -130,7 +131,7 @@ def run_simulation(running: Simulation | None) -> None:
     """Make `running` the simulation of this process, until this is called with None.
 
     :param running: the simulation; None to end it.
-    :raises RuntimeError: if another one is running.
+    :raises RuntimeError: if another simulation is running.
     """
     global _simulation
     if running is not None and _simulation is not None:
@@ -139,15 +140,17 @@ def run_simulation(running: Simulation | None) -> None:
 
 
 def waits_by_waiters() -> bool:
-    """Return True if the calling thread must use `new_waiter` to wait. That is so if greenlets or a
-    simulation run in it, which a wait in the kernel would block.
+    """Return True if the calling thread must use `new_waiter` to wait.
+
+    Greenlets or a simulation may run in the thread, and a wait in the kernel would block them.
     """
     return green_library() is not None or simulation() is not None
 
 
 def new_lock() -> threading.Lock:
-    """Return a lock for the application's threads or greenlets, which may wait for other things
-    while they hold it.
+    """Return a lock for the application's threads or greenlets.
+
+    Unlike a `Lock`, it may be held while a thread or greenlet waits for something else.
     """
     simulated = simulation()
     return threading.Lock() if simulated is None else simulated.new_lock()
@@ -174,7 +177,7 @@ def new_waiter() -> Waiter:
     if library is not None:
         return _GreenWaiter(_GeventWaitPoint if library == "gevent" else _EventletWaitPoint)
     waiter = Lock()
-    # Lock it now, so that the next `acquire` waits until another thread calls `release`.
+    # Acquire the lock now, so that the caller's `acquire` waits until another thread releases it.
     waiter.acquire()
     return waiter
 
@@ -189,7 +192,7 @@ class GreenEvent:
         self._waiter = new_waiter()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the event is set, at most `seconds`. Return False if it is not."""
+        """Wait until the event is set, at most `seconds`. Return False if it is not set in time."""
         if not self._waiter.acquire(timeout=-1 if seconds is None else seconds):
             return False
         self._waiter.release()  # let the next waiting greenlet acquire it
@@ -205,13 +208,13 @@ class GreenEvent:
 
 
 class _WaitPoint(Protocol):
-    """Parks one greenlet until a thread wakes it."""
+    """Suspends one greenlet until a thread wakes it."""
 
     def wait(self, seconds: float | None) -> bool:
-        """Park the greenlet until `wake`, or return False after `seconds`."""
+        """Suspend the greenlet until `wake` is called; return False after `seconds`."""
 
     def wake(self) -> None:
-        """Wake the greenlet. Any thread may call this, also before `wait`."""
+        """Wake the greenlet. Any thread may call this, even before the greenlet calls `wait`."""
 
     def close(self) -> None:
         """Release the resources after the wait. Must not be called while a `wake` is running."""
@@ -227,15 +230,15 @@ class _GreenWaiter:
         self._guard = Lock()  # protects the two attributes below
         # True if `release` was called while nobody waited: the next `acquire` returns at once.
         self._is_free = False
-        self._parked: deque[_WaitPoint] = deque()  # the callers that wait, in order
+        self._parked: deque[_WaitPoint] = deque()  # the wait points of waiting callers, in order
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         if self._take():
             return True
         if not blocking or timeout == 0:
             return False
-        # Make the wait point before taking the guard: that may switch to another greenlet, which
-        # must not happen while the guard is held.
+        # Create the wait point before taking the guard: creating it may switch to another greenlet,
+        # which must not happen while the guard is held.
         wait_point = self._new_wait_point()
         try:
             with self._guard:
@@ -258,8 +261,8 @@ class _GreenWaiter:
         try:
             has_come = wait_point.wait(seconds)
         except BaseException:
-            # For example, the greenlet was killed. If `release` has chosen it already, that wake-up
-            # would be lost: pass it to the next waiting greenlet.
+            # For example, the greenlet was killed. If `release` has already chosen this greenlet,
+            # its wake-up would be lost, so pass the wake-up to the next waiting greenlet.
             if not self._leave(wait_point):
                 # Wait until the wake-up has come, because it cannot be stopped any more.
                 wait_point.wait(None)
@@ -271,9 +274,7 @@ class _GreenWaiter:
         return has_come
 
     def _leave(self, wait_point: _WaitPoint) -> bool:
-        """Stop waiting. Return False if `release` has already chosen this wait point and is about
-        to wake it.
-        """
+        """Stop waiting. Return False if `release` has already chosen this wait point to wake it."""
         with self._guard:
             if wait_point in self._parked:
                 self._parked.remove(wait_point)
@@ -292,14 +293,15 @@ class _GreenWaiter:
 
 
 class _GeventWaitPoint:
-    """Parks a greenlet of gevent."""
+    """Suspends a greenlet of gevent until a thread wakes it."""
 
     __slots__ = ("_turn", "_watcher")
 
     def __init__(self) -> None:
         hub = sys.modules["gevent.hub"]
         self._turn = hub.Waiter()
-        # Without an active watcher, gevent would take the wait for a deadlock.
+        # Start a watcher before the wait: if the hub has no active watcher, gevent takes the wait
+        # for a deadlock.
         self._watcher = hub.get_hub().loop.async_()
         self._watcher.start(self._turn.switch, True)
 
@@ -316,7 +318,7 @@ class _GeventWaitPoint:
 
 
 class _EventletWaitPoint:
-    """Parks a greenlet of eventlet."""
+    """Suspends a greenlet of eventlet until a thread wakes it."""
 
     __slots__ = ("_event", "_mailbox")
 
@@ -397,8 +399,8 @@ def _mailbox() -> _Mailbox:
     """Return the mailbox of the current thread; create it if necessary."""
     ident = get_ident()
     mailbox = _mailboxes.get(ident)
-    # If the hub is another one, another thread has got the same identity: each thread has its own
-    # hub.
+    # Each thread has its own hub. If the mailbox has another hub, it belongs to a thread that has
+    # ended, and whose identity this thread has got.
     if mailbox is None or mailbox.hub is not sys.modules["eventlet.hubs"].get_hub():
         if mailbox is not None:
             mailbox.close()
@@ -406,22 +408,21 @@ def _mailbox() -> _Mailbox:
     return mailbox
 
 
-# A forked child must not use the mailboxes of the parent, which reads the same pipes.
+# A forked child must not use the mailboxes of its parent, because the parent reads the same pipes.
 renew_in_child(_mailboxes.clear)
 
 
 def in_own_greenlet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that schedules a call of `function` in a new greenlet of the current
-    thread.
+    """Return a function that schedules `function` in a new greenlet of the current thread.
 
     Any thread may call the returned function, which does not wait. If threads are not patched, this
-    returns `function` itself. Use it for callbacks of an application with greenlets, which expects
-    callbacks to run in its greenlets, too.
+    returns `function` itself. Use this for callbacks of an application with greenlets, which
+    expects its callbacks to run in greenlets, too.
 
     :param function: called with the arguments of the returned function.
     """
     library = green_library()
-    # The driver's own real threads have no greenlets: call the function directly.
+    # The driver's own real threads have no greenlets, so call the function directly.
     if library is None or get_ident() in _real_threads:
         return function
     if library == "eventlet":
@@ -490,8 +491,8 @@ class RealThread:
         self._target = target
         self._is_alive = False
         self._started, self._over = new_waiter(), new_waiter()
-        # Runs a call in a greenlet of the current thread. If that is a real thread of the driver,
-        # which has no greenlets, use the thread that has created it.
+        # Runs a call in a greenlet of the current thread. If the current thread is a real thread of
+        # the driver, which has no greenlets, use a greenlet of the thread that has created it.
         self._call_in_greenlet = _real_threads.get(get_ident()) or in_own_greenlet(_call)
         self.ident: int | None = None
         _log_in_greenlets()
@@ -513,8 +514,8 @@ class RealThread:
             self._target()
         finally:
             self._is_alive = False
-            # Remove the thread: another one may get the same identity, and that one may have
-            # greenlets.
+            # Remove the thread, because another thread, which may have greenlets, may get the same
+            # identity.
             _real_threads.pop(self.ident, None)
             self._over.release()
 
@@ -544,7 +545,7 @@ def new_thread(target: Callable[[], None], name: str) -> threading.Thread | Real
 def new_user_thread(target: Callable[[], None], name: str) -> threading.Thread:
     """Return a daemon thread that is not started yet.
 
-    It is a greenlet if gevent or eventlet has patched threads, and a simulated thread in a
+    The thread is a greenlet if gevent or eventlet has patched threads, and a simulated thread in a
     simulation.
     """
     simulated = simulation()

@@ -5,8 +5,8 @@ Futures and filters are always true, so a test of them is a mistake that is easi
 Python drops the first condition. Applications may also test whether they have such an object before
 they use it, so the warning comes only when the object is deleted unused.
 
-An iterator that executes statements only when it is iterated over executes nothing if it is dropped
-before.
+`IterationCheck` warns of a further mistake: a generator that executes statements while it is
+iterated over, but is dropped before anyone iterates over it, executes nothing.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from cassandra._imports import import_module
 
 
 class UseCheck:
-    """Remembers the line of user code that has called the driver, and warns when it is deleted
-    itself, unless `is_used` was set.
+    """Warns that an object, such as a filter, was never used: when it is deleted.
 
-    The object that must be used holds the only reference to it.
+    The object that must be used holds the only reference to its check, so both are deleted
+    together. The warning points to the line of user code that has created the check.
 
     :param message: the text of the warning, with what to write.
     """
@@ -42,12 +42,13 @@ class UseCheck:
         """True if the object was used: then there is no warning."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A deep or pickled copy of the object has None: the copy was not tested itself, and the
-        # globals of a module cannot be copied.
+        # A deep or pickled copy of the object gets None instead of a check: the copy was not tested
+        # for truth itself, and the globals of a module cannot be copied.
         return type(None), ()
 
     def __del__(self) -> None:
-        # When the interpreter ends, it deletes all objects, and modules may be gone.
+        # Do not warn while the interpreter ends: it then deletes all objects, and modules that the
+        # warning needs may already be gone.
         if self.is_used or sys.is_finalizing():
             return
         warnings.warn_explicit(
@@ -61,10 +62,10 @@ class UseCheck:
 
 
 def is_left_of_or() -> bool:
-    """Return True if the test for truth that runs now is that of a comparison in front of `or`,
-    such as ``A.x == 1 or A.x == 2``. The value of this expression is the first comparison.
+    """Return True if the current test for truth is of a comparison on the left side of `or`.
 
-    An `or` behind a name is no mistake: it may replace None. Neither is one in an `if`.
+    An example is ``A.x == 1 or A.x == 2``, whose value is always the first comparison. An `or`
+    behind a name is not a mistake, because it may replace None, and neither is an `or` in an `if`.
     """
     frame = frame_of_user_code()
     names = [
@@ -84,13 +85,12 @@ def is_left_of_or() -> bool:
 
 
 def identity_of(frame: FrameType) -> tuple[int, int]:
-    """Return what identifies a frame, without a reference to it."""
+    """Return a value that identifies a frame, and holds no reference to the frame."""
     return id(frame), id(frame.f_code)
 
 
 def is_with_without_name(frame: FrameType) -> bool:
-    """Return True if a frame is entering a `with` statement that has no `as`, and whose object is
-    the result of a call in that statement.
+    """Return True if a frame is entering a statement like ``with call():``, without an `as`.
 
     :param frame: the caller of ``__enter__``.
     """
@@ -116,7 +116,7 @@ def _is_with_without_name(code: CodeType, position: int) -> bool:
 
 
 class TruthTest(UseCheck):
-    """Remembers the line that has tested an object for truth."""
+    """Warns of an object that was tested for truth, but never used."""
 
     __slots__ = ()
 
@@ -131,8 +131,8 @@ class IterationCheck(UseCheck):
 
     def __del__(self) -> None:
         # A generator that is closed before its first step drops its arguments without running. The
-        # frame that runs now is then that of the code that calls `aclose`. There is none if Python
-        # drops the generator at its own end.
+        # frame that runs now then belongs to the code that calls `aclose`. There is no frame if
+        # Python itself drops the generator when it ends.
         frame = sys._getframe().f_back
         if frame is not None and "aclose" not in frame.f_code.co_names:
             super().__del__()

@@ -1,4 +1,4 @@
-"""The error for an option that a call does not have. Its message says what to write instead.
+"""Errors with advice for options that a call does not have.
 
 For example, users of other libraries pass settings of statements or profiles to `execute`, or
 parameters as keyword arguments. The calls of the driver accept ``**_unknown`` only to raise this
@@ -31,8 +31,8 @@ _OF_STATEMENTS = (
 # The settings above that an execution profile has, too.
 _OF_PROFILES = frozenset(("consistency_level", "retry_policy", "serial_consistency_level"))
 
-# The option of this driver for each name that other libraries, or other calls of this driver, use
-# for it.
+# For each option name of other libraries, or of other calls of this driver: the option of this
+# driver that means the same.
 _SAME: dict[str, str] = {
     **dict.fromkeys(
         ("params", "parameter", "args", "arguments", "values", "bind", "binds", "vars", "data"),
@@ -81,18 +81,18 @@ def unknown_option(call: str, names: Iterable[str]) -> TypeError:
 
 
 def advise_options(cls: type) -> None:
-    """Make the constructor of a class raise `unknown_option` for keyword arguments that it does not
-    have.
+    """Make the constructor of a class raise `unknown_option` for unknown keyword arguments.
 
-    Python itself complains of the missing arguments first: "missing 1 required positional argument:
-    'username'" for ``user=``.
+    Without this, Python complains of the missing arguments first, for example "missing 1 required
+    positional argument: 'username'" for ``user=``.
 
-    :param cls: the class. Subclasses with other parameters pass only known ones to its constructor.
+    :param cls: the class. Subclasses may have other parameters, as long as they pass only known
+        parameters to the constructor of `cls`.
     """
     init: Callable[..., None] = cls.__init__  # type: ignore[misc]
     code = init.__code__
     names = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    # How many arguments must be passed, with `self`.
+    # The number of arguments that must be passed, including `self`.
     required_count = code.co_argcount - len(init.__defaults__ or ())
 
     @functools.wraps(init)
@@ -111,7 +111,7 @@ def advise_options(cls: type) -> None:
             # The arguments may have passwords, and some tracebacks show local variables.
             del args, options
 
-    # Set by setattr, so that type checkers keep the constructor's parameters.
+    # Use setattr, so that type checkers still know the constructor's own parameters.
     setattr(cls, "__init__", construct)  # noqa: B010
 
 
@@ -122,13 +122,12 @@ def advise_missing(cls: type, example: str) -> None:
     :param example: what to write.
     """
     init: Callable[..., None] = cls.__init__  # type: ignore[misc]
-    # Set by setattr, so that type checkers keep the constructor's parameters.
+    # Use setattr, so that type checkers still know the constructor's own parameters.
     setattr(cls, "__init__", with_example(example)(init))  # noqa: B010
 
 
 def with_example(example: str) -> Callable[[_Function], _Function]:
-    """Return a decorator for a function, method or constructor, which then raises TypeError with an
-    example if arguments are missing.
+    """Return a decorator: the function then raises TypeError with `example` for missing arguments.
 
     :param example: what to write.
     """
@@ -185,7 +184,8 @@ def _advice_of(advice: _Advice, option: str) -> str:
     """Return the end of the error message for an option of a call in `_OF_CALLS`."""
     if option in advice.by_option:
         return advice.by_option[option]
-    if not advice.otherwise:  # of statements, which have too many settings to name them all
+    # A statement has too many settings to list all of them, so suggest a similar one.
+    if not advice.otherwise:
         similar_name = nearest(option, _OF_STATEMENTS)
         return "" if similar_name is None else f"; did you mean {similar_name}?"
     return advice.otherwise

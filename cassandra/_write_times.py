@@ -9,14 +9,15 @@ from typing import Any
 from cassandra._habits import stack_level
 from cassandra._patterns import pattern
 
-# Numbers in these ranges are suspicious. Taken as seconds, milliseconds or nanoseconds, they are
-# times from 2001 on. Taken as microseconds, which servers expect, they are times in the first years
-# after 1970, or tens of thousands of years from now. The greatest timestamp, 2**63 - 1, is not
-# among them: it is a way to write a value that no other value replaces.
+# Numbers in these ranges are suspicious. As seconds, milliseconds or nanoseconds, they are times
+# from 2001 on. As microseconds, which servers expect, they are times in the first years after 1970,
+# or tens of thousands of years from now. The greatest timestamp, 2**63 - 1, is not suspicious:
+# applications use it to write a value that no other value replaces.
 _SECONDS = range(10**9, 10**11)
 _MILLISECONDS = range(10**12, 10**14)
 _NANOSECONDS = range(10**18, 4 * 10**18)
 
+# Finds the number in the clause USING TIMESTAMP of a CQL string.
 _LITERAL = pattern(r"\bUSING\s+(?:TTL\s+\d+\s+AND\s+)?TIMESTAMP\s+(\d+)", re.IGNORECASE)
 
 _MICROSECONDS_OF_A_YEAR = 31_556_952 * 10**6
@@ -25,9 +26,9 @@ _MICROSECONDS_OF_A_YEAR = 31_556_952 * 10**6
 def doubt_about(timestamp: int, subject: str) -> str | None:
     """Return a warning if a write timestamp is probably not in microseconds, or None.
 
-    Servers would treat a write in seconds or milliseconds as one from the first years after 1970.
-    Any other value of the cell would win over it, so nobody would ever read it. A write in
-    nanoseconds would win over all later writes.
+    Servers would treat a timestamp in seconds or milliseconds as a time in the first years after
+    1970. Any other value of the cell would win over the write, so nobody would ever read it. A
+    write with a timestamp in nanoseconds would win over all later writes.
 
     :param timestamp: microseconds since 1970.
     :param subject: what is written, such as "this row".
@@ -50,7 +51,7 @@ def doubt_about(timestamp: int, subject: str) -> str | None:
 
 
 def year_of(timestamp: int) -> int:
-    """Return the year of a write timestamp, which may lie beyond those of `datetime`.
+    """Return the year of a write timestamp, which may be beyond the greatest year of `datetime`.
 
     :param timestamp: microseconds since 1970.
     """
@@ -66,7 +67,7 @@ def warn_of_write_time(timestamp: object) -> None:
 
 
 def generated(timestamp: Any) -> Any:
-    """Return what an application's `timestamp_generator` has returned; warn if its unit is wrong.
+    """Return `timestamp`, from an application's `timestamp_generator`; warn if its unit is wrong.
 
     :param timestamp: microseconds since 1970, as the generator should return them.
     """
@@ -80,7 +81,7 @@ def warn_of_literal(text: str) -> None:
     :param text: the statement, with the literals of its parameters.
     """
     for literal in _LITERAL.finditer(text):
-        # After an odd number of quotes, the words are in a string.
+        # Skip a match after an odd number of quotes, because it is inside a string.
         if text.count("'", 0, literal.start()) % 2 == 0:
             warn_of_timestamp(int(literal[1]))
 

@@ -13,7 +13,7 @@ from cassandra._misspelt import nearest
 if TYPE_CHECKING:
     from types import FrameType
 
-# The names of errors in the DB-API and in drivers for other languages, by the driver's own name.
+# For each error class of this driver: its names in the DB-API and in drivers for other languages.
 _ERRORS = {
     "DriverException": (
         "Error DatabaseError OperationalError InterfaceError CassandraError CassandraException "
@@ -30,7 +30,7 @@ _ERRORS = {
     "Unauthorized": "UnauthorizedException",
     "AuthenticationFailed": "AuthenticationException AuthenticationError",
 }
-# Classes and functions that users look for in other modules, by the module that has them.
+# For each module: its classes and functions that users often try to import from other modules.
 _HOMES = {
     "cassandra": (
         "ConsistencyLevel OperationTimedOut ReadTimeout WriteTimeout Unavailable InvalidRequest "
@@ -70,7 +70,7 @@ _HOMES = {
     "cassandra.tls": "ReloadingContext",
     "cassandra.util": "uuid_from_time datetime_from_uuid1 min_uuid_from_time max_uuid_from_time",
 }
-# Names that do not exist anywhere, and those that are meant.
+# For names that no module has: the name that is probably meant.
 _MEANT = {
     **{wrong: name for name, names in _ERRORS.items() for wrong in names.split()},
     **dict.fromkeys(("SyntaxError", "CqlSyntaxError"), "SyntaxException"),
@@ -83,7 +83,7 @@ _MEANT = {
     "copy_table": "copy",
 }
 
-# The function of Python's import system that looks for names of packages.
+# The function of Python's import system that looks up a name for ``from package import name``.
 _IMPORTING = "_handle_fromlist"
 _IMPORT_FROM = opmap["IMPORT_FROM"]
 
@@ -125,7 +125,8 @@ def refuse_names(module: str, advice_by_name: Mapping[str, str]) -> Callable[[st
 def _is_import(frame: FrameType) -> bool:
     """Return True if a frame executes ``from module import name``."""
     code = frame.f_code
-    # Python looks up the names of a package by a function, and those of a module by an instruction.
+    # Python looks up a name of a package by a function, and a name of a plain module by a bytecode
+    # instruction.
     return code.co_name == _IMPORTING or (
         frame.f_lasti >= 0 and code.co_code[frame.f_lasti] == _IMPORT_FROM
     )

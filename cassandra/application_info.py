@@ -1,5 +1,6 @@
-"""The name, version and id with which an application identifies itself to the server. Operators see
-them in the table ``system_views.clients``.
+"""The name, version and id by which an application identifies itself to the servers.
+
+Operators see these values in the table ``system_views.clients``.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class ApplicationInfo(ApplicationInfoBase):
         self.client_id = client_id
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Add the name, version and id to `options`, as far as they are set.
+        """Add the name, version and id to `options`; leave out those that are not set.
 
         :param options: the options of STARTUP so far, a dict of strings.
         """

@@ -29,9 +29,7 @@ _DSE_AUTHENTICATORS = frozenset({"com.datastax.bdp.cassandra.auth.DseAuthenticat
 
 
 class Token(bytes):
-    """Bytes that may contain a password. The repr hides them, because tracebacks may show local
-    variables.
-    """
+    """Bytes that may contain a password; their repr hides them, because tracebacks may show it."""
 
     __slots__ = ()
 
@@ -42,7 +40,8 @@ class Token(bytes):
     def of(cls, answer: object) -> Token | None:
         """Return an authenticator's response as a token; None for None.
 
-        :raises TypeError: if it is neither bytes nor a string. The message does not show the value.
+        :raises TypeError: if the response is neither bytes nor a string. The message does not show
+            the value.
         """
         if answer is None:
             return None
@@ -59,22 +58,24 @@ class Token(bytes):
 def _utf8(text: str, description: str) -> bytes:
     """Return `text` in UTF-8.
 
-    :raises ValueError: if it cannot be encoded. It is not a UnicodeEncodeError, because that would
-        show the string.
+    :raises ValueError: if the string cannot be encoded. (A UnicodeEncodeError would show the
+        string.)
     """
     encoded = text.encode(errors="replace")
     if encoded.decode() == text:
         return Token(encoded)
-    # Delete these before raising, as in `Token.of`: no local variable may have the secret then.
+    # Delete these variables before raising: a traceback with local variables must not show them.
     del text, encoded
     raise ValueError(f"{description} has characters that UTF-8 cannot encode (lone surrogates)")
 
 
 def _restore(login: object, state: dict[str, Any]) -> None:
-    """Set the attributes of an object that is unpickled, by the descriptors of its class.
+    """Set the attributes of an unpickled object through the descriptors of its class.
+
+    The descriptors hide passwords, which pickles of cassandra-driver have as plain attributes.
 
     :param login: a provider or an authenticator.
-    :param state: its attributes. Pickles of cassandra-driver have passwords by their plain names.
+    :param state: the attributes of the object.
     """
     for name, value in state.items():
         setattr(login, name, value)
@@ -140,9 +141,7 @@ class BaseDSEAuthenticator(Authenticator):
         raise NotImplementedError
 
     def initial_response(self) -> bytes | None:
-        """Return the mechanism's name if the server asks for it first, otherwise the first
-        token.
-        """
+        """Return the mechanism's name if the server asks for it first, or else the first token."""
         if self.server_authenticator_class in _DSE_AUTHENTICATORS:
             return self.get_mechanism()
         return self.evaluate_challenge(self.get_initial_challenge())
@@ -165,7 +164,8 @@ class PlainTextAuthProvider(AuthProvider):
         return PlainTextAuthenticator(self.username, self.password)
 
     def __repr__(self) -> str:
-        # Error reports call this for an object whose constructor has failed.
+        # Use getattr, because error reports also call this for an object whose constructor has
+        # failed.
         username = getattr(self, "username", None)
         return f"{type(self).__name__}(username={username!r}, password=...)"
 
@@ -174,7 +174,7 @@ advise_options(PlainTextAuthProvider)
 
 
 class DSEPlainTextAuthProvider(PlainTextAuthProvider):
-    """User name and password, under the name that is used for DataStax Enterprise."""
+    """`PlainTextAuthProvider`, under the name that applications of DataStax Enterprise use."""
 
 
 class PlainTextAuthenticator(BaseDSEAuthenticator):
@@ -192,8 +192,8 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         self.password = password
 
     def initial_response(self) -> bytes | None:
-        # Reset this for each connection: a user's provider may return the same authenticator for
-        # all of them.
+        # Reset this for each connection, because a user's provider may return the same
+        # authenticator for all connections.
         self._answered = False
         return super().initial_response()
 
@@ -204,7 +204,7 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         return b"PLAIN-START"
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes:
-        """Return the token for this mechanism's challenge, but only once.
+        """Return the token for the challenge of PLAIN, but only once per connection.
 
         :param challenge: the server's bytes.
         :raises AuthenticationFailed: if the server asks again, or asks for another mechanism.
@@ -230,7 +230,8 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
 
 def _check_part(part: Secret[object], description: str) -> None:
     """Raise TypeError or ValueError if SASL PLAIN cannot send a user name or password."""
-    # Accept a number and send it as a string: a password in a configuration file may be numeric.
+    # Accept a number, which is sent as a string: a password in a configuration file may be a
+    # number.
     if not isinstance(part.reveal(), (str, int)):
         problem = f"the {description} must be a text, but is of type {part.kind}"
         if part.reveal() is None:
@@ -258,8 +259,8 @@ class TransitionalModePlainTextAuthenticator(PlainTextAuthenticator):
 class SaslAuthProvider(AuthProvider):
     """Any mechanism that the optional package ``pure-sasl`` supports.
 
-    :param sasl_kwargs: keyword arguments for its ``SASLClient``, without ``host``.
-    :raises ValueError: if ``host`` is among them.
+    :param sasl_kwargs: keyword arguments for ``puresasl.client.SASLClient``, without ``host``.
+    :raises ValueError: if ``host`` is among these arguments.
     :raises ImportError: if the package is not installed.
     """
 
@@ -272,8 +273,8 @@ class SaslAuthProvider(AuthProvider):
         # Refuse `host`, because it is different for each connection.
         if has_host:
             raise ValueError("host is set for each connection; do not pass it to SaslAuthProvider")
-        # Import the package now, to raise the error for a missing one here and not at the first
-        # connection.
+        # Import the package now, so that the error for a missing package is raised here and not at
+        # the first connection.
         _sasl_client()
 
     def new_authenticator(self, host: str) -> Authenticator:
@@ -283,7 +284,7 @@ class SaslAuthProvider(AuthProvider):
 class SaslAuthenticator(Authenticator):
     """One connection's SASL exchange through ``pure-sasl``.
 
-    :param host: the server's host name, for which its key is valid.
+    :param host: the host name for which the server's key is valid.
     :param service: the name of the service.
     :param mechanism: the SASL mechanism.
     :param sasl_kwargs: further keyword arguments for ``puresasl.client.SASLClient``.
@@ -330,8 +331,8 @@ class DSEGSSAPIAuthProvider(AuthProvider):
     ) -> None:
         self.properties = properties
         del properties  # a traceback must not show it: it may contain a password
-        # Import the package now, to raise the error for a missing one here and not at the first
-        # connection.
+        # Import the package now, so that the error for a missing package is raised here and not at
+        # the first connection.
         _sasl_client()
         self.service = service or "dse"
         self.qops = list(qops) if qops is not None else ["auth"]
@@ -346,7 +347,7 @@ class DSEGSSAPIAuthProvider(AuthProvider):
 class GSSAPIAuthenticator(BaseDSEAuthenticator):
     """One connection's Kerberos exchange through ``pure-sasl``.
 
-    :param host: the server's host name, for which its key is valid.
+    :param host: the host name for which the server's key is valid.
     :param service: the name of the service.
     :param qops: the accepted qualities of protection, as strings or bytes; None or empty means
         authentication only.
@@ -383,7 +384,7 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
 def _sasl_client() -> type[Any]:
     """Return the class `SASLClient` of the package pure-sasl."""
     try:
-        # Import it only here: the package is optional, because only SASL authentication needs it.
+        # Import the package only here, because it is optional: only SASL authentication needs it.
         client_class: type[Any] = import_module("puresasl.client").SASLClient
         return client_class
     except ImportError as error:
@@ -393,5 +394,5 @@ def _sasl_client() -> type[Any]:
         ) from error
 
 
-# Set it in this way, so that type checkers still report unknown names.
+# Set `__getattr__` through globals(), so that type checkers still report unknown names.
 globals()["__getattr__"] = lazy_names(__name__)

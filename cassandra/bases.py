@@ -1,8 +1,8 @@
 """Private base classes for classes whose attributes compiled code reads directly.
 
-In the compiled twin, ``cassandra._accel.bases``, the attributes are fields of a C struct. Here they
-are ``__slots__``. Both behave in the same way: an attribute that was not set, or was deleted,
-raises AttributeError. Copies and pickles have the attributes that were set.
+In the compiled version, ``cassandra._accel.bases``, the attributes are fields of a C struct. Here
+they are ``__slots__``. Both versions behave in the same way: an attribute that was not set, or was
+deleted, raises AttributeError. Copies and pickles have the attributes that were set.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-# These classes have only the attributes that compiled code reads. Their subclasses define all
-# others, and user code may add more attributes to them.
+# These classes have only the attributes that compiled code reads. Their subclasses define all other
+# attributes, and user code may add further attributes to instances.
 class ColumnBase:
     """The base of `cassandra.metadata.ColumnMetadata`, a column of a table."""
 
@@ -24,8 +24,9 @@ class ColumnBase:
 
 
 class FaultyBase:
-    """The base of keyspaces, tables and views, which may be incomplete. `_error` is the error that
-    was raised while the object was built, or None.
+    """The base of the metadata of keyspaces, tables and views, which may be incomplete.
+
+    `_error` is the error that was raised while the object was built, or None.
     """
 
     __slots__ = ("_error",)
@@ -49,12 +50,10 @@ class TableBase(ColumnarBase):
     )  # fmt: skip
 
 
-# These are in a base class because the happy path reads all six settings of its statement for each
-# request.
+# These settings are in a base class because the compiled happy path, which handles requests that
+# need no retry, tracing or paging, reads all six settings for each request.
 class SettingsBase:
-    """The settings that a prepared statement passes to its bound statements; see
-    `cassandra.query.settings`.
-    """
+    """The settings that a prepared statement passes on; see `cassandra.query.settings`."""
 
     __slots__ = (
         "consistency_level", "custom_payload", "fetch_size", "is_idempotent", "retry_policy",
@@ -63,9 +62,7 @@ class SettingsBase:
 
 
 class StatementBase(SettingsBase):
-    """The base of `cassandra.query.Statement`, from which all kinds of statements inherit except
-    prepared ones.
-    """
+    """The base of `cassandra.query.Statement`, from which all but prepared statements inherit."""
 
     __slots__ = ("_routing_key", "_serial_consistency_level", "keyspace", "table")
 
@@ -99,7 +96,7 @@ class ProfileBase:
     """The base of `cassandra.engine.profile.ExecutionProfile`.
 
     `_settings_at_hand` is a cache of the profile's settings for compiled code, and `_is_shown`
-    disables that cache; both are explained there.
+    disables this cache. Both are explained in that class.
     """
 
     __slots__ = ("_is_shown", "_settings_at_hand")
@@ -137,15 +134,15 @@ class ResultBase:
     )  # fmt: skip
 
 
-# Each query plan reads whether a host is up.
+# This attribute is in a base class because each query plan reads whether its hosts are up.
 class HostBase:
     """The base of `cassandra.metadata.host.Host`, a node of the cluster."""
 
     __slots__ = ("is_up",)
 
 
-# `placement_version` increases with each change of the ring. Plans of an older version are
-# discarded.
+# `placement_version` increases with each change of the ring, so that cached query plans of an older
+# ring are discarded.
 class MetadataBase:
     """The base of `cassandra.metadata.Metadata`."""
 
@@ -158,7 +155,8 @@ class PlanningBase:
     __slots__ = ("_planner",)
 
 
-# The following are classes of column values. Codecs create and read millions of them.
+# The following classes are the bases of column values. They have C structs because codecs create
+# and read millions of values.
 class TimeBase:
     """The base of `cassandra.util.Time`."""
 

@@ -1,5 +1,4 @@
-"""Configures connections to ScyllaDB nodes behind the proxies of a private network, such as AWS
-PrivateLink.
+"""Configures connections to ScyllaDB nodes through a private network, such as AWS PrivateLink.
 
 Pass a `ClientRoutesConfig` as ``Cluster(client_routes_config=...)``.
 """
@@ -69,8 +68,8 @@ class ClientRoutesConfig:
     :param proxies: a list or tuple of `ClientRouteProxy`, at least one.
     :param advanced_shard_awareness: True if the client's local port selects the shard even through
         the proxies. The proxies must preserve that port, and lead to the nodes' shard-aware ports.
-    :raises TypeError: if `proxies` has another type.
-    :raises ValueError: if it is empty.
+    :raises TypeError: if `proxies` is not a list or tuple of `ClientRouteProxy`.
+    :raises ValueError: if `proxies` is empty.
     """
 
     def __init__(

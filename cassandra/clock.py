@@ -14,21 +14,20 @@ from cassandra._threads import Lock
 
 __all__ = ["MicrosecondClock"]
 
-# Threads hold the lock for about a microsecond. If one holds it for longer than this, that thread
-# was interrupted and will never release it.
+# Threads hold the lock for about a microsecond. If a thread holds it for longer than this, we
+# assume that the thread was interrupted and will never release the lock.
 _LOST_AFTER = 1.0  # seconds
 
 
 class MicrosecondClock:
-    """Returns microseconds since the Unix epoch. Each value is greater than the previous one, even
-    if several threads call it.
+    """Returns microseconds since the Unix epoch; each value is greater than all earlier values.
 
-    If the system clock stands still or goes back, each value is one microsecond greater than the
-    previous one, so the values run ahead of the clock.
+    Any thread may call it. If the system clock stands still or goes back, each value is one
+    microsecond greater than the previous value, so the values run ahead of the clock.
 
-    :param tolerance: the number of microseconds that the values may be ahead.
-    :param on_drift: called if they are further ahead, with the system time and the previous value,
-        both in microseconds.
+    :param tolerance: the number of microseconds that the values may be ahead of the clock.
+    :param on_drift: called if the values are further ahead, with the system time and the previous
+        value, both in microseconds.
     """
 
     # `renewed` keeps a weak reference to this object, which requires the slot `__weakref__`.
@@ -53,10 +52,10 @@ class MicrosecondClock:
     def next(self) -> int:
         """Return the next value."""
         lock = self._lock
-        # Do not use `with`. Since Python 3.14, a signal handler that raises an error may interrupt
-        # it at a point where the lock stays held. All later requests would then wait for it. Other
-        # threads hold the lock only for microseconds, so if it is not free in time, it is lost: see
-        # below.
+        # Do not use `with lock`. Since Python 3.14, a signal handler that raises an error may
+        # interrupt the statement at a point where the lock stays held, and all later requests would
+        # wait for the lock. Other threads hold it only for microseconds, so if it is not free in
+        # time, it will never be released: then replace it, below.
         is_held = lock.acquire(timeout=_LOST_AFTER)
         try:
             now = self.time_ns() // 1000
@@ -67,7 +66,7 @@ class MicrosecondClock:
             if is_held:
                 lock.release()
             else:
-                # The lock was lost, because its holder was interrupted: replace it by a new one.
+                # The thread that holds the lock was interrupted: replace the lock by a new one.
                 self._lock = Lock()
         # Call the callback without the lock: it may log, and logging may block.
         if last - now > self.tolerance:

@@ -1,10 +1,11 @@
-"""Execute many statements concurrently with the blocking API, with a limit on the requests in
-flight and so on the memory.
+"""Executes many statements concurrently with the blocking API, at most N requests at a time.
+
+The limit of requests in flight also limits the memory.
 
 These functions work with any session whose `execute_async` returns an object with `add_callbacks`.
-That object may call a callback immediately, inside `add_callbacks`. If the callback then sent the
-next statement itself, the stack would grow with each statement. So it only records that another
-statement may be sent, and the loop that is already running sends it.
+Such an object may call a callback immediately, inside `add_callbacks`. If the callback then sent
+the next statement itself, the stack would grow with each statement. So the callback only records
+that another statement may be sent, and the loop that is already running sends it.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ _Number = TypeVar("_Number")
 
 log = logging.getLogger("cassandra.concurrent")
 
-# If nobody begins to read a generator of results for this time, its statements are sent all the
-# same. In seconds.
+# If the application does not begin to read a generator of results within this time (seconds), the
+# remaining statements are sent all the same.
 _PATIENCE = 1.0
 
 _NOT_SENT = (
@@ -62,8 +63,9 @@ _NOT_SENT = (
 
 
 class CallbackFuture(Protocol):
-    """The methods of a `ResponseFuture` that this module uses. Sessions that applications use in
-    their tests return other objects with these methods.
+    """The methods of a `ResponseFuture` that this module uses.
+
+    Sessions that applications fake in their tests may return other objects with these methods.
     """
 
     @property
@@ -100,7 +102,7 @@ advise_on_pairs(ExecutionResult)
 def _checked_concurrency(concurrency: _Number) -> _Number:
     """Return `concurrency` if it is a number; raise TypeError otherwise.
 
-    A string is refused, too, which may come from a command line or an environment variable.
+    A string of digits, for example from a command line, is refused, too.
     """
     if not hasattr(concurrency, "__float__"):
         raise TypeError(
@@ -111,7 +113,7 @@ def _checked_concurrency(concurrency: _Number) -> _Number:
 
 
 def _instead_of_concurrency(value: object) -> str:
-    """Return the end of a message: what to write if `value` was passed as the concurrency."""
+    """Return what to write instead of passing `value` as concurrency, for an error message."""
     if isinstance(value, str):
         return f": write int({value!r})"
     if isinstance(value, Iterable):
@@ -194,7 +196,7 @@ def execute_concurrent(
         the first `concurrency` statements, and more are sent as you read results. The statements
         and results of a large load are thus never all in memory. If you do not begin to read
         within a second, or close or drop the generator, the remaining statements are sent in the
-        background, unless it has raised an error.
+        background, unless the generator has raised an error.
     :param execution_profile: a profile or its name, for all executions.
     :param row_type: the class of rows for all results, as in `Session.execute`.
     :returns: an `ExecutionResult` (success, result_or_exc) for each pair.
@@ -210,7 +212,8 @@ def execute_concurrent(
     options = _execute_options(execution_profile, row_type)
     run = _Run(session, statements_and_parameters, concurrency, raise_on_first_error, options)
     if not results_generator:
-        # Results are not needed one by one here, so wake this thread only when many have come.
+        # The caller does not read results one by one, so wake this thread only when many results
+        # have come.
         run.batch_wakeups()
         return list(run.outcomes())
     outcomes = run.generator()
@@ -230,7 +233,7 @@ def execute_each(
     The results are not stored. If `take` raises an error, no more statements are sent.
 
     :param session: a connected session.
-    :param statements: an iterator that never waits for its next statement.
+    :param statements: an iterator of statements. Getting its next statement must not block.
     :param concurrency: the maximum number of requests in flight.
     :param take: called with (True, the result) or (False, the error) for each execution.
     :param execution_profile: a profile or its name, for all executions.
@@ -368,9 +371,9 @@ def _execute_options(
 def _watched_submit(session: ConcurrentSession) -> Callable[..., Any] | None:
     """Return the session's `_submit_watched`, or None if we must call `execute_async` instead.
 
-    That is necessary if the session is not the driver's own, or if user code has replaced
-    `execute_async`. Tracing libraries replace it on the class or on the session, and expect a call
-    for each statement.
+    We must call `execute_async` if the session is not the driver's own, or if user code has
+    replaced the method. Tracing libraries replace it on the class or on the session, and expect a
+    call for each statement.
     """
     original = getattr(type(session), "_own_execute_async", None)
     if original is None or "execute_async" in vars(session):
@@ -380,7 +383,7 @@ def _watched_submit(session: ConcurrentSession) -> Callable[..., Any] | None:
 
 
 class _Run:
-    """One call of a function of this module that waits for results.
+    """The state of one call of `execute_concurrent` or `execute_each`.
 
     Statements are sent in the thread that reads the results. Executions may complete in any thread.
     """
@@ -395,9 +398,9 @@ class _Run:
     ) -> None:
         self._session = session
         self._statements = iter(statements)
-        # Statements in a list or tuple are available without waiting, so many are passed to the
-        # event loop together. Another iterable may wait for each statement, so each is passed on at
-        # once.
+        # Statements in a list or tuple are available without waiting, so many statements are passed
+        # to the event loop together. Any other iterable may block before each statement, so each
+        # statement is passed on at once.
         source = statements.parameters if isinstance(statements, _Pairs) else statements
         self._burst_size = concurrency if isinstance(source, (list, tuple)) else 1
         # Limit the concurrency to the capacity of the connections: further requests would only wait
@@ -417,26 +420,29 @@ class _Run:
             refuse_on_loop(
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
             )
-        # The session's check that no forked child uses it; None for a mock, which has none.
+        # The session's method that raises an error in a forked child; None for a mock, which does
+        # not have the method.
         self._refuse_in_child = getattr(session, "_refuse_in_child", None)
         self._submit = _watched_submit(session)
-        # The session's happy path puts results into the collector without a future. It can be used
-        # if there are no options, and if nobody has replaced `execute_async`.
+        # The session's happy path (for requests that need no retry, tracing or paging) puts results
+        # into the collector without creating a future. It can be used if there are no options, and
+        # if user code has not replaced `execute_async`.
         path = None
         if self._submit is not None and not options:
             own_session: Any = session
             path, self._start_burst = own_session._happy_path()
         self._collector = happy_path.Collector(concurrency, ExecutionResult, path=path)
-        # The lock on which the reading thread waits. The deque is empty while that thread does not
-        # wait.
+        # The lock that the reading thread waits for; empty while this thread does not wait.
         self._waiters: deque[Waiter] = deque()
-        # Held to use the statements and the collector: `_send_ahead` uses them in another thread.
+        # This lock protects the statements and the collector, because `_send_ahead` uses both in
+        # another thread.
         self._lock = new_lock()
-        # Outcomes that `_send_ahead` has taken from the collector, and the error that ended it.
+        # The outcomes that `_send_ahead` has taken from the collector, and the error that ended it
+        # (None without an error).
         self._ahead: list[ExecutionResult] = []
         self._error_ahead: BaseException | None = None
-        # Released when the application begins to read a generator or drops it, for `_send_ahead`;
-        # None if that does not run.
+        # `_send_ahead` waits for this lock, which is released when the application begins to read
+        # the generator or drops it; None if `_send_ahead` does not run.
         self._end_of_patience: Waiter | None = None
         self._is_read = False
         # Do not pass a bound method: it would keep this object, the session and the statements
@@ -444,8 +450,9 @@ class _Run:
         self._collector.notify_reader = partial(_wake_up, self._waiters)
 
     def batch_wakeups(self, are_ready: bool = False) -> None:
-        """Wake the reading thread only when many results have come, because waking it takes longer
-        than reading a result.
+        """Wake the reading thread only when many results have come.
+
+        Waking the thread takes longer than reading a result.
 
         :param are_ready: True if the iterator of statements never waits, so that many statements
             can be passed to the event loop together.
@@ -492,9 +499,10 @@ class _Run:
     def _send_ahead(self) -> None:
         """Send statements until the application reads the generator, and keep their outcomes.
 
-        An application may keep a generator and never read it. Other drivers send all of its
-        statements. We wait for a second first: usually, the application reads, and then neither the
-        statements nor the outcomes should all be in memory.
+        An application may keep a generator and never read it. cassandra-driver sends all statements
+        of such a generator, so we do so, too. But we wait for a second first: usually the
+        application reads the generator, and then statements and outcomes should not all be in
+        memory.
         """
         waiter = self._end_of_patience
         if waiter is None or waiter.acquire(timeout=_PATIENCE):
@@ -503,11 +511,14 @@ class _Run:
             while self._send_some_ahead():
                 self._wait(is_ahead=True)
         except BaseException as error:
-            self._error_ahead = error  # of the iterable of statements: `outcomes` raises it
+            # The iterable of statements has raised an error: `outcomes` raises it again.
+            self._error_ahead = error
 
     def _send_some_ahead(self) -> bool:
-        """Send statements as the collector wants them. Return False if no more are to be sent: the
-        application has begun to read, all are sent, or one has failed.
+        """Send as many statements as the collector wants; return False if no more must be sent.
+
+        No more are sent if the application has begun to read, if all statements are sent, or if a
+        statement has failed and `fail_fast` is set.
         """
         collector = self._collector
         with self._lock:
@@ -562,7 +573,7 @@ class _Run:
                 # After an error that will be raised, send no more statements.
                 collector.is_paused = self._fail_fast and collector.has_failed
                 # Send more statements before yielding results: the caller may be slow, and the
-                # servers should not be idle meanwhile.
+                # servers should not be idle while it processes a result.
                 if collector.wants_more:
                     self._fill()
                 ready = collector.take()
@@ -578,18 +589,17 @@ class _Run:
                 self._wait()
 
     def _yield_until_failure(self, ready: list[ExecutionResult]) -> Iterator[ExecutionResult]:
-        """Yield the results in `ready` up to the first error. Raise that error when no request is
-        in flight any more.
+        """Yield the results in `ready` up to the first error, and raise it after all requests end.
 
-        If `ready` is empty, wait until something is ready. The failed statement then comes after
-        one that is still in flight, so its error may not be raised yet.
+        If `ready` is empty, wait for more results. A statement before the failed statement is then
+        still in flight, so the error must not be raised yet.
         """
         collector = self._collector
         # The collector has counted the results in `ready` as delivered already.
         first_position = collector.delivered - len(ready)
         for position, outcome in enumerate(ready, first_position):
-            # The first error is that of the earliest statement, and not the one that came first, so
-            # that repeated runs raise the same error.
+            # Raise the error of the earliest failed statement, and not the error that came first,
+            # so that repeated runs raise the same error.
             if not outcome.success:
                 # Send no more statements, and wait for those in flight.
                 collector.is_exhausted = True
@@ -600,8 +610,8 @@ class _Run:
                     locate(outcome.result_or_exc, f"row {position}")
                     raise outcome.result_or_exc
                 finally:
-                    # Drop this frame's references to the error: its traceback refers to the frame,
-                    # which would be a reference cycle.
+                    # Drop this frame's references to the error: the error's traceback refers to
+                    # this frame, so there would be a reference cycle.
                     del outcome
                     ready.clear()
             yield outcome
@@ -618,7 +628,7 @@ class _Run:
         """Start one execution; its outcome is put into the collector under `position`."""
         try:
             if self._submit is not None:
-                # The watcher does not decode the rows: the thread that reads the results does.
+                # `_on_done` must not decode the rows: the thread that reads the results does this.
                 self._submit(
                     statement, parameters, self._on_done, position, self._profile, self._row_type
                 )
@@ -653,9 +663,9 @@ class _Run:
         collector = self._collector
         while not (collector.is_ready or collector.is_over or (is_ahead and self._is_read)):
             waiter = new_waiter()
-            # Register the waiter first, and then check again. A completion first changes the
-            # collector and then looks for a waiter, so one of the two threads always sees what the
-            # other has done.
+            # Register the waiter first, and then check again. A thread that completes an execution
+            # first changes the collector and then looks for a waiter. So either we see its change,
+            # or it sees our waiter.
             self._waiters.append(waiter)
             collector.is_awaited = True
             if not (collector.is_ready or collector.is_over or (is_ahead and self._is_read)):
@@ -690,8 +700,10 @@ def _add_callbacks(
 
 
 def _result_set(future: CallbackFuture, rows: object) -> ResultSet[Any]:
-    """Return the `ResultSet` of an execution. If the future is not the driver's own, make it from
-    the rows that were passed to the callback.
+    """Return the `ResultSet` of an execution.
+
+    If the future is not the driver's own, create the `ResultSet` from the rows that were passed to
+    the callback.
     """
     if isinstance(future, ResponseFuture):
         return future.result()
@@ -717,7 +729,7 @@ def execute_concurrent_async(
     :param concurrency: the maximum number of requests in flight.
     :param raise_on_first_error: True sends no more statements after an error, and sets that error
         as the future's. False returns errors as results.
-    :param execution_profile: an `ExecutionProfile`, or the name of one.
+    :param execution_profile: an `ExecutionProfile`, or the name of a profile; None for the default.
     :param row_type: the class of rows, as in `Session.execute`; None for the rows of the row
         factory.
     :returns: a future of the list of results, in the order of the statements.
@@ -727,14 +739,16 @@ def execute_concurrent_async(
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
     options = _execute_options(execution_profile, row_type)
     run = _UnwatchedRun(session, list(statements_and_parameters), raise_on_first_error, options)
-    # Send the first statements. Each completion then sends one more.
+    # Send the first statements. Each execution that completes then sends another statement.
     run.send(concurrency)
     return run.future
 
 
 class _UnwatchedRun:
-    """One call of `execute_concurrent_async`. No thread waits for the results: when an execution
-    completes, its callback sends the next statement in the thread that called it.
+    """The state of one call of `execute_concurrent_async`, for which no thread waits.
+
+    When an execution completes, the callback sends the next statement in the thread in which it is
+    called.
     """
 
     def __init__(
@@ -763,8 +777,9 @@ class _UnwatchedRun:
     def send(self, count: int) -> None:
         """Send `count` more statements.
 
-        If another call is sending already, it sends these statements, too, and this one returns.
-        That happens if a callback inside `_send_one` calls this. The stack thus stays shallow.
+        If another call of this method is already running, it also sends these statements, and this
+        call returns at once. This happens if a callback inside `_send_one` calls `send`. Because of
+        this, the stack does not grow with the number of statements.
         """
         with self._lock:
             self._capacity += count
@@ -785,7 +800,7 @@ class _UnwatchedRun:
                 index = self._next
                 self._next += 1
             self._send_one(index)
-        # Without any statements, no completion ends the run: do it here.
+        # Without any statements, no execution completes and ends the run, so end it here.
         if not self._statements:
             self._end(error=None)
 

@@ -1,6 +1,4 @@
-"""End points, connection errors and protocol constants, under the import path that cassandra-driver
-uses.
-"""
+"""End points, connection errors and protocol constants, at cassandra-driver's import path."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -47,14 +45,14 @@ __all__ = [
 ]  # fmt: skip
 
 # The first byte of an envelope has the direction in its highest bit, and the protocol version in
-# the others (native_protocol_v5.spec, section 2.3.1).
+# the other bits (native_protocol_v5.spec, section 2.3.1).
 HEADER_DIRECTION_FROM_CLIENT = 0x00
 HEADER_DIRECTION_TO_CLIENT = 0x80
 HEADER_DIRECTION_MASK = 0x80
 PROTOCOL_VERSION_MASK = 0x7F
 
-# The CQL version that every server supports (native_protocol_v5.spec, section 4.1.1). A version is
-# only sent if Cluster.cql_version is set.
+# The CQL version that every server supports (native_protocol_v5.spec, section 4.1.1). The driver
+# only sends a version if Cluster.cql_version is set.
 DEFAULT_CQL_VERSION = "3.0.0"
 
 # The maximum length of an envelope's body in bytes (native_protocol_v5.spec, section 2.4).
@@ -65,9 +63,7 @@ locally_supported_compressions: OrderedDict[str, tuple[Any, Any]]
 
 
 def _supported_compressions() -> OrderedDict[str, tuple[Any, Any]]:
-    """Return the functions (compress, decompress) for message bodies, by the name of the algorithm.
-    The preferred algorithm is first.
-    """
+    """Return (compress, decompress) for message bodies by algorithm, the preferred one first."""
     functions: OrderedDict[str, tuple[Any, Any]] = OrderedDict()
     for name in available_compressions():
         algorithm = compression(name)

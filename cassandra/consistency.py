@@ -82,8 +82,9 @@ _SERIAL_NAMES = tuple(ConsistencyLevel.value_to_name[level] for level in SERIAL_
 
 
 def constant_of(value: object) -> str:
-    """Return the end of an error message for a level that was passed as a string. It names the
-    constant to use, for example ``: write ConsistencyLevel.QUORUM`` for "quorum".
+    """Return the end of an error message for a level that was passed as a string.
+
+    For "quorum", this is ``: write ConsistencyLevel.QUORUM``.
     """
     if not isinstance(value, str):
         return ""
@@ -95,9 +96,10 @@ def constant_of(value: object) -> str:
 
 
 def level_of(value: object) -> int | None:
-    """Return the consistency level for a level, or for its name in upper or lower case.
+    """Return the number of a consistency level that is given as a number or as a name.
 
-    :param value: a value of `ConsistencyLevel`, or its name; None is returned unchanged.
+    :param value: a value of `ConsistencyLevel`, or its name in upper or lower case. None is
+        returned unchanged.
     :raises ValueError: if there is no such level.
     """
     if value is None:
@@ -116,8 +118,8 @@ def checked_serial(name: str, level: int | None) -> int | None:
     """Check a serial consistency level and return it.
 
     :param name: the name of the setting, for the message.
-    :param level: the value that user code passes; None if it is not set.
-    :raises ValueError: if it is not SERIAL or LOCAL_SERIAL.
+    :param level: the value that user code passes; None if the level is not set.
+    :raises ValueError: if `level` is not SERIAL or LOCAL_SERIAL.
     """
     if level is not None and not ConsistencyLevel.is_serial(level):
         is_known = isinstance(level, int) and level in ConsistencyLevel.value_to_name

@@ -1,4 +1,4 @@
-"""Says whether compiled modules and NumPy are available, under the names of cassandra-driver."""
+"""Flags that say whether compiled modules and NumPy are available, as in cassandra-driver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cassandra._lazy import lazy_names
 __all__ = ["HAVE_CYTHON", "HAVE_NUMPY"]
 
 HAVE_CYTHON: bool = implementations.implementation == "c"
-# Only look for NumPy: importing it takes longer than importing the driver.
+# Only check that NumPy exists, because importing it takes longer than importing the driver.
 HAVE_NUMPY: bool = importlib.util.find_spec("numpy") is not None
 
 __getattr__ = lazy_names(__name__)

@@ -1,5 +1,6 @@
-"""Reads tables as Dask DataFrames, and writes them. Each partition of the DataFrame is a token
-range, which a Dask worker reads itself.
+"""Reads tables as Dask DataFrames, and writes Dask DataFrames to tables.
+
+Each partition of the DataFrame is a token range, which a Dask worker reads itself.
 
 .. code-block:: python
 
@@ -44,8 +45,8 @@ def _dask() -> ModuleType:
 def _as_pandas(table: Any) -> pd.DataFrame:
     import pandas
 
-    # Use Arrow types, because with pandas' own types a partition with a null would have other types
-    # than the others.
+    # Use Arrow types: with pandas' own types, a partition that has a null would have other column
+    # types than a partition without a null.
     return table.to_pandas(types_mapper=pandas.ArrowDtype)
 
 
@@ -93,8 +94,8 @@ def read_table(
     session = worker_session(cluster)
     tasks = scan_tasks(session, table, columns, where, **options)
     numbers = {"decimals": decimals, "varints": varints}
-    # Read the first batch for its columns only, and drop its rows. Even a range without rows has a
-    # batch.
+    # Read the first batch only for its column types, and drop its rows. Even a token range without
+    # rows returns a batch.
     empty_batch = next(tasks[0].arrow_batches(session, **numbers)).slice(0, 0)
     meta = _as_pandas(_table_of([empty_batch]))
     return dataframe.from_map(_read, tasks, cluster=dict(cluster), numbers=numbers, meta=meta)
@@ -117,15 +118,15 @@ def _read(
         task = task.of_columns(columns)
     batches = task.arrow_batches(worker_session(cluster), **numbers)
     partition = _as_pandas(_table_of(list(batches)))
-    # Return exactly these columns in this order, because Dask expects that.
+    # Return exactly these columns, in this order, as Dask expects.
     return partition if columns is None else partition[list(columns)]
 
 
 def to_table(frame: Any, table: str, cluster: Mapping[str, Any], **options: Any) -> int:
     """Write a Dask DataFrame to a table, and return the number of written rows.
 
-    The worker that has a partition writes it. If Dask repeats a task, the same rows are written
-    again, which changes nothing. Tables with counters cannot be written.
+    Each Dask worker writes its partitions. If Dask repeats a task, the same rows are written again,
+    which changes nothing. Tables with counters cannot be written.
 
     :param frame: the `dask.dataframe.DataFrame`.
     :param table: ``keyspace.table``.

@@ -38,23 +38,23 @@ class Deserializer:
         self.empty_binary_ok = bool(self._codec.empty_is_value)
 
     def deserialize_bytes(self, data: bytes | None, protocol_version: int = 5) -> Any:
-        """Return the value of a [bytes], or None for null.
+        """Return the Python value of a serialized value, or None for null.
 
-        :param data: its bytes; None for null.
+        :param data: the bytes of the value; None for null.
         :param protocol_version: the protocol version of the connection. Only user-defined Python
             types depend on it.
         """
         return self.from_binary(data, protocol_version)
 
     def from_binary(self, data: bytes | None, protocol_version: int = 5) -> Any:
-        """Return the value of a [bytes], or None for null.
+        """Return the Python value of a serialized value, or None for null.
 
-        :param data: its bytes; None for null.
+        :param data: the bytes of the value; None for null.
         :param protocol_version: the protocol version of the connection. Only user-defined Python
             types depend on it.
         """
-        # Usually the version makes no difference. But a user's own type class gets it as an
-        # argument, so use a codec for this version.
+        # Usually the version makes no difference. But a user's own type class gets the version as
+        # an argument, so use a codec for this version.
         codec = (
             self._codec
             if protocol_version == self.protocol_version
@@ -90,7 +90,7 @@ def obj_array(objs: Sequence[Any]) -> NDArray[Any]:
 
     :param objs: the elements of the array. An element that is a list remains one element.
     """
-    import numpy  # here, because NumPy may be missing
+    import numpy  # import it here, because NumPy is optional
 
     # Assign the elements to an empty array of objects: `numpy.array` would convert a list of lists
     # to an array with more dimensions.

@@ -64,7 +64,7 @@ _Group = dict[str, Any]
 
 
 class DriverConfigReporter:
-    """Makes the JSON report of a cluster's settings.
+    """Creates the JSON report of a cluster's settings.
 
     :param cluster: a `Cluster`. Each report reads its current settings and its default profile.
     """
@@ -86,16 +86,16 @@ class DriverConfigReporter:
         }
         for name, setting in self.cluster._table.items():
             if setting.reported is not None:
-                # Two settings may have the same path. The later one in the table then gets what the
-                # earlier one has reported, and may change it.
+                # Two settings may have the same path in the report. The function for the setting
+                # that is later in the table gets the earlier value, and may change it.
                 _report_setting(groups, setting.reported, getattr(self.cluster, name))
         return json.dumps(groups, separators=(",", ":"))
 
     def options(self) -> dict[str, str]:
         """Return the options for STARTUP: a dict with the report.
 
-        If the report is too long, or if making it fails, return an empty dict: the report must
-        never prevent an application from connecting.
+        If the report is too long or cannot be created, return an empty dict, because the report
+        must never prevent an application from connecting.
         """
         try:
             text = self.report()
@@ -110,14 +110,14 @@ class DriverConfigReporter:
     # -- groups ------------------------------------------------------------------------------------
 
     def _query_group(self) -> _Group:
-        """Return what is reported about queries, from the default profile."""
+        """Return the report's group "query", from the settings of the default profile."""
         profile = self.cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT]
         defaults: _Group = {"consistency": consistency_value_to_name(profile.consistency_level)}
         if profile.serial_consistency_level is not None:
             serial = consistency_value_to_name(profile.serial_consistency_level)
             defaults["serial-consistency"] = serial
-        # The default is always False, because no profile can change it: each statement says if it
-        # is idempotent.
+        # The default is always False: no profile can change it, because each statement says whether
+        # it is idempotent.
         defaults["idempotence"] = False
         if profile.request_timeout is not None:
             defaults["request"] = {"timeout-ms": _ms(profile.request_timeout)}
@@ -138,12 +138,12 @@ def _ms(seconds: float) -> int:
 
 
 def _custom(policy: object) -> _Group:
-    """Return what is reported about a policy whose settings are unknown."""
+    """Return the report's entries for a policy of the application, whose settings are unknown."""
     return {"type": "custom", "name": type(policy).__name__}
 
 
 def _socket_group(options: Sequence[Any] | None, earlier_report: object) -> _Group:
-    """Return what is reported about socket options. `earlier_report` is not used."""
+    """Return the report's entries for socket options. `earlier_report` is not used."""
     values: Mapping[tuple[int, int], Any] = {
         (option[0], option[1]): option[2] for option in options or ()
     }
@@ -161,7 +161,7 @@ def _socket_group(options: Sequence[Any] | None, earlier_report: object) -> _Gro
     if isinstance(linger, bytes):
         # `struct linger` has two shorts on Windows and two integers on other systems.
         lingers, interval = struct.unpack("hh" if sys.platform == "win32" else "ii", linger)
-        # The structure says whether closing waits, and for how many seconds.
+        # The two numbers say whether closing the socket waits, and for how many seconds.
         if lingers:
             group["linger"] = {"interval-s": interval}
     for key, name in (
@@ -175,7 +175,7 @@ def _socket_group(options: Sequence[Any] | None, earlier_report: object) -> _Gro
 
 
 def _reconnection_group(policy: object, earlier_report: object) -> _Group:
-    """Return what is reported about a reconnection policy. `earlier_report` is not used."""
+    """Return the report's entries for a reconnection policy. `earlier_report` is not used."""
     group: _Group
     if type(policy) is ExponentialReconnectionPolicy:
         group = {
@@ -193,7 +193,7 @@ def _reconnection_group(policy: object, earlier_report: object) -> _Group:
 
 
 def _retry_group(policy: object) -> _Group:
-    """Return the entries of the report about a retry policy: its type and its settings."""
+    """Return the report's entries for a retry policy: its type and its settings."""
     retry_type = _RETRY_TYPES.get(type(policy))
     group: _Group = {"policy": _custom(policy) if retry_type is None else {"type": retry_type}}
     if type(policy) is ExponentialBackoffRetryPolicy:
@@ -207,12 +207,10 @@ def _retry_group(policy: object) -> _Group:
 
 
 def _load_balancing_group(policy: object) -> _Group:
-    """Return the entries of the report about a load balancing policy: its type, its settings, and
-    the nodes that it prefers.
-    """
+    """Return the report's entries for a load balancing policy: type, settings, preferred nodes."""
     group: _Group = {"policy": _custom(policy)}
     innermost = policy
-    # Policies may wrap each other, and only the innermost one knows the data centre.
+    # A policy may wrap another policy, and only the innermost policy knows the data centre.
     while hasattr(innermost, "_child_policy"):
         innermost = innermost._child_policy
     # Check the exact type: a user's subclass may order hosts differently.
@@ -235,7 +233,7 @@ def _preference(policy: object) -> _Group | None:
     if isinstance(policy, RackAwareRoundRobinPolicy):
         return {"type": "rack", "local-dc": policy.local_dc, "local-rack": policy.local_rack}
     if isinstance(policy, DCAwareRoundRobinPolicy):
-        # The user has not named a data centre, so the policy finds one itself.
+        # If the user has not named a data centre, the policy chooses a data centre itself.
         if policy.finds_local_dc:
             return {"type": "dc-auto"}
         return {"type": "dc", "local-dc": policy.local_dc}
@@ -243,7 +241,7 @@ def _preference(policy: object) -> _Group | None:
 
 
 def _speculative_execution_group(policy: object) -> _Group:
-    """Return what is reported about a policy of speculative executions."""
+    """Return the report's entries for a policy of speculative executions."""
     if type(policy) is not ConstantSpeculativeExecutionPolicy:
         return _custom(policy)
     return {
@@ -264,15 +262,18 @@ def _system_timeout(seconds: float | None, earlier_report: object) -> _Group | N
     if seconds is None:
         return None
     group: _Group = {"client-side-ms": _ms(seconds)}
-    # The time-out on the server's side is the same, unless `metadata_request_timeout` replaces it.
+    # The server-side time-out is the same, unless the setting `metadata_request_timeout` replaces
+    # it (`_server_timeout`).
     if seconds:
         group["server-side-ms"] = _ms(seconds)
     return group
 
 
 def _server_timeout(timeout: datetime.timedelta | float | None, earlier_report: object) -> object:
-    """Return the server-side time limit of schema queries. If it is not set, keep that of the
-    earlier report, the client's limit. 0 stands for the server's default, which is not reported.
+    """Return the server-side time limit of schema queries in milliseconds.
+
+    If the setting is None, return `earlier_report`, the client-side limit. 0 means the server's
+    default, which is not reported.
     """
     if timeout is None:
         return earlier_report
@@ -281,20 +282,25 @@ def _server_timeout(timeout: datetime.timedelta | float | None, earlier_report: 
 
 
 def _checks_names(tls: Any, earlier_report: object) -> object:
-    """Return True if host names are checked. Called for `ssl_options` and then for `ssl_context`,
-    which takes precedence.
+    """Return True if host names are checked.
+
+    This is called for the setting `ssl_options`, and then for `ssl_context`, which takes
+    precedence.
     """
     if isinstance(tls, ssl.SSLContext):
         return tls.check_hostname
     if isinstance(tls, Mapping):
         return bool(tls.get("check_hostname", False))
-    # Any other value means that TLS is on; keep what an earlier setting said.
+    # Any value other than None means that TLS is on. It says nothing about names, so keep the
+    # report of the earlier setting, or else report False.
     return earlier_report if tls is None else bool(earlier_report)
 
 
 def _uses_shard_ports(options: Any, earlier_report: object) -> bool:
-    """Return True if shard-aware ports are used. Called for `shard_aware_options` and for
-    `client_routes_config`; both must allow it.
+    """Return True if shard-aware ports are used.
+
+    This is called for the settings `shard_aware_options` and `client_routes_config`: both must
+    allow the use of these ports.
     """
     if options is None:
         return earlier_report is not False
@@ -304,13 +310,13 @@ def _uses_shard_ports(options: Any, earlier_report: object) -> bool:
 
 
 def _has_timestamps(generator: object, earlier_report: object) -> bool | None:
-    # What an application's own generator does is unknown, so it is not reported.
+    # Do not report an application's own generator, because we do not know what it does.
     return True if type(generator) is MonotonicTimestampGenerator else None
 
 
-# For the last part of a setting's path: the function that converts its value for the report. It is
-# called with the value and with what an earlier setting has reported at the same path. It returns
-# the value to report, or None for nothing.
+# For the last part of a setting's path: the function that converts the setting's value for the
+# report. The function is called with the value, and with the value that an earlier setting has
+# reported at the same path. It returns the value to report, or None to report nothing.
 _FORMS: Mapping[str, Callable[[Any, Any], Any]] = {
     "timeout-ms": _timeout,
     "timeout": _system_timeout,
@@ -329,10 +335,10 @@ def _report_setting(groups: _Group, path: str, value: object) -> None:
     group = groups
     for name in outer:
         group = group.get(name, {})
-    # The second argument is what an earlier setting has reported at this path.
+    # The second argument is the value that an earlier setting has reported at this path, or None.
     reported = _FORMS[key](value, group.get(key))
     if reported is None:
-        # There is nothing to report: also remove what an earlier setting has reported.
+        # There is nothing to report: also remove the value that an earlier setting has reported.
         group.pop(key, None)
         return
     group = groups

@@ -1,12 +1,13 @@
-"""Encodes Python values as CQL literals, for parameters that the driver inserts into a CQL string
-(``%s``). Prepared statements do not need this.
+"""Encodes Python values as CQL literals, which the driver inserts into a query string for ``%s``.
+
+Prepared statements do not need this, because their values are serialized.
 
 `Encoder.mapping` maps a class to the method that returns the literal. A subclass is encoded like
 its parent class: a named tuple like a tuple, and a subclass of str is quoted.
 
 A value must not be able to change the rest of the statement. For literals without quotes, we
 therefore never call methods that a subclass may override (``__str__``, ``isoformat``, ``replace``,
-...). We call those of the base class, or build the literal from numbers. Only an object of an
+...). We call the methods of the base class, or build the literal from numbers. Only an object of an
 unknown class is written by its own ``__str__``.
 """
 
@@ -50,7 +51,7 @@ def cql_quote(term: object) -> str:
     """
     if not isinstance(term, str):
         return str(term)
-    # In CQL strings, only quotes must be escaped: they are doubled. Call the method of str itself,
+    # In a CQL string, only quotes must be escaped, by doubling them. Call the method of str itself,
     # because a subclass may override `replace`.
     return "'" + str.replace(str(term), "'", "''") + "'"
 
@@ -129,13 +130,13 @@ class Encoder:
         if is_missing_type(cls):
             # Values such as pandas.NaT mean null, even if a parent class has another literal.
             return self.cql_encode_none
-        # Encode a member of an enum by its value. If the user has an entry for an enum class, that
-        # takes precedence.
+        # Encode a member of an enum by its value, unless the user has added an entry for its class
+        # or for a parent enum class.
         if issubclass(cls, enum.Enum) and not any(
             base in mapping for base in cls.__mro__ if issubclass(base, enum.Enum)
         ):
             return self.cql_encode_member
-        # Otherwise the nearest parent class with an entry decides.
+        # Otherwise use the entry of the nearest parent class.
         for parent in cls.__mro__:
             if parent in mapping:
                 return mapping[parent]
@@ -146,19 +147,21 @@ class Encoder:
                 return named
             if parent is datetime.timedelta:
                 return self._refuse_interval
-        # Strings and bytes are sequences, too. The application may have replaced the mapping.
+        # Check strings and bytes before sequences, because they are sequences, too. (Usually they
+        # have an entry, but the application may have replaced the mapping.)
         if issubclass(cls, str):
             return self.cql_encode_str
         if issubclass(cls, (bytes, bytearray, memoryview)):
             return self.cql_encode_bytes
-        # Encode other containers item by item: str() of the whole container would be Python syntax.
+        # Encode other containers item by item, because str() of a container is Python syntax.
         if issubclass(cls, Mapping):
             return self.cql_encode_map_collection
         if issubclass(cls, Set):
             return self.cql_encode_set_collection
         if issubclass(cls, Sequence):
             return self.cql_encode_list_collection
-        # Arrays of other libraries, such as tensors of PyTorch. NumPy's numbers have no length.
+        # Encode arrays of other libraries, such as tensors of PyTorch. (NumPy's numbers also have
+        # `__array__` and `tolist`, but no length.)
         if all(hasattr(cls, name) for name in ("__array__", "__len__", "tolist")):
             return self._cql_encode_array
         return self.cql_encode_object
@@ -288,8 +291,7 @@ class Encoder:
         return f"'{datetime.date.isoformat(val)}'"
 
     def cql_encode_date_ext(self, val: Date) -> str:
-        """Return the unsigned number of the day, because CQL date strings have no years beyond
-        9999.
+        """Return the unsigned number of the day, because CQL date strings end with the year 9999.
 
         :param val: the value.
         """
@@ -301,7 +303,7 @@ class Encoder:
 
         :param val: the value.
         """
-        # Make a new `Time` from the number: a subclass may override ``__str__``.
+        # Create a new `Time` from the number, because a subclass may override ``__str__``.
         return f"'{Time(index(Time(val).nanosecond_time))}'"
 
     def cql_encode_time_of_day(self, val: datetime.time) -> str:
@@ -321,7 +323,7 @@ class Encoder:
         """
         address: Any = getattr(val, "network_address", val)
         refuse_zone(address)
-        # Make a new object from the numbers of the address, because str() of a user's subclass
+        # Create a new object from the numbers of the address, because str() of a user's subclass
         # could return any string. `cls` is the class of the standard library from which the
         # object's class is derived.
         cls: Any = next(base for base in type(val).__mro__ if base.__module__ == "ipaddress")
@@ -332,7 +334,8 @@ class Encoder:
         return f"'{cls(argument).compressed}'"
 
     def _cql_encode_array(self, val: Any) -> str:
-        # `tolist` of moments in nanoseconds returns integers, which servers take for milliseconds.
+        # Do not use `tolist` for arrays of moments: if these are in nanoseconds, it returns
+        # integers, which servers would take for milliseconds.
         is_of_moments = getattr(getattr(val, "dtype", None), "kind", "") in ("M", "m")
         return self.cql_encode_all_types(list(val) if is_of_moments else val.tolist())
 
@@ -347,7 +350,7 @@ class Encoder:
         return _digits(nanos // 1_000_000)
 
     def _refuse_interval(self, val: Any) -> NoReturn:
-        """Raise TypeError for a timedelta, of which CQL has no literal."""
+        """Raise TypeError for a timedelta, because CQL has no literal for it."""
         advice = (
             "None for a missing value"
             if str(val) == "NaT"

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class DriverException(Exception):
     """Base of all exceptions that the driver itself defines.
 
-    If a server has sent the error, it has these attributes. Each is None if the server has not sent
-    it:
+    If a server has sent the error, these attributes are set, as far as the server has sent their
+    values; otherwise they are None:
 
     * `trace_id`, the id of the trace of a traced request, for `cassandra.query.QueryTrace`;
     * `warnings`, a list of strings;
@@ -48,7 +48,7 @@ class DriverException(Exception):
 def _restored(
     error_class: type[DriverException], args: tuple[Any, ...], fields: Mapping[str, Any]
 ) -> DriverException:
-    """Create an unpickled error without a call of its class's ``__init__``."""
+    """Return an unpickled error, without calling the ``__init__`` of its class."""
     error = error_class.__new__(error_class, *args)
     error.args = args
     vars(error).update(fields)
@@ -94,7 +94,7 @@ class MissingParameter(DriverException, KeyError, ValueError):
     is both.
     """
 
-    # Use the `__str__` of ValueError: that of KeyError would put the whole message into quotes.
+    # Use the `__str__` of ValueError, because that of KeyError puts the message into quotes.
     __str__ = ValueError.__str__
 
 
@@ -126,7 +126,7 @@ class RequestValidationException(DriverException):
 
 
 class _ConsistencyError(RequestExecutionException):
-    """Base of all errors about missing or slow replicas."""
+    """Base of all errors about replicas that are missing, too slow, or fail."""
 
     consistency: int | None = None
 
@@ -309,6 +309,7 @@ class WriteFailure(CoordinationFailure):
 
     def __init__(self, summary_message: str, write_type: int | None = None, **info: Any) -> None:
         self.write_type = write_type
+        # A write type that this driver does not know is shown as a number.
         name = WriteType.value_to_name.get(write_type) if write_type is not None else None
         super().__init__(summary_message, write_type=name or write_type, **info)
 
@@ -404,16 +405,14 @@ class Unauthorized(RequestValidationException):
 
 
 class AuthenticationFailed(DriverException):
-    """The server did not accept the credentials, or requires credentials and none are
-    configured.
-    """
+    """The server refused the credentials, or requires credentials and none are configured."""
 
 
 class LoginNotChecked(AuthenticationFailed):
-    """The server could not check the credentials at present, for example because no replica of its
-    table of passwords is up.
+    """The server cannot check the credentials at present.
 
-    After this error the driver tries the host again, unlike after a refused login.
+    For example, no replica of its table of passwords is up. After this error the driver tries the
+    host again, unlike after a refused login.
     """
 
 
@@ -474,7 +473,7 @@ class NoHostAvailable(DriverException):
     errors: Mapping[Any, Any]
 
     def __init__(self, message: str, errors: Mapping[Any, Any]) -> None:
-        # Pass both to Exception, so that the error can be pickled.
+        # Pass both arguments to Exception, so that the error can be pickled.
         super().__init__(message, errors)
         self.errors = errors
 
@@ -493,15 +492,16 @@ class LoginRefused(NoHostAvailable, AuthenticationFailed):
 
 
 class _RefusedEverywhere(NoHostAvailable):
-    """Base of the classes that `_combined_error_class` makes: `NoHostAvailable` combined with the
-    class of a server's error.
+    """Base of the classes that combine `NoHostAvailable` with the class of a server's error.
+
+    `_combined_error_class` creates these classes.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _refusal, (type(self).__bases__[1], self.args, vars(self))
 
 
-# The combined classes, by the class of the server's error.
+# The classes that `_combined_error_class` has created, by the class of the server's error.
 _refused_everywhere: dict[type[Exception], type[_RefusedEverywhere]] = {}
 
 
@@ -532,14 +532,14 @@ def refused_everywhere(
 ) -> NoHostAvailable:
     """Return an error that is both a `NoHostAvailable` and an instance of the class of `refusal`.
 
-    It has the fields of `refusal`. Applications written for cassandra-driver catch NoHostAvailable
-    here; others can catch the server's error.
+    The error has the fields of `refusal`. Applications written for cassandra-driver catch
+    NoHostAvailable in this case; other applications can catch the server's error.
 
     :param message: the message.
     :param errors: the error of each host that was tried, including the refusal.
     :param refusal: the server's error.
     """
-    # Use `_refusal`, which also recreates the error when it is unpickled.
+    # Use `_refusal`, which `__reduce__` also names to recreate an unpickled error.
     fields = {**vars(refusal), "errors": errors}
     return _refusal(type(refusal), (message, errors), fields)
 
@@ -571,7 +571,7 @@ class ConnectionException(DriverException):
 
     def __init__(self, message: str, endpoint: object = None) -> None:
         super().__init__(message)
-        # This may be any object, because an application's end point factory may return any.
+        # The type is Any, because an application's end point factory may return any object.
         self.endpoint: Any = endpoint
 
     @property

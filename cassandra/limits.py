@@ -18,6 +18,7 @@ from cassandra.errors import DecodeError
 
 __all__ = ["Limits", "NullCells", "limits"]
 
+# The greatest value that a limit can have, because compiled code stores limits in signed 64 bits.
 _MOST = (1 << 63) - 1
 
 
@@ -26,12 +27,13 @@ class Limits:
 
     `decimal_bytes` limits the size in bytes of a decimal, and of a varint that is converted to a
     string. The time to convert a number between binary and decimal grows faster than its size. A
-    number of 64 KiB takes about 35 ms, but one of 1 MB takes 0.7 s to read and 2 s to write.
+    number of 64 KiB takes about 35 ms, but a number of 1 MB takes 0.7 s to read and 2 s to write.
 
-    `null_cells` limits how many cells may be made for nulls in one page. In an Arrow column, a null
-    vector needs space for all its elements. A tuple or user-defined type whose bytes end early gets
-    None for each missing field. A page with few bytes may therefore need very many cells. For null
-    vectors of numbers, eight elements count as one cell, because their memory is never written.
+    `null_cells` limits how many cells may be created for nulls in one page. In an Arrow column, a
+    null vector needs space for all its elements. A tuple or user-defined type whose bytes end early
+    gets None for each missing field. A page with few bytes may therefore need very many cells. For
+    null vectors of numbers, eight elements count as one cell, because their memory is never
+    written.
 
     `columns` limits the number of columns of a result or a statement.
     """
@@ -57,7 +59,7 @@ class Limits:
             raise TypeError(f"{name} is {value!r} ({type(value).__name__}); it has to be an int")
         if value < 0:
             raise ValueError(f"{name} is {value}; a limit is not negative")
-        # Limit the value itself, because compiled code reads the limits as signed 64-bit numbers.
+        # Use at most `_MOST`, because compiled code reads the limits as signed 64-bit numbers.
         super().__setattr__(name, min(value, _MOST))
 
     def __repr__(self) -> str:
@@ -72,7 +74,7 @@ class TooManyNulls(DecodeError):
 
 
 class NullCells(local):
-    """Counts the cells that are made for nulls while a thread reads a page.
+    """Counts, for each thread, the cells that are created for nulls while it reads a page.
 
     While a page is read, user code may run that reads another page. Call `resume` after such code.
     """
@@ -81,16 +83,16 @@ class NullCells(local):
         self.spent = 0
 
     def begin(self) -> int:
-        """Start to count for another page. Return the count of the previous page, for `resume`."""
+        """Start to count for a page. Return the count of the previous page, for `resume`."""
         before = self.spent
         self.spent = 0
         return before
 
     def resume(self, spent: int) -> None:
-        """Go on with the count of a page, after another page was read in the middle of it.
+        """Continue the count of a page, after another page was read in the meantime.
 
-        :param spent: the cells that were counted for this page. `begin` returned them when it was
-            called for the other page.
+        :param spent: the number of cells that were counted for this page so far. `begin` returned
+            this number when it was called for the other page.
         """
         self.spent = spent
 

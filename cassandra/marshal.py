@@ -56,7 +56,7 @@ v3_header_unpack = _v3_header.unpack
 
 
 def varint_unpack(term: bytes) -> int:
-    """Return the integer of a two's complement with the most significant byte first.
+    """Return the integer of a big-endian two's complement.
 
     :param term: any number of bytes. Empty bytes are 0.
     """
@@ -99,7 +99,7 @@ def decode_zig_zag(n: int) -> int:
 def uvint_pack(val: int) -> bytes:
     """Return the [unsigned vint] of 0 <= `val` < 2**64 (native_protocol_v5.spec 3).
 
-    The leading one bits of the first byte count the bytes that follow.
+    The number of leading one bits in the first byte is the number of bytes that follow.
 
     :param val: the number.
     :raises ValueError: if `val` is out of this range.
@@ -113,13 +113,13 @@ def uvint_pack(val: int) -> bytes:
     # The format has at most nine bytes, which can carry 64 bits.
     if bit_count > 64:
         raise ValueError(f"{val} does not fit the 64 bits of a vint")
-    # n bytes carry 7n bits, except that 9 bytes carry 64.
+    # n bytes carry 7n bits of the number, except that 9 bytes carry 64 bits.
     following_bytes = min((bit_count - 1) // 7, 8)
-    # The first byte begins with a one bit for each byte that follows.
+    # The first byte begins with as many one bits as bytes follow.
     leading_ones = (0xFF00 >> following_bytes) & 0xFF
     if following_bytes < 8:
         return ((leading_ones << (8 * following_bytes)) | val).to_bytes(following_bytes + 1, "big")
-    # With eight leading ones, the first byte has no room for bits of the number.
+    # With eight leading ones, the first byte has no bits left for the number.
     return b"\xff" + val.to_bytes(8, "big")
 
 
@@ -134,14 +134,14 @@ def uvint_unpack(bytes: bytes | memoryview) -> tuple[int, int]:
     first_byte = bytes[0]
     if first_byte < 0x80:
         return first_byte, 1
-    # The leading one bits of the first byte count the bytes that follow. They are the leading zero
-    # bits of its complement.
+    # The number of leading one bits in the first byte is the number of bytes that follow. To count
+    # them, count the leading zero bits of the byte's complement.
     following_bytes = 8 - (first_byte ^ 0xFF).bit_length()
     if len(bytes) <= following_bytes:
         raise ValueError(f"a vint of {following_bytes + 1} bytes is cut short after {len(bytes)}")
     value = int.from_bytes(bytes[1 : 1 + following_bytes], "big")
     # The rest of the first byte has the highest bits of the number. With seven or more leading
-    # ones, there is no rest.
+    # ones, no bits are left.
     if following_bytes < 7:
         value |= (first_byte & (0x7F >> following_bytes)) << (8 * following_bytes)
     return value, following_bytes + 1
@@ -160,13 +160,13 @@ def vints_pack(values: Iterable[int]) -> bytes:
 def vints_unpack(term: bytes | memoryview) -> tuple[int, ...]:
     """Return all signed [vint]s in `term`.
 
-    :param term: their bytes, and nothing else.
+    :param term: the bytes of the vints, and nothing else.
     :raises ValueError: if the last number is truncated.
     """
     values = []
     offset = 0
     while offset < len(term):
-        # Pass nine bytes, which is the maximum size of a vint.
+        # Pass at most nine bytes, which is the maximum size of a vint.
         number, size = uvint_unpack(term[offset : offset + 9])
         # Undo the zig-zag encoding, in which the lowest bit is the sign.
         values.append((number >> 1) ^ -(number & 1))

@@ -1,8 +1,8 @@
 """Counters and latencies of a cluster's requests, if you set ``Cluster(metrics_enabled=True)``.
 
-The engine writes them on its event loop, and you can read them from any thread. `Metrics.get_stats`
-returns all of them as one dict, which you can pass to a reporting system. If metrics are disabled,
-nothing is counted.
+The engine updates these numbers on its event loop, and you can read them from any thread.
+`Metrics.get_stats` returns all numbers as one dict, which you can pass to a reporting system. If
+metrics are disabled, nothing is counted.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ class RequestTimer(Mapping[str, float]):
             self._max = seconds
 
     def percentile(self, percent: float) -> float:
-        """Return the seconds within which `percent` % of the responses arrived; 0.0 if there are
-        none.
+        """Return the seconds within which `percent` % of the responses arrived; 0.0 without any.
 
         :param percent: 0 to 100.
         """
         # Copy the counts, because the event loop may count in the meantime. The percentile of the
-        # histogram is the upper bound of a bucket, which may be greater than any latency: limit it.
+        # histogram is the upper bound of a bucket. It may be greater than the greatest latency, so
+        # limit it to this latency.
         return min(percentile_of(list(self._counts), percent), self._max)
 
     def __getitem__(self, key: str) -> float:
@@ -88,8 +88,8 @@ class RequestTimer(Mapping[str, float]):
             "min": self._min if count else 0.0,
             "max": self._max,
             "mean": mean,
-            # The variance is the mean of the squares minus the square of the mean. If these are
-            # close, rounding may make the difference negative.
+            # The variance is the mean of the squares minus the square of the mean. If these two are
+            # almost equal, rounding may make the difference negative.
             "stddev": sqrt(max(self._squares / count - mean * mean, 0.0)) if count else 0.0,
         }
         return statistics[key]
@@ -108,8 +108,8 @@ class _Counting(RequestObserver):
     """The observer that passes responses and failures to a `Metrics` object."""
 
     def __init__(self, metrics: Metrics) -> None:
-        # Replace the methods by those of the metrics: they are called for each response, and an
-        # additional call would take time.
+        # Use the methods of the metrics directly: they are called for each response, and a further
+        # call from a method of this class would take time.
         self.on_latency = metrics.request_timer.record  # type: ignore[method-assign]
         self.on_refusal = metrics.request_timer.record  # type: ignore[method-assign]
         self.on_failure = metrics._on_failure  # type: ignore[method-assign]
@@ -159,8 +159,8 @@ class MeasuredCluster(Protocol):
 class Metrics:
     """Statistics of one cluster's requests. Counters start at 0 and only grow.
 
-    Each failed attempt is counted under its error, even if the request succeeds after a retry. If
-    it is retried, it is also counted in `retries`.
+    Each failed attempt is counted under its error, even if the request succeeds after a retry. Each
+    retry is also counted in `retries`.
 
     :param cluster_proxy: a weak proxy of the cluster, because metrics must not keep a cluster
         alive.
@@ -170,31 +170,31 @@ class Metrics:
     """The latency of each response, in seconds. See `RequestTimer`."""
 
     connection_errors: int
-    """Attempts that failed because their connection broke."""
+    """The number of attempts that failed because their connection broke."""
 
     connection_failures: int
-    """Connections that could not be opened.
+    """The number of connections that could not be opened.
 
     .. versionadded:: 4.0
     """
 
     refused_logins: int
-    """Connections among `connection_failures` whose login the server has refused.
+    """The number of `connection_failures` in which the server has refused the login.
 
     .. versionadded:: 4.0
     """
 
     write_timeouts: int
-    """Attempts that failed with a write time-out of the server."""
+    """The number of attempts that failed with a write time-out of the server."""
 
     read_timeouts: int
-    """Attempts that failed with a read time-out of the server."""
+    """The number of attempts that failed with a read time-out of the server."""
 
     unavailables: int
-    """Attempts that the server rejected because too few replicas were alive."""
+    """The number of attempts that the server rejected because too few replicas were alive."""
 
     other_errors: int
-    """All other errors: invalid requests, overloaded or bootstrapping nodes, client time-outs."""
+    """The number of all other errors, such as invalid requests and client time-outs."""
 
     retries: int
     """The number of retries by a retry policy."""
@@ -218,7 +218,7 @@ class Metrics:
         self.set_stats_name(f"cassandra-{next(_numbers)}")
 
     def attach(self, engine: ObservedEngine) -> None:
-        """Let `engine` report responses and failures.
+        """Have an engine report its responses and failures to these metrics.
 
         :param engine: the engine.
         """

@@ -1,7 +1,8 @@
 """The hash function of Cassandra's default partitioner, Murmur3Partitioner.
 
-It returns the first half of MurmurHash3 x64 128 with seed 0. All servers and clients share one
-deviation: the bytes after the last block of 16 are sign-extended before they are shifted.
+It returns the first half of MurmurHash3 x64 128 with seed 0. Cassandra deviates from MurmurHash3 in
+one point, and so do all servers and clients: the bytes after the last block of 16 bytes are
+sign-extended before they are shifted.
 
 If the compiled modules are in use, `murmur3` is a compiled function. The Python function is always
 available as `python_murmur3`.
@@ -26,7 +27,7 @@ INT64_OVF_DIV = 2 * INT64_OVF_OFFSET
 
 _MASK = (1 << 64) - 1
 
-# These constants, and the numbers in the functions below, are those of MurmurHash3 x64 128.
+# The definition of MurmurHash3 x64 128 has these constants, and the numbers in the functions below.
 _C1 = 0x87C37B91114253D5
 _C2 = 0x4CF5AD432745937F
 
@@ -104,8 +105,8 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
     # Hash the last bytes, which do not fill a block.
     k1 = k2 = 0
     for index, byte in enumerate(tail):
-        # Cassandra's deviation from MurmurHash3: `byte` is signed, so a negative one also changes
-        # all higher bits.
+        # This is Cassandra's deviation from MurmurHash3: `byte` is signed, so a negative byte also
+        # changes all higher bits.
         if index < 8:
             k1 ^= byte << (index * 8)
         else:

@@ -1,6 +1,6 @@
-"""Reports the progress of a request to its observers.
+"""Reports the progress of a request to its observers; see `cassandra.observers`.
 
-``cassandra._accel.observed`` is the same module in Cython.
+This is the pure Python version; ``cassandra._accel.observed`` is the compiled version.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ObservableBody(Protocol):
 
 
 class ObservableRequest(Protocol):
-    """A request, as its observers see it: `cassandra.engine.happy_path.RequestBase`.
+    """The attributes of an engine's request (`cassandra.engine.happy_path.RequestBase`) used here.
 
     `caller` and `observed` are set before the request starts.
     """
@@ -77,7 +77,7 @@ class ObservableRequest(Protocol):
 
     @property
     def is_idempotent(self) -> bool | None:
-        """True if the statement may be executed twice; None if it has no such setting."""
+        """True if the statement may be executed twice; None if it does not have this setting."""
 
     @property
     def timeout(self) -> float | None:
@@ -85,7 +85,7 @@ class ObservableRequest(Protocol):
 
     @property
     def response(self) -> Any:
-        """The answer, of the class that the protocol handler returns; None before the end."""
+        """The response, of the class that the protocol handler returns; None before the end."""
 
     @property
     def error(self) -> BaseException | None:
@@ -109,7 +109,7 @@ class ObservedBase:
     def __init__(self, request: ObservableRequest, hooks: Hooks, page_number: int = 1) -> None:
         self._request = request
         self._hooks = hooks
-        # Observers run in the context of the caller of the request.
+        # Observers run in a copy of the context (see `contextvars`) of the request's caller.
         self._context: Context = copy_context()
         # `_is_started` is True once the observers know of the request, `_is_direct` if it may have
         # been sent in the caller's thread, `_speculates` if the next attempt is speculative.
@@ -126,11 +126,12 @@ class ObservedBase:
         raise TypeError(f"cannot pickle or copy {type(self).__name__!r} object")
 
     def _tell(self, previous_time: float, hooks: tuple[Hook, ...], *arguments: Any) -> None:
-        """Call the hooks in turn, in the context of the request's caller, and measure the time of
-        each.
+        """Call the hooks one after the other, in the context of the request's caller.
+
+        Measure the time of each call, and report hooks that are slow.
+
+        :param previous_time: the current time, which most callers know already.
         """
-        # `previous_time` is the current time, which callers pass because they often know it
-        # already.
         run_in_context = self._context.run
         for hook in hooks:
             try:
@@ -153,7 +154,8 @@ class ObservedBase:
     def _start_directly(self) -> None:
         """Called when the request starts in the caller's thread, which will try to send it itself.
 
-        The attempt is only reported later, on the event loop, because nothing may be sent here.
+        The attempt is only reported later, on the event loop, because it is not certain that the
+        caller's thread can send the request.
         """
         self._start()
         self._is_direct = True
@@ -173,8 +175,8 @@ class ObservedBase:
         if features is not None and features.sharding_info is not None:
             self.shard = features.shard_id
         hooks = self._hooks
-        # `_speculates` was set when the speculative execution began. This attempt is the first one
-        # sent since, so it is the speculative one.
+        # `_speculates` was set when the speculative execution began. This attempt is the first
+        # attempt since then, so it is the speculative execution.
         if self._speculates:
             self._speculates = False
             self.speculations += 1
@@ -189,7 +191,7 @@ class ObservedBase:
             self._report_attempt(attempts[self._reported])
 
     def _answer(self, size: int) -> None:
-        """Called when a response has arrived, of `size` bytes without its header."""
+        """Called when a response of `size` bytes (without its header) has arrived."""
         self.response_size = _HEADER_SIZE + size
 
     def _speculation(self) -> None:
@@ -197,7 +199,7 @@ class ObservedBase:
         self._speculates = True
 
     def _retry(self, attempt: Attempt, error: BaseException, decision: str) -> None:
-        """Called when the request is sent again."""
+        """Called when an attempt has failed and the request is sent again."""
         if self._is_direct:
             self._catch_up()
         self._tell(self._hooks.clock(), self._hooks.retry, attempt, error, decision)

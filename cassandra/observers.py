@@ -52,10 +52,10 @@ class RequestObserver(ObserverBase):
     caller's values. `on_start` and `on_page` are called in the caller's thread or on the event
     loop, the other methods on the event loop. They must not block.
 
-    If a method raises an error, the error is logged and the request is not affected. An observer
-    may take longer than 0.1 s again and again: in three of 1000 calls, or in two calls of 1 s
-    together. That is logged, and the observer is called in a separate thread from then on. Up to
-    10,000 events may wait for that thread; further events are dropped, which is logged.
+    If a method raises an error, the error is logged and the request is not affected. An observer is
+    slow if three of 1000 calls take longer than 0.1 s each, or if two such calls take 1 s together.
+    This is logged, and a slow observer is called in a separate thread from then on. Up to 10,000
+    events may wait for that thread; further events are dropped, which is logged.
     """
 
     def on_start(self, request: ObservedRequest) -> None:
@@ -65,10 +65,9 @@ class RequestObserver(ObserverBase):
         """
 
     def on_page(self, request: ObservedRequest) -> None:
-        """Called when the request for a further page of a result starts. Such a request has its own
-        `on_end`.
+        """Called when the request for a further page of a result starts.
 
-        By default this calls `on_start`.
+        `on_end` is also called for such a request. By default, this method calls `on_start`.
 
         :param request: the request, with a `page_number` of 2 or higher.
         """
@@ -77,8 +76,9 @@ class RequestObserver(ObserverBase):
     def on_attempt(self, request: ObservedRequest, attempt: Attempt) -> None:
         """Called when a request is sent to a host.
 
-        A blocking call may write to an idle connection in its own thread. Then this is called only
-        when the response arrives; `attempt.started` has the time when the request was sent.
+        A blocking call may write to an idle connection in its own thread. In this case, the method
+        is called only when the response arrives; `attempt.started` has the time when the request
+        was sent.
 
         :param request: the request.
         :param attempt: has `host` and `started`, by ``time.monotonic()``. After the response it has
@@ -105,9 +105,9 @@ class RequestObserver(ObserverBase):
         """
 
     def on_end(self, request: ObservedRequest) -> None:
-        """Called when a request is finished or was cancelled, once for each request that started.
+        """Called once for each request that started, when the request is finished or cancelled.
 
-        It is called before the caller gets the result.
+        The method is called before the caller gets the result.
 
         :param request: the request, with its `error` (or None) and its `latency`.
         """
@@ -116,23 +116,24 @@ class RequestObserver(ObserverBase):
         """Called once when the cluster is shut down, after the last `on_end`.
 
         Log or send here what you have collected. The observers of sessions and profiles are called,
-        too, if they are still in use then. If an observer is so slow that it is called in a thread
-        of its own, the shutdown waits at most 5 seconds until it has handled all events.
+        too, if they are still in use. If an observer is so slow that it is called in a separate
+        thread, the shutdown waits at most 5 seconds until the observer has handled all events.
         """
 
-    # The following methods are for events without a request, which cost little time. Only the
-    # observers of a cluster get them.
+    # The following methods are for events without an `ObservedRequest`, so they cost little time.
+    # Only the observers of a cluster get these events.
 
     def on_latency(self, host: Host, seconds: float) -> None:
-        """Called when a host has responded with a result, or with an error that comes after the
-        host has worked, for example after it has asked replicas.
+        """Called when a host has responded with a result, or with an error that took work.
+
+        Such an error comes after the host has, for example, waited for replicas.
 
         :param host: the `Host`.
         :param seconds: from sending the request to receiving the response.
         """
 
     def on_refusal(self, host: Host, seconds: float) -> None:
-        """Called when a host has responded with any other error, which it may have sent at once.
+        """Called when a host has responded with an error that it may have sent at once.
 
         :param host: the `Host`.
         :param seconds: from sending the request to receiving the response.
@@ -143,13 +144,12 @@ class RequestObserver(ObserverBase):
 
         :param host: the `Host`; None if the request timed out before it was sent.
         :param error: the error of the attempt.
-        :param decision: the decision of the retry policy, a constant of `RetryPolicy`; None if it
-            was not called.
+        :param decision: the decision of the retry policy, a constant of `RetryPolicy`; None if the
+            policy was not called.
         """
 
     def on_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
-        """Called when a connection could not be opened, also while the cluster connects for the
-        first time.
+        """Called when a connection could not be opened, even during the first connect.
 
         .. versionadded:: 4.0
 
@@ -169,11 +169,11 @@ def overrides(observer: RequestObserver, name: str) -> bool:
     return method is not getattr(RequestObserver, name) or name in getattr(observer, "__dict__", ())
 
 
-# The flags of the code of coroutine functions and asynchronous generators. The module `inspect` has
-# functions for them, but takes too long to import.
+# The flags that mark the code of coroutine functions and asynchronous generators. The module
+# `inspect` has functions that test these flags, but takes too long to import.
 _CO_COROUTINE, _CO_ASYNC_GENERATOR = 0x80, 0x200
 
-# Names that users of other libraries may write, and the methods that they mean.
+# For method names that users of other libraries may write: the event that they mean.
 _COMPAT_METHODS = {
     **dict.fromkeys(
         ("on_finish", "on_finished", "on_complete", "on_completed", "on_done", "on_success",
@@ -190,7 +190,7 @@ def _check_method_names(observer: RequestObserver) -> None:
     :raises TypeError: if there is no event of that name, or if the method is a coroutine function.
     """
     cls = type(observer)
-    # Methods of other bases are not the observer's: a class may also be a host state listener.
+    # Ignore methods of other base classes, because an observer may also be a host state listener.
     own_classes = [base for base in cls.__mro__ if issubclass(base, RequestObserver)]
     other_names = {name for base in cls.__mro__ if base not in own_classes for name in vars(base)}
     own_names = {name: value for base in own_classes for name, value in vars(base).items()}
@@ -209,7 +209,7 @@ def _check_method_names(observer: RequestObserver) -> None:
         elif name not in other_names and name not in _LISTENER_METHODS and callable(method):
             events = [event for event in vars(RequestObserver) if event.startswith("on_")]
             event = _COMPAT_METHODS.get(name) or nearest(name, events)
-            # Any other name may be that of a method which the observer calls itself.
+            # A method with any other name may be one that the observer calls itself.
             if event is not None:
                 raise TypeError(
                     f"{cls.__name__}.{name} is never called: did you mean {event!r}? Methods of "
@@ -224,8 +224,8 @@ _LISTENER_METHODS = ("on_add", "on_down", "on_remove", "on_up")
 class ProfileObservers(tuple["RequestObserver", ...]):
     """The observers of a profile, as a tuple.
 
-    In `hooks` the engine caches, for each session, the hooks of these observers together with those
-    of the session.
+    In `hooks` the engine caches, for each session, the hooks of these observers together with the
+    hooks of the session's observers.
     """
 
     hooks: WeakKeyDictionary[Any, Any]
@@ -284,7 +284,7 @@ class ObservedRequest(observed.ObservedBase):
     :param request: the engine's request.
     :param hooks: the observers to notify.
     :param page_number: 2 or higher for further pages.
-    :ivar started: when the caller started it, by ``time.monotonic()``, in seconds.
+    :ivar started: when the caller started the request, by ``time.monotonic()``, in seconds.
     :ivar latency: seconds from `started` to the end; None before the end.
     :ivar page_number: 1 for an execution, 2 and higher for further pages of its result.
     :ivar response_size: bytes of the last response's frame, after decompression; 0 without a
@@ -308,9 +308,7 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def query_string(self) -> str | None:
-        """The CQL of the statement, with markers instead of values if it has any; None for a
-        batch.
-        """
+        """The CQL of the statement, with markers instead of bound values; None for a batch."""
         return self._request.request_body.statement_text()
 
     @property
@@ -339,7 +337,7 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def batch_size(self) -> int | None:
-        """The number of statements in a batch; None if it is not a batch."""
+        """The number of statements in a batch; None if the statement is not a batch."""
         body = self._body
         return body.count if hasattr(body, "count") else None
 
@@ -352,7 +350,7 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def table(self) -> str | None:
-        """The table of a bound statement; None if it is not known."""
+        """The table of a bound statement; None if the table is not known."""
         return getattr(self._request.statement, "table", None)
 
     @property
@@ -362,9 +360,7 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def serial_consistency_level(self) -> int | None:
-        """The serial consistency level, which applies to conditional statements; None for the
-        server's default.
-        """
+        """The serial consistency level of conditional statements; None for the server's default."""
         return getattr(self._body, "serial_consistency", None)
 
     @property
@@ -385,11 +381,10 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def traits(self) -> tuple[str | None, bool, str | None, int, bool, int | None, int | None, int]:
-        """The settings that similar requests share, in one tuple, which tracers can use as a cache
-        key.
+        """A tuple of the settings that similar requests share; tracers can use it as a cache key.
 
-        The tuple has `query_string`, whether it is prepared, `keyspace`, `consistency_level`,
-        `is_idempotent`, `batch_size`, `page_size` and `page_number`.
+        The tuple has `query_string`, whether the statement is prepared, `keyspace`,
+        `consistency_level`, `is_idempotent`, `batch_size`, `page_size` and `page_number`.
         """
         request = self._request
         statement = request.statement
@@ -445,14 +440,15 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def request_size(self) -> int:
-        """Bytes of the frame that was sent last, before compression; 0 before there is a frame."""
+        """The size in bytes of the last frame sent, before compression; 0 if there is no frame."""
         size: int = self._request.request_body.size
         return _HEADER_SIZE + size if size else 0
 
     @property
     def storage(self) -> dict[Any, Any]:
-        """A dict in which observers can store data between events. Use a unique key, for example
-        the observer itself.
+        """A dict in which observers can store data between events.
+
+        Use a unique key, for example the observer itself.
         """
         if self._storage is None:
             self._storage = {}
@@ -463,7 +459,7 @@ class ObservedRequest(observed.ObservedBase):
         if self.latency is not None:
             state = f"{self.latency * 1000:.1f} ms"
             if self.error is not None:
-                # Show only the class of the error: this text may be logged, and servers repeat
-                # parts of statements in their messages.
+                # Show only the class of the error: this string may be logged, and servers repeat
+                # parts of statements, which may have secret values, in their messages.
                 state += f", {type(self.error).__name__}"
         return f"<ObservedRequest: {self.description}, {state}>"

@@ -6,8 +6,8 @@ from cassandra.metadata.host import Host
 
 __all__ = ["Host", "NoConnectionsAvailable"]
 
-# The names of cassandra-driver's pool classes lead to our only pool class, for `isinstance` and
-# mocks.
+# cassandra-driver has two pool classes. Applications use them in `isinstance` and in mocks, so both
+# names refer to our only pool class.
 _HOME = dict.fromkeys(("HostConnection", "HostConnectionPool"), "cassandra.engine.pools.pool")
 _RENAMED = dict.fromkeys(_HOME, "HostPool")
 

@@ -1,5 +1,6 @@
-"""ScyllaDB's protocol extensions, under the public import path. They are defined in
-`cassandra.protocol.features`.
+"""ScyllaDB's protocol extensions, under the public import path.
+
+The names are defined in `cassandra.protocol.features`.
 """
 
 from __future__ import annotations

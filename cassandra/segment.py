@@ -1,6 +1,6 @@
-"""Segments of protocol version 5 over byte buffers, for code that does its own framing.
+"""Reads and writes segments of protocol version 5, for code that does its own framing.
 
-This is the public API of `cassandra.protocol.segment`.
+This is the public API of `cassandra.protocol.segment`. Its buffers are binary files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cassandra.protocol.compression import BodyCompression
 from cassandra.protocol.primitives import int32_pack
 from cassandra.protocol.segment import CRC24_INIT, CRC24_POLY, CRC32_INITIAL
 
-# The sizes in bytes of the checksums: that of a segment's header, and that of its payload
+# The size in bytes of the checksum of a segment's header, and of the checksum of its payload
 # (native_protocol_v5.spec, section 2.2).
 CRC24_LENGTH = 3
 CRC32_LENGTH = 4
@@ -46,7 +46,7 @@ def compute_crc32(data: bytes, value: int) -> int:
 
 
 class SegmentHeader:
-    """The lengths and the flag that precede a payload.
+    """The header of a segment: two lengths and a flag, which precede the payload.
 
     :param payload_length: the number of bytes on the wire.
     :param uncompressed_payload_length: the number of bytes after decompression. 0 if the payload of
@@ -76,7 +76,7 @@ class Segment:
     """The content of a segment.
 
     :param payload: the bytes, decompressed.
-    :param is_self_contained: True if they are complete envelopes.
+    :param is_self_contained: True if the payload has complete envelopes.
     """
 
     MAX_PAYLOAD_LENGTH = segment.MAX_PAYLOAD
@@ -177,7 +177,7 @@ def _no_bodies(data: bytes, limit: int) -> bytes:
 
 
 for _public_class in (Segment, SegmentHeader, SegmentCodec):
-    # Show the public module as the home of these classes, for pickles and messages.
+    # Pickles and messages have the name of a class's module: set the public module.
     _public_class.__module__ = "cassandra.segment"
 del _public_class
 

@@ -1,6 +1,8 @@
-"""Special values: `UNSET_VALUE` for a bound parameter that is not set, `EMPTY` for the empty value
-that old versions of Cassandra allowed for scalar types, and `NOT_SET` and `FETCH_SIZE_UNSET` for
-arguments and settings that are not given.
+"""Special values that are compared by identity.
+
+`UNSET_VALUE` is for a bound parameter that is not set. `EMPTY` is the empty value that old versions
+of Cassandra allowed for scalar types. `NOT_SET` and `FETCH_SIZE_UNSET` stand for arguments and
+settings that are not given.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from typing import Any
 
 
 class _NotSet:
-    """The class of `UNSET_VALUE`. If you bind that, the server does not change the column.
+    """The class of `UNSET_VALUE`. If you bind this value, the server does not change the column.
 
     See native_protocol_v4.spec, section 3.
     """
@@ -31,8 +33,9 @@ class _NotSet:
 
 
 class EmptyValue:
-    """The class of `EMPTY`. A value of zero bytes is decoded to it if the type's
-    ``support_empty_values`` is True.
+    """The class of `EMPTY`, the result for a value of zero bytes.
+
+    This only applies to types whose ``support_empty_values`` is True.
     """
 
     __slots__ = ()
@@ -61,7 +64,7 @@ EMPTY = EmptyValue()
 
 
 class _Sentinel:
-    """A value for "not given", where None has a meaning of its own."""
+    """A value that means "not given", for parameters in which None has another meaning."""
 
     __slots__ = ("_name",)
 
@@ -71,13 +74,13 @@ class _Sentinel:
     def __repr__(self) -> str:
         return self._name
 
-    # Pickle by name: in an unpickled statement, `is` must still find the same object.
+    # Pickle by name, so that an unpickled statement has the same object, which is compared by `is`.
     def __reduce__(self) -> str:
         return self._name
 
 
 FETCH_SIZE_UNSET: Any = _Sentinel("FETCH_SIZE_UNSET")
-"""The session's `default_fetch_size` decides."""
+"""The value of `fetch_size` that means the session's `default_fetch_size`."""
 
 NOT_SET: Any = _Sentinel("NOT_SET")
-"""The default of parameters for which None means "none"."""
+"""The default of parameters for which None has another meaning, such as "no time-out"."""

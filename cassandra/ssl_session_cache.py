@@ -22,11 +22,11 @@ class SSLSessionCache:
     """A cache of TLS sessions by end point. The least recently used sessions are dropped first.
 
     A connection that resumes a session skips the expensive half of the TLS handshake. If the server
-    has forgotten the session, it does a full handshake. By default each `Cluster` has its own
-    cache. Pass ``Cluster(ssl_session_cache=...)`` to share a cache between clusters, or None to use
-    no cache.
+    has forgotten the session, the connection does a full handshake. By default each `Cluster` has
+    its own cache. Pass ``Cluster(ssl_session_cache=...)`` to share a cache between clusters, or
+    None to use no cache.
 
-    You may use it from any thread.
+    You may use a cache from any thread.
 
     :param max_size: the maximum number of sessions.
     :raises ValueError: if `max_size` is below 1.
@@ -57,8 +57,8 @@ class SSLSessionCache:
             if entry is None:
                 return None
             owner_context, session = entry
-            # Drop the session if it cannot be used: OpenSSL rejects that of another context, and
-            # the server rejects an expired one.
+            # Drop the session if it cannot be used: OpenSSL rejects a session of another context,
+            # and the server rejects an expired session.
             if owner_context is not context or session.time + session.timeout <= time.time():
                 del self._sessions[key]
                 return None
@@ -66,8 +66,7 @@ class SSLSessionCache:
             return session
 
     def is_fresh(self, key: Hashable) -> bool:
-        """Return True if the cache has a session of a peer that is in the first half of its
-        lifetime.
+        """Return True if the cache has a session of a peer in the first half of its lifetime.
 
         :param key: identifies the peer.
         """
@@ -79,7 +78,7 @@ class SSLSessionCache:
         """Store the session of a peer, replacing an earlier one.
 
         :param key: identifies the peer.
-        :param context: the `ssl.SSLContext` that it was created with.
+        :param context: the `ssl.SSLContext` that the session was created with.
         :param session: the `ssl.SSLSession`.
         """
         with self._lock:

@@ -22,16 +22,17 @@ Replicas = Sequence[tuple[uuid.UUID, int]]
 
 
 def choose_tablet_version_block(tablet_version: int) -> int:
-    """Return the byte that an EXECUTE sends if the tablet is known: four bits of the tablet's
-    version, from a random position.
+    """Return the byte that an EXECUTE sends if the driver knows the tablet.
 
-    :param tablet_version: the version that is known.
+    The byte has four bits of the tablet's version, from a random position, and the position.
+
+    :param tablet_version: the version of the tablet that the driver knows.
     """
     return version_block(tablet_version, getrandbits(4))
 
 
 def random_tablet_version_block() -> int:
-    """Return the byte that an EXECUTE sends if the tablet is not known: a random byte."""
+    """Return the byte that an EXECUTE sends if the driver does not know the tablet (random)."""
     return getrandbits(8)
 
 
@@ -41,7 +42,7 @@ class Tablet:
     :param first_token: the token just before the range, which does not belong to it.
     :param last_token: the last token of the range.
     :param replicas: pairs of host id and shard.
-    :param tablet_version: the server's version of the tablet; None if it has sent none.
+    :param tablet_version: the server's version of the tablet; None if the server has sent none.
     """
 
     def __init__(
@@ -123,8 +124,8 @@ class Tablets:
         :param t: a `Token` with a number as its value.
         """
         tablets = self._tablets.get((keyspace, table), ())
-        # Find the first tablet that ends at the token or after it. It has the token if it begins
-        # before it.
+        # Find the first tablet that ends at the token or after it. The token is in this tablet if
+        # the tablet begins before the token.
         index = bisect_left(tablets, t.value, key=lambda tablet: tablet.last_token)
         return (
             tablets[index]
@@ -140,7 +141,7 @@ class Tablets:
         :param tablet: the `Tablet`.
         """
         with self._lock:
-            # Make a new list and do not change the old one, because readers take no lock.
+            # Create a new list and do not change the old list, because readers take no lock.
             remaining = [
                 other
                 for other in self._tablets.get((keyspace, table), ())

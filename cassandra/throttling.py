@@ -87,29 +87,29 @@ class RequestThrottler:
     until the cluster is shut down. You may read the attributes in any thread.
 
     :param max_queue_size: the maximum number of waiting requests.
-    :raises ValueError: if it is negative.
+    :raises ValueError: if `max_queue_size` is negative.
     """
 
     def __init__(self, max_queue_size: int) -> None:
         self.max_queue_size = _checked_int("max_queue_size", max_queue_size, 0)
         self.under_way = 0
-        """Running requests: started, but not finished."""
+        """The number of running requests, which have started but are not finished."""
         self.waiting = 0
-        """Requests in the queue."""
+        """The number of requests in the queue."""
         self.refused = 0
-        """Requests that were rejected because the queue was full."""
+        """The number of requests that were rejected because the queue was full."""
         self._loop: AbstractEventLoop | None = None
-        self._process = 0  # the process of `attach`, to detect a forked child
+        self._process = 0  # the id of the process that called `attach`, to detect a forked child
         self._is_draining = False  # True while `drain` runs
-        # The waiting requests of each caller. The callers take turns: one request of each starts in
-        # each round.
+        # The waiting requests of each caller. The callers take turns: in each round, one request of
+        # each caller starts.
         self._queues: OrderedDict[Any, deque[ThrottledRequest]] = OrderedDict()
 
     def attach(self, loop: AbstractEventLoop) -> None:
         """Attach the throttler to the engine on `loop`, until `detach`.
 
         :param loop: the engine's event loop.
-        :raises ValueError: if it is attached to another running engine.
+        :raises ValueError: if the throttler is attached to another running engine.
         """
         # In a forked child, the throttler is a copy that may be attached again.
         is_used = (
@@ -122,12 +122,12 @@ class RequestThrottler:
         self._begin_anew()
 
     def detach(self) -> None:
-        """Detach the throttler, because its cluster is closed. Another engine may attach it."""
+        """Detach the throttler from its closed cluster, so that another engine can attach it."""
         self._loop = None
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        # Forget the requests of the former engine, which are all over.
+        # Forget the requests of the former engine, because they have all ended.
         self._queues.clear()
         self.under_way = self.waiting = 0
         self._is_draining = False
@@ -153,11 +153,11 @@ class RequestThrottler:
         """Let a request start, or put it into the queue.
 
         :param request: the request.
-        :returns: True if it may start now.
+        :returns: True if the request may start now, False if it is in the queue.
         :raises RequestThrottled: if the queue is full.
         """
-        # If requests wait, put this one behind them even if there is capacity: a new request must
-        # not overtake them.
+        # If requests wait, put the new request into the queue even if there is capacity, because it
+        # must not overtake them.
         if not self.waiting and self.may_begin():
             self._begin()
             return True
@@ -179,14 +179,14 @@ class RequestThrottler:
 
         :param request: the request, which is finished.
         """
-        # Leave the request in its queue, because it would be slow to search for it. `_next` skips
-        # it, because it is done.
+        # Leave the request in its queue, because searching the queue would be slow. `_next` skips
+        # requests that are done.
         self.waiting -= 1
         if not self.waiting:
             self._queues.clear()
 
     def release(self, request: ThrottledRequest) -> None:
-        """Called when a request that had started is finished: others may start.
+        """Called when a request that had started is finished, so that other requests may start.
 
         :param request: the request.
         """
@@ -196,8 +196,8 @@ class RequestThrottler:
 
     def drain(self) -> None:
         """Start requests while `may_begin` allows it."""
-        # If a request that is started below ends immediately, `release` calls this method again.
-        # Return in that case: the loop of the outer call continues.
+        # If a request that is started below ends immediately, `release` calls this method again. In
+        # that case return, because the loop of the outer call continues.
         if self._is_draining:
             return
         self._is_draining = True
@@ -229,8 +229,9 @@ class RequestThrottler:
         self.on_begun()
 
     def _next(self) -> ThrottledRequest | None:
-        """Remove and return the next request that may start: the first one of the caller whose turn
-        it is. Return None if no request waits.
+        """Remove and return the next request that may start; None if no request waits.
+
+        This is the first request of the caller whose turn it is.
         """
         while self._queues:
             caller, queue = next(iter(self._queues.items()))
@@ -306,16 +307,16 @@ class RateLimitingThrottler(RequestThrottler):
 
     @property
     def _most(self) -> float:
-        # The maximum number of tokens, which a long pause earns. It is at least 1: a request costs
-        # one token, so with less no request could ever start.
+        # The maximum number of tokens, which are earned in a long pause. It is at least 1, because
+        # a request costs one token: with a lower maximum no request could ever start.
         return max(1.0, self.max_requests_per_second * self.burst)
 
     def _begin_anew(self) -> None:
         """Forget the times and the timer of a former event loop, and begin with all tokens."""
         super()._begin_anew()
         self._tokens = self._most
-        # Discard this time, which was read from the former event loop's clock and means nothing on
-        # another one.
+        # Discard this time, which was read from the former event loop's clock, because the clock of
+        # another event loop may have another origin.
         self._counted_at = None
         timer, self._timer = self._timer, None
         if timer is not None and self._loop is None:
@@ -329,12 +330,12 @@ class RateLimitingThrottler(RequestThrottler):
             earned_tokens = (now - self._counted_at) * self.max_requests_per_second
             self._tokens = min(self._most, self._tokens + earned_tokens)
         self._counted_at = now
-        # A request may start if there is a token for it. Allow for rounding errors: otherwise it
-        # could wait for a billionth of a token.
+        # A request may start if there is a token for it. Allow for rounding errors, so that it does
+        # not wait for a billionth of a token.
         if self._tokens > 1 - 1e-9:
             return True
-        # One timer is enough for all waiting requests: when it fires, `drain` starts those that may
-        # start.
+        # One timer is enough for all waiting requests: when it fires, `drain` starts as many as may
+        # start, and sets the timer again if necessary.
         if self._timer is None:
             seconds_to_next_token = (1 - self._tokens) / self.max_requests_per_second
             self._timer = loop.call_later(seconds_to_next_token, self._on_time)
@@ -351,15 +352,14 @@ class RateLimitingThrottler(RequestThrottler):
 class AdaptiveThrottler(ConcurrencyLimitingThrottler):
     """Allows as many running requests as the servers can handle.
 
-    While as many requests run as the limit allows, the limit rises by one after as many responses
-    as the limit. The limit is multiplied by `backoff` if a server is overloaded, a request times
-    out, or responses take `tolerance` times as long as usual. It falls at most once in `patience`
-    seconds.
+    If as many requests run as the limit N allows, the limit rises by one after N responses. The
+    limit is multiplied by `backoff` if a server is overloaded, a request times out, or responses
+    take `tolerance` times as long as usual. It falls at most once in `patience` seconds.
 
     Recent responses to a statement are compared with earlier responses to the same statement,
-    regardless of its values. They count as slow only if both their median and their fastest tenth
-    are slow, for longer than it takes to complete all running requests. A mixture of fast and slow
-    responses is therefore not an overload.
+    regardless of its values. Recent responses count as slow only if both their median and their
+    fastest tenth are slow, for longer than it takes to complete all running requests. A mixture of
+    fast and slow responses is therefore not an overload.
 
     :param initial: the initial limit.
     :param least: the limit never falls below this.
@@ -398,9 +398,9 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         self.tolerance = tolerance
         self.backoff = backoff
         self.patience = patience
-        # The limit with its fraction, because it rises in small steps.
+        # The limit as a float, because it rises by fractions of one.
         self._limit = float(initial)
-        self._next_fall = 0.0  # the loop's time from which on the limit may fall again
+        self._next_fall = 0.0  # the event loop's time at which the limit may fall again
         self._answers = 0  # the number of responses so far
         # The latencies of each statement, by its `_likeness`.
         self._speeds: OrderedDict[Hashable, _Speed] = OrderedDict()
@@ -461,8 +461,9 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
 class _Speed:
     """The recent and the usual latency of one statement.
 
-    If responses become faster, the usual latency follows quickly. If they become slower, it follows
-    over some thousand responses, so a latency that stays high becomes usual in the end.
+    If responses become faster, the usual latency follows quickly. If responses become slower, the
+    usual latency rises over some thousand responses, so a latency that stays high finally counts as
+    usual.
     """
 
     __slots__ = ("_count", "_is_slow", "_latest", "_most_under_way", "_quick_at", "_usual")
@@ -470,8 +471,8 @@ class _Speed:
     def __init__(self) -> None:
         self._latest: deque[float] = deque(maxlen=_WINDOW)  # the recent latencies in seconds
         self._count = 0  # the number of responses to this statement
-        # The usual latencies: that of the fastest tenth and the median; None before the first
-        # measurement. They are logarithms of seconds, so that a single pause does not outweigh
+        # The usual latency of the fastest tenth, and the usual median; None before the first
+        # measurement. Both are logarithms of seconds, so that a single pause does not outweigh
         # hundreds of responses.
         self._usual: tuple[float, float] | None = None
         # The throttler's count of responses when this statement was last fast, and the maximum
@@ -513,7 +514,8 @@ class _Speed:
             for current_value, usual_value in zip(current, usual, strict=True)
         )
         if not is_slow or current[1] <= _NOTICEABLE:
-            # The responses are not slow, or too fast to matter: begin to count anew.
+            # The responses are not slow, or so fast that slowness does not matter: start to count
+            # again.
             self._quick_at = answers
             self._most_under_way = 1
         # Let faster responses change the usual latency quickly, and slower ones slowly.
@@ -524,8 +526,8 @@ class _Speed:
             for current_value, usual_value in zip(current, usual, strict=True)
         )
         self._usual = fast_tenth, median
-        # If many requests are sent together, the last ones are always slow, because they wait for
-        # the others. So slowness counts only if it lasts for several rounds of all running
+        # If many requests are sent together, the last of them are always slow, because they wait
+        # for the others. So slowness counts only if it lasts for several rounds of all running
         # requests.
         return answers - self._quick_at > max(_ROUNDS * self._most_under_way, _LONG)
 
@@ -535,8 +537,9 @@ def _logarithm(seconds: float) -> float:
 
 
 def _likeness(request: ThrottledRequest) -> Hashable:
-    """Return a key that is equal for requests with similar latencies: the same statement, or
-    batches of a similar size.
+    """Return a key that is equal for requests whose latencies are probably similar.
+
+    These are requests with the same statement, and batches of a similar size.
     """
     body = getattr(request, "request_body", None)
     # A `MessageBody` wraps another body, which has the statement.
@@ -554,21 +557,22 @@ def _likeness(request: ThrottledRequest) -> Hashable:
     return _VALUES.sub("?", (body.statement_text() or "")[:_LONGEST_TEXT])
 
 
+# Matches literals in CQL: strings and numbers. A string may be cut off at the end.
 _VALUES = pattern(r"'(?:[^']|'')*(?:'|\Z)|\b\d[\w.-]*")
-_LONGEST_TEXT = 300  # characters of CQL that identify a statement
-_MOST_STATEMENTS = 500  # statements whose latencies are stored
-_WINDOW = 50  # responses that count as recent
-_STEP = 10  # responses between two measurements
+_LONGEST_TEXT = 300  # the number of characters of CQL that identify a statement
+_MOST_STATEMENTS = 500  # the maximum number of statements whose latencies are stored
+_WINDOW = 50  # the number of responses that count as recent
+_STEP = 10  # the number of responses between two measurements
 # Responses count as slow only if they have been slow for _ROUNDS rounds of all running requests,
 # and for at least _LONG responses.
 _ROUNDS = 3
 _LONG = 30
-_DOWN = 0.3  # weight of a measurement in the usual latency, if it is faster
+_DOWN = 0.3  # the weight of a measurement that is faster than the usual latency
 # A high latency becomes the usual one after _MEMORY responses to a statement, but not before
 # _ROUNDS_OF_MEMORY rounds of all running requests.
 _MEMORY = 2500
 _ROUNDS_OF_MEMORY = 50
-_SHORTEST = 1e-6  # seconds; shorter latencies count as this, since 0 has no logarithm
+_SHORTEST = 1e-6  # seconds; shorter latencies count as this, because 0 has no logarithm
 
 # These errors show that a server, or the network to it, is overloaded.
 _SIGNS_OF_OVERLOAD = (

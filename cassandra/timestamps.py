@@ -1,4 +1,4 @@
-"""Client-side timestamps, in microseconds since the Unix epoch. They never repeat or go back."""
+"""Client-side write timestamps: microseconds since the Unix epoch that never repeat or go back."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ log = logging.getLogger(__name__)
 
 
 class MonotonicTimestampGenerator:
-    """A callable that returns the time in microseconds. Each value is greater than the previous
-    one.
+    """A callable that returns the time in microseconds; each value is greater than all before it.
 
     Any thread may call it. If the system clock stands still or goes back, each value is one
-    microsecond greater than the previous one, so the values run ahead of the clock.
+    microsecond greater than the previous value, so the values run ahead of the clock.
 
     :param warn_on_drift: True to log a warning if the values are too far ahead of the clock.
     :param warning_threshold: the drift in seconds that causes a warning.
@@ -59,7 +58,7 @@ class MonotonicTimestampGenerator:
         self._clock.tolerance = int(seconds * 1e6)
 
     def read_from(self, time_ns: Callable[[], int]) -> None:
-        """Read another clock instead of the system's, as in a simulation.
+        """Read another clock instead of the system clock, for example in a simulation.
 
         :param time_ns: returns nanoseconds since the Unix epoch.
         """
@@ -70,7 +69,7 @@ class MonotonicTimestampGenerator:
         if last - now > self._clock.tolerance:
             self._warn_of_drift(now, last)
         # Never return the same timestamp twice: of two writes with equal timestamps, servers keep
-        # the one with the greater value, and not the later one.
+        # the write with the greater value, and not the later write.
         self._clock.last = max(now, last + 1)
         return self._clock.last
 
@@ -78,7 +77,7 @@ class MonotonicTimestampGenerator:
         return self._clock.next()
 
     def _warn_of_drift(self, now: int, last: int) -> None:
-        """Log, at most once per interval, that timestamps run ahead of the clock."""
+        """Log that timestamps run ahead of the clock, at most once per `warning_interval`."""
         # A warning is also due if the clock was set back to before the last warning.
         is_due = now - self._last_warn >= self.warning_interval * 1e6 or self._last_warn > now
         if self.warn_on_drift and is_due:

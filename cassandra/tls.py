@@ -1,4 +1,4 @@
-"""`ReloadingContext`, which makes a new TLS context when certificate files have changed."""
+"""`ReloadingContext`, which creates a new TLS context when certificate files have changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger("cassandra.connection")
 
 
 class ReloadingContext:
-    """Makes a new TLS context when certificate files have changed.
+    """Creates a new TLS context when certificate files have changed.
 
     Pass it as ``Cluster(ssl_context=...)``. Each new connection then uses the current certificates,
     without a restart of your application. If the new files cannot be loaded, for example because
@@ -26,7 +26,7 @@ class ReloadingContext:
     :param paths: the files that `make` reads.
     :raises ValueError: if no path is given.
 
-    The first context is made immediately. Errors of `make` and of missing files are raised.
+    The constructor creates the first context. It raises the errors of `make` and of missing files.
     """
 
     def __init__(self, make: Callable[[], ssl.SSLContext], *paths: str | os.PathLike[str]) -> None:

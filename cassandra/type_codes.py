@@ -28,7 +28,8 @@ DecimalType = 0x0006
 DoubleType = 0x0007
 FloatType = 0x0008
 Int32Type = 0x0009
-# The code of the type text in the first protocol versions. Today servers send that of VarcharType.
+# The code of the type text in the first protocol versions. Current servers send the code of
+# VarcharType instead.
 UTF8Type = 0x000A
 DateType = 0x000B
 UUIDType = 0x000C

@@ -23,8 +23,7 @@ class ProtocolVersion:
     DSE_V1 = 0x41
     DSE_V2 = 0x42
 
-    # The order is from the highest to the lowest: if a server refuses a version, the next one is
-    # tried.
+    # From the highest to the lowest: if a server refuses a version, the driver tries the next one.
     SUPPORTED_VERSIONS = (V6, V5, V4, V3)
     BETA_VERSIONS = (V6,)
     MIN_SUPPORTED = V3
@@ -66,8 +65,8 @@ class ProtocolVersion:
             supported_text = ", ".join(
                 str(supported_version) for supported_version in sorted(cls.SUPPORTED_VERSIONS)
             )
-            # Add the name of a version of DataStax Enterprise: a user would not understand the
-            # number 65.
+            # Add the name of a version of DataStax Enterprise, because a user would not understand
+            # the number 65.
             name = {cls.DSE_V1: "DSE_V1 ", cls.DSE_V2: "DSE_V2 "}.get(version, "")
             raise UnsupportedOperation(
                 f"native protocol version {name}{version} is not supported; "
@@ -116,8 +115,7 @@ class ProtocolVersion:
 
     @classmethod
     def has_continuous_paging_next_pages(cls, version: int) -> bool:
-        """Return True for the second version of DataStax Enterprise, which this driver does not
-        support.
+        """Return True for version 2 of DataStax Enterprise, which this driver does not support.
 
         :param version: the protocol version, a number.
         """
@@ -133,7 +131,7 @@ class ProtocolVersion:
 
     @classmethod
     def uses_keyspace_flag(cls, version: int) -> bool:
-        """Return True if a request may have a keyspace.
+        """Return True if a QUERY, BATCH or PREPARE request may name a keyspace.
 
         :param version: the protocol version, a number.
         """

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class CompatCluster:
-    """Methods that `cassandra.cluster.Cluster` gets."""
+    """Methods of cassandra-driver that are added to `cassandra.cluster.Cluster`."""
 
     _run: Callable[..., Any]
     _core: Core | None
@@ -94,7 +94,8 @@ class CompatCluster:
 
         :raises TypeError: if `host` is not a `Host`, but an address or an end point.
         """
-        # Check this in the caller's thread: an error on the loop would only reach asyncio's log.
+        # Check `host` in the caller's thread, because an error on the event loop would only reach
+        # asyncio's log.
         if not hasattr(host, "is_up"):
             given: object = host
             address = given if isinstance(given, str) else "address"
@@ -114,9 +115,7 @@ class CompatCluster:
         return self._control_connection
 
     def get_connection_holders(self) -> list[Any]:
-        """Return the owners of connections: the pools of all sessions, and the control
-        connection.
-        """
+        """Return all owners of connections: the sessions' pools, and the control connection."""
         core = self._core
         if core is None:
             return []
@@ -126,7 +125,9 @@ class CompatCluster:
     def connection_factory(
         self, endpoint: Any, *args: object, **kwargs: object
     ) -> engine_connection.Connection:
-        """Open a connection to `endpoint` outside the pools. It must be closed on the event loop.
+        """Open a connection to `endpoint` that belongs to no pool.
+
+        The caller must close the connection on the engine's event loop.
 
         :param endpoint: the node's `EndPoint`.
         :param args: accepted for compatibility; without effect.
@@ -141,7 +142,7 @@ class CompatCluster:
 
 
 class CompatSession:
-    """Methods that `cassandra.cluster.Session` gets."""
+    """Methods of cassandra-driver that are added to `cassandra.cluster.Session`."""
 
     cluster: Any
     set_keyspace: Callable[[str], None]
@@ -162,8 +163,8 @@ class CompatSession:
     def user_type_registered(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
         """Register a user-defined type for all sessions of the cluster.
 
-        In cassandra-driver, `Cluster.register_user_type` calls this for each session. Here it is
-        the other way round.
+        In cassandra-driver, `Cluster.register_user_type` calls this method for each session. Here,
+        this method calls `Cluster.register_user_type`.
 
         :param keyspace: the name of the type's keyspace.
         :param user_type: the name of the type.

@@ -20,14 +20,14 @@ __all__ = [
 ]  # fmt: skip
 
 # In cassandra-driver, `conn_fns` has functions that each try to import an event loop, and `excs`
-# has the errors of those that failed. Both are empty here, because the only event loop is always
-# available.
+# has the errors of the failed imports. Both are empty here, because this driver's only event loop
+# is always available.
 conn_fns: tuple[Callable[[], Any], ...] = ()
 excs: list[BaseException] = []
 
 
 def run_in_executor(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that submits the call of `f` to ``self.executor`` and returns its future."""
+    """Return a method that submits a call of `f` to ``self.executor`` and returns a future."""
 
     @functools.wraps(f)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Future[Any]:

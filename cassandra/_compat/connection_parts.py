@@ -1,7 +1,7 @@
 """Parts of cassandra-driver's event loops that applications import from `cassandra.connection`.
 
 This driver uses asyncio's event loop instead. Parts that need no event loop work as in
-cassandra-driver. Objects of the others can be created, but not used.
+cassandra-driver. Objects of the other classes can be created, but not used.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ NONBLOCKING = (errno.EAGAIN, errno.EWOULDBLOCK)
 _LARGEST_BODY = 256 * 1024 * 1024  # bytes: native_protocol_v5.spec, section 2.4
 _ENGINE = "the driver's event loop has its own"
 
-_numbers = itertools.count()  # the order of timers with the same end
+_numbers = itertools.count()  # numbers timers, to order those with the same end
 
 
 class Timer:
     """A timer: `finish` calls `callback` if `timeout` seconds have passed.
 
     :param timeout: seconds from now.
+    :param callback: called without arguments.
     """
 
     def __init__(self, timeout: float, callback: Callable[[], object]) -> None:
@@ -46,9 +47,9 @@ class Timer:
         self.canceled = True
 
     def finish(self, time_now: float) -> bool:
-        """Call the callback if the timer has ended by `time_now`.
+        """Call the callback if the timer has ended by `time_now`, a value of ``time.time()``.
 
-        Return True if it was called, or if the timer was cancelled.
+        Return True if the callback was called, or if the timer was cancelled.
         """
         if self.canceled:
             return True
@@ -84,7 +85,7 @@ class TimerManager:
 class ConnectionHeartbeat(threading.Thread):
     """In cassandra-driver, the thread that keeps idle connections alive.
 
-    Here you can create it, but not start it.
+    In this driver you can create the thread object, but not start it.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class ConnectionHeartbeat(threading.Thread):
         refuse("ConnectionHeartbeat.start()", f"{_ENGINE}, see Cluster.idle_heartbeat_interval")
 
     def stop(self) -> None:
-        """Do nothing: it was never started."""
+        """Do nothing, because the thread was never started."""
 
 
 # You can create objects of these classes, but not use them.
@@ -131,7 +132,7 @@ def defunct_on_error(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def lz4_compress(byts: bytes) -> bytes:
-    """Compress a body with LZ4, with its length in front.
+    """Return a body compressed with LZ4, with the length of the body in front.
 
     :raises ImportError: if the package lz4 is not installed.
     """
@@ -139,7 +140,7 @@ def lz4_compress(byts: bytes) -> bytes:
 
 
 def lz4_decompress(byts: bytes) -> bytes:
-    """Undo `lz4_compress`."""
+    """Return the decompressed body, the inverse of `lz4_compress`."""
     return compression("lz4").decompress_body(byts, _LARGEST_BODY)
 
 

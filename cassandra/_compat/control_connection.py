@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class ViewOfConnection:
-    """Wraps a connection together with its cluster, for `cassandra.metadata.get_schema_parser`.
+    """Wraps the control connection with its cluster, for `cassandra.metadata.get_schema_parser`.
 
     :param connection: the control connection.
-    :param cluster: the cluster that it belongs to.
+    :param cluster: the cluster of the connection.
     """
 
     __slots__ = ("_cluster", "_own")
@@ -33,9 +33,9 @@ class ViewOfConnection:
 class ControlConnection:
     """The control connection of a cluster, as returned by `Cluster.control_connection`.
 
-    The engine owns the connection. Its settings are those of the cluster.
+    The engine owns the connection, and uses the settings of the cluster for it.
 
-    :param cluster: the cluster that it belongs to.
+    :param cluster: the cluster of the connection. All other parameters have no effect.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ControlConnection:
         self._cluster: Any = cluster
 
     def _core(self) -> Core:
-        """Return the cluster's engine; raise an error if it is not connected."""
+        """Return the cluster's engine; raise an error if the cluster is not connected."""
         core: Core | None = self._cluster._core
         if core is None:
             raise self._cluster._not_connected()
@@ -61,15 +61,13 @@ class ControlConnection:
 
     @property
     def connection(self) -> Connection | None:
-        """The connection, or None if there is none at the moment."""
+        """The control connection, or None while the engine has none."""
         core: Core | None = self._cluster._core
         return core.control.connection if core is not None else None
 
     @property
     def _connection(self) -> ViewOfConnection | None:
-        """The wrapped connection, for `cassandra.metadata.get_schema_parser`; None if there is no
-        connection.
-        """
+        """The wrapped connection, for `cassandra.metadata.get_schema_parser`, or None."""
         connection = self.connection
         return ViewOfConnection(connection, self._cluster) if connection is not None else None
 
@@ -89,9 +87,7 @@ class ControlConnection:
         preloaded_results: object = None,
         wait_time: float | None = None,
     ) -> bool:
-        """Wait until all live nodes have the same schema version.
-
-        Return False if they do not have it within `wait_time`.
+        """Wait until all live nodes have the same schema version; return False after `wait_time`.
 
         :param connection: the connection to query; None for the control connection.
         :param preloaded_results: accepted for compatibility; the versions are always queried again.
@@ -104,7 +100,7 @@ class ControlConnection:
         return is_agreed
 
     def refresh_schema(self, force: bool = False, **kwargs: object) -> bool:
-        """Read the whole schema again, immediately. Returns True."""
+        """Read the whole schema again, immediately, and return True."""
         self._cluster.refresh_schema_metadata()
         return True
 

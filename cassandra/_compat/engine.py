@@ -1,8 +1,8 @@
-"""Attributes of connections and pools in cassandra-driver, implemented on top of the engine.
+"""Attributes of cassandra-driver's connections and pools, for the engine's classes.
 
-The module `cassandra.engine.compat_names` adds them to the engine's classes, for applications that
-mock, patch or inspect connections and pools. A method that only the engine's event loop may perform
-raises an error.
+The module `cassandra.engine.compat_names` adds these attributes to the engine's classes, for
+applications that mock, patch or inspect connections and pools. A method that would have to run on
+the engine's event loop raises an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LOOP_ONLY = "it belongs to the driver's event loop: use Session.execute or Session.execute_async"
 
-# While an application's own `factory` runs, this has the function with which
+# While an application's own `factory` runs, this variable has the function by which
 # `CompatConnection.factory` opens a connection.
 _current_opener: contextvars.ContextVar[Callable[[EndPoint], Connection]] = contextvars.ContextVar(
     "cassandra_opening"
@@ -47,8 +47,8 @@ class CompatConnection:
     def factory(cls, endpoint: EndPoint, timeout: float | None, *args: Any, **kwargs: Any) -> Any:
         """Open a connection for the cluster that is connecting.
 
-        The engine calls a factory only if your code replaces this one, by a patch or in a subclass
-        that you pass as ``connection_class``. Your factory may call this method.
+        The engine calls `factory` only if your code replaces this method, by a patch or in a
+        subclass that you pass as ``connection_class``. Your factory may call this method.
 
         :param endpoint: the node's `EndPoint`.
         :param timeout: the maximum number of seconds until the connection is open.
@@ -70,7 +70,7 @@ class CompatConnection:
 
     @classmethod
     def handle_fork(cls) -> None:
-        """Do nothing: in a child process a cluster closes itself."""
+        """Do nothing: in a forked child process, each cluster closes itself."""
 
     @property
     def host(self) -> str:
@@ -117,9 +117,9 @@ async def open_by_factory(
     endpoint: EndPoint,
     *details: Any,
 ) -> Connection:
-    """Open a connection, by the application's own `factory` if its connection class has one.
+    """Open a connection, through the application's own `factory` if it has defined one.
 
-    The factory may block, so it runs in a thread.
+    The factory may block, so it runs in a separate thread.
 
     :param open_connection: opens a connection; called with the end point and `details`.
     :raises ConnectionException: if the factory returns something other than a connection, or raises
@@ -132,7 +132,8 @@ async def open_by_factory(
         return await open_connection(endpoint, *details)
     loop = asyncio.get_running_loop()
 
-    # The factory calls this in its thread, and waits there while the event loop opens a connection.
+    # The application's factory may call this function in its thread, where it waits while the event
+    # loop opens a connection.
     def open_from_thread(endpoint: EndPoint) -> Connection:
         return asyncio.run_coroutine_threadsafe(open_connection(endpoint, *details), loop).result()
 
@@ -141,7 +142,7 @@ async def open_by_factory(
     _current_opener.set(open_from_thread)
     try:
         connection = await asyncio.to_thread(factory, endpoint, settings.connect_timeout)
-    # The engine handles a socket error of the factory as a failed connection.
+    # Convert a socket error of the factory, so that the engine handles it as a failed connection.
     except OSError as cause:
         raise ConnectionException(f"{endpoint} cannot be connected to: {cause}") from cause
     if not isinstance(connection, Connection):
@@ -186,7 +187,7 @@ class CompatPool:
         return self.state()
 
     def state(self) -> dict[str, Any]:
-        """Return the state as a dict. The engine's pools implement this."""
+        """Return the pool's state as a dict. The engine's pools implement this method."""
         raise NotImplementedError
 
     borrow_connection = refusing("HostConnection.borrow_connection()", _LOOP_ONLY)

@@ -17,7 +17,7 @@ class ConcurrentExecutorListResults:
 
     :param session: the session that executes the statements.
     :param statements_and_params: (statement, parameters) pairs.
-    :param execution_profile: a profile or its name; None for the default one.
+    :param execution_profile: a profile or its name; None for the default profile.
     """
 
     _generator = False
@@ -51,9 +51,9 @@ class ConcurrentExecutorGenResults(ConcurrentExecutorListResults):
 
 
 class ConcurrentExecutorFutureResults(ConcurrentExecutorListResults):
-    """Calls `execute_concurrent_async`.
+    """Calls `execute_concurrent_async`, and passes the outcome to a future.
 
-    :param future: a future that gets the list of results, or the first error.
+    :param future: the future that gets the list of results, or the first error.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ConcurrentExecutorFutureResults(ConcurrentExecutorListResults):
         self.future = future
 
     def execute(self, concurrency: int, fail_fast: bool) -> None:
-        """Start to execute the statements. The future completes when all of them have."""
+        """Start to execute the statements; the future completes when all statements have."""
         execute_concurrent_async(
             self.session, self._statements, concurrency, fail_fast, self._execution_profile
         ).add_done_callback(self._finish)

@@ -87,12 +87,11 @@ _DATASTAX = "cassandra.datastax."
 
 
 def hand_over(public: str) -> Callable[[str], Any]:
-    """Add to a public module the names of this module that belong there; return the module's
-    ``__getattr__``.
+    """Add the names that belong to a public module to it, and return its ``__getattr__``.
 
     :param public: the ``__name__`` of the public module, which imports this function.
     """
-    # These two modules re-export the names of all modules in `_GRAPH`.
+    # The two modules below re-export the names of all modules in `_GRAPH`.
     has_all_names = public in ("cassandra.graph", "cassandra.datastax.graph")
     defining_modules = (
         [_DATASTAX + module_name for module_name in _GRAPH] if has_all_names else [public]
@@ -108,8 +107,8 @@ def hand_over(public: str) -> Callable[[str], Any]:
     def raise_attribute_error(name: str) -> NoReturn:
         raise AttributeError(f"module {public!r} has no attribute {name!r}")
 
-    # As `__getattr__` of the module, this function is called for all names that the module does not
-    # have.
+    # The public module uses this function as `__getattr__`: Python calls it for each name that the
+    # module does not have.
     return raise_attribute_error
 
 
@@ -194,29 +193,29 @@ class GraphOptions:
 
     @property
     def is_default_source(self) -> bool:
-        """True if the traversal source is the default one."""
+        """True if the traversal source is "default"."""
         return self.graph_source in (b"default", "default")
 
     @property
     def is_analytics_source(self) -> bool:
-        """True if the traversal source is the one for analytics."""
+        """True if the traversal source is "a", which is for analytics."""
         return self.graph_source in (b"a", "a")
 
     @property
     def is_graph_source(self) -> bool:
-        """True if the traversal source is the one for real-time queries."""
+        """True if the traversal source is "g", which is for real-time queries."""
         return self.graph_source in (b"g", "g")
 
     def set_source_default(self) -> None:
-        """Set the traversal source to the default one."""
+        """Set the traversal source to "default"."""
         self.graph_source = b"default"
 
     def set_source_analytics(self) -> None:
-        """Set the traversal source to the one for analytics."""
+        """Set the traversal source to "a", which is for analytics."""
         self.graph_source = b"a"
 
     def set_source_graph(self) -> None:
-        """Set the traversal source to the one for real-time queries."""
+        """Set the traversal source to "g", which is for real-time queries."""
         self.graph_source = b"g"
 
     def __repr__(self) -> str:
@@ -272,7 +271,7 @@ class SimpleGraphStatement(GraphStatement, SimpleStatement):
 
 
 class DseGraph:
-    """Creates traversals."""
+    """In cassandra-driver, creates graph traversals; here, methods raise NotImplementedError."""
 
     DSE_GRAPH_QUERY_LANGUAGE = "bytecode-json"
 
@@ -280,7 +279,7 @@ class DseGraph:
     def create_execution_profile(
         graph_name: str, graph_protocol: bytes = GraphProtocol.GRAPHSON_2_0, **kwargs: Any
     ) -> profiles.GraphExecutionProfile:
-        """Return a profile with these options, which cannot be used to execute graph queries."""
+        """Return a profile with these graph options. It cannot be used to execute graph queries."""
         options = GraphOptions(
             graph_name=graph_name,
             graph_protocol=graph_protocol,
@@ -309,14 +308,12 @@ class DseGraph:
 
     @staticmethod
     def batch(*args: Any, **kwargs: Any) -> Any:
-        """Return a `TraversalBatch`. Its methods need a DataStax server, and raise
-        NotImplementedError when they are called.
-        """
+        """Return a `TraversalBatch`, whose methods raise NotImplementedError."""
         return globals()["TraversalBatch"](*args, **kwargs)
 
 
 class MonitorReporter:
-    """In cassandra-driver, reports a session to Insights. Here you can create it, but not start it.
+    """In cassandra-driver, reports a session to Insights; here, it cannot be started.
 
     :param interval_sec: seconds between reports; without effect.
     :param session: any session.
@@ -331,11 +328,11 @@ class MonitorReporter:
         refuse("MonitorReporter.start()", INSIGHTS)
 
     def stop(self) -> None:
-        """Do nothing: it was never started."""
+        """Do nothing, because the reporter was never started."""
 
 
 def version_supports_insights(dse_version: str | None) -> bool:
-    """Return False for any version, because this driver reports nothing.
+    """Return False for any version, because this driver does not report to Insights.
 
     :param dse_version: the server's version.
     """
@@ -385,8 +382,8 @@ def _create_classes() -> None:
         "insights.reporter": (MonitorReporter,),
         "insights.util": (version_supports_insights,),
     }.items():  # fmt: skip
-        # The classes and functions in this dict have code of their own in this module. Set their
-        # public module.
+        # The classes and functions in this dict are defined by code in this module, and not in
+        # `_CLASSES`. Set their public module.
         for public_object in classes:
             public_object.__module__ = _DATASTAX + module
 

@@ -1,6 +1,7 @@
-"""Execution profiles for graphs, and the options of continuous paging, which are not supported.
+"""Execution profiles for graphs, and the options of continuous paging.
 
-You can create them; using them raises an error.
+This driver supports neither graphs nor continuous paging. You can create these objects, but using
+them raises an error.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
 
 class _ProfileKey:
-    """The name of one of the driver's own profiles. It is not a string, so it differs from every
-    name that an application chooses.
+    """The name of one of the driver's own profiles.
+
+    It is not a string, so it differs from every name that an application chooses.
     """
 
     def __init__(self, name: str) -> None:

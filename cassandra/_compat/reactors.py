@@ -14,8 +14,8 @@ from cassandra.engine.connection import Connection
 class Reactor(Connection):
     """Base class of the connection classes of event loops that this driver does not have.
 
-    If you pass one as ``connection_class``, the driver uses its own connection class. If a subclass
-    defines a ``factory``, the driver calls it to open connections.
+    If you pass such a class as ``connection_class``, the driver uses its own connection class. If
+    an application's subclass defines a ``factory``, the driver calls it to open connections.
 
     :param args: any arguments.
     :param kwargs: any keyword arguments.

@@ -1,9 +1,9 @@
 """Names that applications import from a module other than the one that defines them.
 
 In cassandra-driver and scylla-driver you can import many classes from modules that only use them
-(``from cassandra.cluster import ConsistencyLevel``), and applications rely on that. The table is
-only read when an application asks a module for a name that the module does not have, so imports do
-not become slower. Each name is the same object as in the module that defines it.
+(``from cassandra.cluster import ConsistencyLevel``), and applications rely on that. The table below
+is only read when an application asks a module for a name that the module does not have, so imports
+do not become slower. Each name is the same object as in the module that defines it.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ REEXPORTS: dict[str, dict[str, str]] = {
     },
     "cassandra.policies": {
         "cassandra": "ConsistencyLevel OperationTimedOut WriteType",
-        # The documentation of some releases of cassandra-driver imports these from here.
+        # The documentation of some releases of cassandra-driver imports these two names from
+        # cassandra.policies.
         "cassandra.column_encryption.policies": (
             "AES256ColumnEncryptionPolicy AES256_KEY_SIZE_BYTES"
         ),

@@ -17,7 +17,7 @@ INSIGHTS = "Insights are DataStax Enterprise's own, and this driver does not rep
 def refuse(subject: str, why: str = GRAPHS) -> NoReturn:
     """Raise NotImplementedError.
 
-    :param subject: what is not supported, the subject of the message.
+    :param subject: the name of the unsupported feature, with which the message begins.
     :param why: the reason.
     """
     raise NotImplementedError(f"{subject} is not supported: {why}")
@@ -44,11 +44,10 @@ def refusing(subject: str, why: str = GRAPHS) -> Callable[..., Any]:
 def holder(
     name: str, attributes: str, refused: str = "", why: str = GRAPHS, base: type = object
 ) -> type[Any]:
-    """Return a class whose objects store their parameters, and whose methods raise
-    NotImplementedError.
+    """Return a class whose objects store parameters, and whose methods raise NotImplementedError.
 
-    :param attributes: the names of the parameters, separated by spaces. Objects have them as
-        attributes. A "=" after a name means that its default is None.
+    :param attributes: the names of the parameters, separated by spaces. Objects have their
+        parameters as attributes. A "=" after a name means that its default is None.
     :param refused: the names of the methods, separated by spaces.
     """
     body: dict[str, Any] = {
@@ -68,7 +67,7 @@ def holder(
         signature = Signature(parameters)
 
         def __init__(self: object, *args: Any, **kwargs: Any) -> None:
-            # Raises TypeError for other arguments, as a written constructor would.
+            # `bind` raises TypeError for wrong arguments, as an ordinary constructor would.
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             vars(self).update(bound.arguments)

@@ -42,9 +42,11 @@ _WHY = (
 
 
 def _parser(name: str, base: type) -> type[Any]:
-    """Return a stand-in for one of cassandra-driver's schema parser classes, which programs import
-    and test with isinstance. The method `get_all_keyspaces` of the stand-in raises
-    NotImplementedError, because this driver reads the schema in another way.
+    """Return a stand-in for one of cassandra-driver's schema parser classes.
+
+    Applications import these classes and test objects with isinstance. The method
+    `get_all_keyspaces` of the stand-in raises NotImplementedError, because this driver reads the
+    schema in another way.
     """
     parameters = "connection timeout fetch_size metadata_request_timeout"
     return holder(name, parameters, "get_all_keyspaces", _WHY, base)
@@ -122,7 +124,7 @@ def get_column_from_system_local(
 
 
 def trim_if_startswith(s: str, prefix: str) -> str:
-    """Return `s` without `prefix`, if it starts with it."""
+    """Return `s` without `prefix`; return `s` unchanged if it does not start with `prefix`."""
     return s.removeprefix(prefix)
 
 

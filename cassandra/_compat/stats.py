@@ -17,10 +17,11 @@ from cassandra.metrics import RequestTimer
 
 
 class Stat:
-    """A value of a collection, which a function computes at each access.
+    """A descriptor for a value of a collection, which is set, or computed by a function.
 
-    :param name: the key of the number in the dict that `getStats` returns.
-    :param func: the function, called without arguments; None if the value is set by code.
+    :param name: the key of the value in the dict that `getStats` returns.
+    :param func: a function that computes the value at each access, called without arguments; None
+        if application code sets the value.
     """
 
     def __init__(self, name: str, func: Callable[[], Any] | None = None) -> None:
@@ -32,14 +33,14 @@ class Stat:
         return None
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        # The attribute is read from the class, not from an object.
+        # If the attribute is read from the class, and not from an object, return the descriptor.
         if instance is None:
             return self
         if self.func is not None:
             return self.func()
         values = vars(instance)
         if self.name not in values:
-            # The initial value is set at the first access.
+            # Set the initial value at the first access.
             values[self.name] = self.first()
         return values[self.name]
 
@@ -100,7 +101,7 @@ class StatsCollection:
     """
 
     def __init__(self, name: str, *stats: Stat) -> None:
-        # Descriptors only work in a class, so each collection gets a class of its own.
+        # Descriptors only work as attributes of a class, so create a class for each collection.
         self.__class__ = type("StatsCollection", (StatsCollection,), {s.name: s for s in stats})
         self._stats = stats
         self._name = name.strip("/")
@@ -156,7 +157,7 @@ def init(obj: object, path: str | None = None) -> None:
     :param path: the key in `getStats`; None for the name of the class.
     """
     stats = _ObjectStats(obj)
-    # The registry of `getStats` only has a weak reference to `stats`. The object refers to it, so
-    # that it exists as long as the object.
+    # The registry of `getStats` only has a weak reference to `stats`. Store `stats` in the object,
+    # so that it exists as long as the object.
     vars(obj)["_stats_of_object"] = stats
     metrics.register((path or type(obj).__name__).strip("/"), stats)

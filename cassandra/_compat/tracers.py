@@ -1,6 +1,6 @@
-"""Completes a `ResponseFuture` by two methods that a tracing library has wrapped.
+"""Completes a `ResponseFuture` for tracing libraries that wrap its methods.
 
-These methods are `_set_final_result` and `_set_final_exception`, as in cassandra-driver; see
+As in cassandra-driver, these methods are `_set_final_result` and `_set_final_exception`; see
 `cassandra.cluster.final_hooks`.
 """
 
@@ -20,11 +20,11 @@ log = logging.getLogger("cassandra.cluster")
 def set_final_result(self: ResponseFuture, response: Any) -> None:
     """Complete the future with the rows of a page, or None if the result has no rows.
 
-    If the wrapper passes other rows than those of the response, the future gets these rows.
+    If the wrapper passes other rows than the rows of the response, the future gets those rows.
     """
     if self._done:
         return
-    # The wrapper has replaced the rows that `finish_wrapped` passed to it.
+    # Use the rows that the wrapper has passed instead of the rows from `finish_wrapped`.
     if response is not self._handed_rows:
         self._replaced_message = self._response
         self._response = response
@@ -58,8 +58,8 @@ def finish_wrapped(future: ResponseFuture) -> None:
             future._set_final_result(future._handed_rows)
         else:
             future._set_final_exception(error)
-    # Only log an error of the wrapper. If it was raised here, it would end the event loop's thread,
-    # and with it all other requests.
+    # Only log an error of the wrapper. Raised here, the error would end the event loop's thread, so
+    # all other requests would fail, too.
     except BaseException:
         log.exception("a wrapper of the completion of %r failed", future)
     # If the wrapper has not called the wrapped method, complete the future here.

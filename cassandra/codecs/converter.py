@@ -16,9 +16,9 @@ C = TypeVar("C")
 class Converter(Generic[P, C]):
     """A pair of functions that convert between an application's values and CQL values.
 
-    Register it for a CQL type, a column or a class by `CodecRegistry`. It is immutable, and threads
-    may share it. The functions must have no side effects and must not block. They are never called
-    with None: a null stays null.
+    Register a converter for a CQL type, a column or a class by `CodecRegistry`. It is immutable,
+    and threads may share it. The functions must have no side effects and must not block. They are
+    never called with None, because a null stays null.
 
     :param to_cql: called with a bound value; returns the value that the driver writes. None writes
         bound values unchanged.
@@ -80,7 +80,8 @@ def to_native(to_cql: Callable[[Any], Any], value: object, cql_name: str) -> obj
     :param value: the bound value, which must not be None.
     :param cql_name: the CQL type of the result, for the error message: ``text``, for example.
     :raises EncodeTypeError: if the function raises a TypeError.
-    :raises EncodeValueError: if it raises another error, or returns None or `UNSET_VALUE`.
+    :raises EncodeValueError: if the function raises another error, or returns None or
+        `UNSET_VALUE`.
     """
     try:
         converted = to_cql(value)

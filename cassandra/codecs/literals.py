@@ -1,6 +1,6 @@
-"""Writes CQL literals for values of classes with a converter.
+"""Converts values of classes with a converter when they are written as CQL literals.
 
-The driver writes such literals if a statement with ``%s`` has parameters.
+The driver writes CQL literals for the parameters of a statement with ``%s``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class _ClassLiteral:
-    """A value of `Encoder.mapping`: the function that writes the literals of one class.
+    """An entry of `Encoder.mapping`: a function that writes the literals of one class.
 
-    :param encoder: the encoder, which writes the converted value.
+    :param encoder: the encoder, which also writes the literal of the converted value.
     :param cls: the class.
     :param to_cql: converts a value of the class to a CQL value.
     """
@@ -28,21 +28,21 @@ class _ClassLiteral:
         self.encoder = encoder
         self.cls = cls
         self.to_cql = to_cql
-        # The function in the mapping that this object replaces; None if there is none.
+        # The function in the mapping that this object replaces; None if the class had no entry.
         self.previous: Callable[[Any], str] | None = encoder.mapping.get(cls)
 
     def __call__(self, value: object) -> str:
         converted = to_native(self.to_cql, value, "a value of CQL")
         write = self.encoder._method(type(converted))
-        # The converter has returned a CQL value. Do not convert it again, even if its class has a
-        # converter.
+        # The converter has returned a CQL value. Do not convert this value again, even if its class
+        # has a converter, too.
         while isinstance(write, _ClassLiteral):
             write = write.previous or self.encoder.cql_encode_object
         return write(converted)
 
 
 def write_literals(encoder: Encoder, classes: Mapping[type, Callable[[Any], Any]]) -> None:
-    """Make `encoder` convert values of these classes, and of no others.
+    """Make `encoder` convert values of these classes, and of no other classes.
 
     Functions that the application has put into `Encoder.mapping` are not removed.
 
@@ -53,7 +53,7 @@ def write_literals(encoder: Encoder, classes: Mapping[type, Callable[[Any], Any]
     mapping: Any = getattr(encoder, "mapping", None)
     if mapping is None:
         return
-    # Remove our entries for other classes, and restore what they have replaced.
+    # Remove our entries for other classes, and restore the entries that they have replaced.
     for cls, entry in list(mapping.items()):
         if isinstance(entry, _ClassLiteral) and classes.get(cls) is not entry.to_cql:
             if entry.previous is None:

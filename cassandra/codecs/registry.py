@@ -1,14 +1,16 @@
 """`CodecRegistry`: the converters of a cluster or a session.
 
-A registry keeps its converters in dicts that are replaced by each change, and never modified. Its
-attribute `converters` is an immutable snapshot of these dicts, merged with those of the parent
-registry: the parent of a session's registry is that of its cluster. The snapshot is None if there
-are no converters at all, so that code without converters only has to check for None.
+A registry keeps its converters in dicts that are never modified, but replaced by each change. The
+attribute `converters` of a registry is an immutable snapshot of these dicts, merged with the dicts
+of the parent registry. (The parent of a session's registry is the registry of its cluster.) The
+snapshot is None if there are no converters at all, so that code for the usual case only has to
+check for None.
 
 The plans that bind values and read rows are built from a snapshot. A prepared statement follows the
-registry of the session that prepared it: after each change, the registry calls its `renew_codecs`,
-which builds new plans. Values that were bound before stay as they are. A statement replaces a plan
-by a single assignment, so a row is never bound or read with two different snapshots.
+registry of the session that prepared it: after each change, the registry calls the statement's
+`renew_codecs`, which builds new plans. Values that were bound before stay as they are. A statement
+replaces a plan by a single assignment, so a row is never bound or read with two different
+snapshots.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ ToCql = Callable[[Any], Any]
 
 _CACHED_TYPES = 4096  # the maximum size of `Converters.cached_types`
 
-# One lock for all registries. It is held while one of them changes, and in `follow` and `serve`.
+# One lock for all registries. It is held while a registry changes, and in `follow` and `serve`.
 _changing = Lock()
 
 
@@ -73,11 +75,12 @@ class Converters:
         columns: Mapping[ColumnKey, AnyConverter],
         classes: Mapping[type, ToCql],
     ) -> None:
-        # Sort the most precise pattern first, because the first one that matches is used.
+        # Sort the most precise pattern first, because `of_type` uses the first pattern that
+        # matches.
         self.types = sorted(types.items(), key=lambda item: -item[0].precision)
         self.columns = columns
         self.classes = classes
-        # A cache of types with converters, which `cassandra.protocol.converted` makes for plans.
+        # A cache of types with converters, which `cassandra.protocol.converted` creates for plans.
         self.cached_types: Bounded[Any, Any] = Bounded(_CACHED_TYPES, 1 << 24)
 
     def of_type(self, cql_type: Any) -> AnyConverter | None:
@@ -117,13 +120,17 @@ class CodecRegistry:
     ) -> None:
         self._parent = parent
         self._metadata: Metadata | None = metadata if parent is None else parent._metadata
-        self._unchecked: set[TypePattern | ColumnKey] = set()  # see `check_names`
+        # The types and columns whose names `check_names` has not yet looked up in the metadata.
+        self._unchecked: set[TypePattern | ColumnKey] = set()
         self._types: Mapping[TypePattern, AnyConverter] = {}
         self._columns: Mapping[ColumnKey, AnyConverter] = {}
         self._classes: Mapping[type, ToCql] = {}
-        self._children: weakref.WeakSet[CodecRegistry] = weakref.WeakSet()  # those of sessions
-        self._followers: weakref.WeakSet[Follower] = weakref.WeakSet()  # see `follow`
-        self._encoder: weakref.ref[Encoder] | None = None  # see `serve`
+        # The registries of the cluster's sessions.
+        self._children: weakref.WeakSet[CodecRegistry] = weakref.WeakSet()
+        # The prepared statements that `follow` was called with.
+        self._followers: weakref.WeakSet[Follower] = weakref.WeakSet()
+        # The encoder of literals that `serve` was called with; None before.
+        self._encoder: weakref.ref[Encoder] | None = None
         self.converters: Converters | None = None  # None if there are no converters at all
         if parent is not None:
             with _changing:
@@ -149,7 +156,7 @@ class CodecRegistry:
         pattern = pattern_of(cql_type)
         _check_converter(converter, f"CQL type {pattern}")
         with self._change():
-            # Make a new dict, because other threads may be reading the old one.
+            # Create a new dict, because other threads may be reading the old dict.
             self._types = {**self._types, pattern: converter}
             self._unchecked.add(pattern)
         self.check_names()
@@ -157,9 +164,9 @@ class CodecRegistry:
     def register_column(self, column: str | tuple[str, str, str], converter: AnyConverter) -> None:
         """Convert the values of one column.
 
-        This takes precedence over converters of types and classes. In results it applies to the
-        column under its own name, but not if a query renames it by ``AS`` or applies a function to
-        it.
+        This converter takes precedence over converters of types and classes. In results it applies
+        to the column under its own name, but not if a query renames the column by ``AS`` or applies
+        a function to it.
 
         :param column: ``keyspace.table.column`` in CQL, where names without quotes are lower case;
             or a tuple of the three names as the server stores them.
@@ -243,7 +250,7 @@ class CodecRegistry:
         with _changing:
             unchecked, self._unchecked = self._unchecked, set()
         for registered in unchecked:
-            # What is registered is either the pattern of a type, or the key of a column.
+            # `registered` is either the pattern of a type, or the key of a column.
             if isinstance(registered, TypePattern):
                 missing_message = missing_type(registered, keyspaces)
             else:
@@ -296,7 +303,7 @@ class CodecRegistry:
     def serve(self, encoder: Encoder) -> None:
         """Make an encoder convert values of registered classes, now and after each change.
 
-        It replaces the encoder of an earlier call.
+        The encoder replaces the encoder of an earlier call.
 
         :param encoder: the encoder of a session. The registry does not keep it alive.
         """
@@ -310,7 +317,7 @@ class CodecRegistry:
         with _changing:
             yield
             followers = self._publish()
-        # Call them after releasing the lock, because building a plan acquires other locks.
+        # Notify the followers after releasing the lock, because building plans acquires other locks.
         for follower in followers:
             follower.renew_codecs()
 
@@ -327,9 +334,9 @@ class CodecRegistry:
         return followers
 
     def _take_snapshot(self) -> None:
-        """Set `converters` to the parent's converters, overridden by those of this registry.
+        """Set `converters` to the parent's converters, overridden by this registry's converters.
 
-        It is None if there are none at all.
+        Set it to None if there are no converters at all.
         """
         inherited = self._parent.converters if self._parent is not None else None
         types, columns, classes = self._types, self._columns, self._classes
@@ -361,7 +368,7 @@ V = TypeVar("V")
 
 
 def _without(table: Mapping[K, V], key: K, subject: str) -> Mapping[K, V]:
-    """Return a copy of `table` without `key`; KeyError, which names `subject`, if it has none."""
+    """Return a copy of `table` without `key`; raise KeyError, which names `subject`, if missing."""
     if key not in table:
         raise KeyError(f"no converter is registered here for {subject}")
     return {other: value for other, value in table.items() if other != key}

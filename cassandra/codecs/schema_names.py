@@ -1,4 +1,4 @@
-"""Finds converters whose column or type does not exist, for a warning: it is probably misspelt."""
+"""Finds columns and types of converters that do not exist, because they are probably misspelt."""
 
 from __future__ import annotations
 

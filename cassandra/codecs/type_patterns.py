@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cassandra.cqltypes.base import _CassandraType
 
 _ALIASES = {"varchar": "text"}
-# The number of parameters in angle brackets; None for any number.
+# The number of parameters that a type has in angle brackets; None for any number.
 _PARAMETER_COUNTS: dict[str, int | None] = {
     "list": 1,
     "set": 1,
@@ -60,7 +60,7 @@ class TypePattern(NamedTuple):
             )
         if self.is_user_type or self.name != _name_of(cql_type):
             return False
-        # The names are equal, so compare the parameters too.
+        # The names are equal, so also compare the parameters.
         subtypes = cql_type.subtypes
         return (
             self.dimension == getattr(cql_type, "vector_size", 0)
@@ -99,7 +99,7 @@ def bare(cql_type: type[_CassandraType]) -> type[_CassandraType]:
 
 
 def _name_of(cql_type: Any) -> str:
-    # A type of a server plug-in has no CQL name: CQL names its Java class, in quotes.
+    # A type of a server plug-in has no CQL name. In CQL it is written as its Java class, in quotes.
     name = cql_type.typename or f"'{cql_type.cass_parameterized_type(full=True)}'"
     return _ALIASES.get(name, name)
 
@@ -108,8 +108,8 @@ def pattern_of(cql_type: object) -> TypePattern:
     """Return the pattern for a type.
 
     :param cql_type: a type in CQL, or a class of `cassandra.cqltypes`.
-    :raises TypeError: if it is neither a string nor such a class.
-    :raises ValueError: if it is not the name of a type.
+    :raises TypeError: if `cql_type` is neither a string nor such a class.
+    :raises ValueError: if `cql_type` is not the name of a type.
     """
     if isinstance(cql_type, CassandraTypeType):
         return _pattern_of_class(cql_type)
@@ -170,7 +170,7 @@ def _make_patterns(parsed: list[Any], text: str) -> list[TypePattern]:
 def _make_pattern(name: str, parameters: list[Any] | None, text: str) -> TypePattern:
     """Return the pattern for a parsed type.
 
-    :param parameters: what is in brackets after the name; None if there are no brackets.
+    :param parameters: the parsed types in the brackets after the name; None without brackets.
     :param text: the CQL, for errors.
     """
     lower_name = name.lower()
@@ -198,7 +198,7 @@ def _make_pattern(name: str, parameters: list[Any] | None, text: str) -> TypePat
 def _vector_pattern(parameters: list[Any], text: str) -> TypePattern:
     """Return the pattern for a vector.
 
-    :param parameters: what is parsed between the brackets: the element type, and then the dimension
+    :param parameters: the parsed content of the brackets: the element type, and then the dimension
         as a string of digits.
     :param text: the CQL, for errors.
     """
@@ -224,7 +224,7 @@ def _scalar_or_user_type(name: str) -> TypePattern:
     if len(parts) > 2:
         raise ValueError(f"{name} has more parts than a keyspace and a name")
     keyspace = parts[0] if len(parts) == 2 else None
-    # A name that resembles that of a built-in type is probably misspelt.
+    # A name that resembles the name of a built-in type is probably misspelt.
     if keyspace is None and '"' not in name:
         suggestion = nearest(scalar_name, [*_SCALARS, *_PARAMETER_COUNTS], 0.85)
         if suggestion is not None:
@@ -243,8 +243,8 @@ def column_key(column: object) -> tuple[str, str, str]:
 
     :param column: ``keyspace.table.column`` in CQL, where names without quotes are lower case; or a
         tuple of the three names as the server stores them.
-    :raises TypeError: if it is neither a string nor a tuple.
-    :raises ValueError: if it does not have three names.
+    :raises TypeError: if `column` is neither a string nor a tuple.
+    :raises ValueError: if `column` does not have three names.
     """
     if isinstance(column, str):
         try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ColData", "KeyedPolicy", "SecretKey", "UnknownColumn", "require_cryptography"]
 
-AES256_KEY_SIZE = 256
+AES256_KEY_SIZE = 256  # bits
 AES256_KEY_SIZE_BYTES = AES256_KEY_SIZE // 8
 
 
@@ -47,20 +47,20 @@ class ColData(NamedTuple):
 class KeyedPolicy(ColumnEncryptionPolicy):
     """Base class of the policies that have a key for each column.
 
-    It knows which columns are encrypted, and informs prepared statements of changes.
+    A policy knows which columns are encrypted, and notifies prepared statements of changes.
     """
 
     def __init__(self) -> None:
         require_cryptography()
         self._columns: dict[ColDesc, ColData] = {}
-        # The prepared statements to inform when columns are added: see `follow`.
+        # The prepared statements to notify when columns are added; `follow` adds statements.
         self._followers: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
         self._lock = Lock()
         renewed(self)  # have `_renew_locks` called in forked children
 
     def _renew_locks(self) -> None:
-        # Replace the lock in a forked child. The thread that held it does not exist there, so
-        # binding a value would wait for ever.
+        # Replace the lock in a forked child. The thread that held the lock does not exist in the
+        # child, so preparing a statement or adding a column would wait forever.
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -89,8 +89,8 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         """Encrypt a value for a statement that is not prepared, and return the bytes.
 
         :param obj: the value. It must not be None, because a null is not encrypted.
-        :raises ValueError: if it is None, or out of the type's range; or if the column was not
-            added.
+        :raises ValueError: if the value is None or out of the type's range, or if the column was
+            not added.
         :raises TypeError: if the value does not fit the column's type. The message does not show
             the value.
         """
@@ -108,9 +108,9 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         return self.encrypt(coldesc, data)
 
     def follow(self, prepared: PreparedStatement) -> bool:
-        """See `ColumnEncryptionPolicy.follow`."""
+        """Have `prepared` notified of new columns; see `ColumnEncryptionPolicy.follow`."""
         # A subclass that overrides one of these two methods may encrypt further columns at any
-        # time, without informing the prepared statements. So it cannot promise to do so.
+        # time, without notifying the prepared statements. So return False for such a subclass.
         cls = type(self)
         if (
             cls.contains_column is not KeyedPolicy.contains_column
@@ -213,7 +213,7 @@ def _type_named(argument: object, column: ColDesc) -> type[_CassandraType]:
 def _types_of_nodes(nodes: Sequence[Any]) -> list[type[_CassandraType]]:
     """Return the types for names in the format of `cqltype_to_python`.
 
-    There, the parameters of a type follow its name as a list: ``["map", ["text", "int"]]``.
+    In this format, a type's parameters follow its name as a list: ``["map", ["text", "int"]]``.
     """
     types: list[type[_CassandraType]] = []
     index = 0

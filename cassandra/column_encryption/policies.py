@@ -36,7 +36,7 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-AES256_BLOCK_SIZE = 128
+AES256_BLOCK_SIZE = 128  # bits
 AES256_BLOCK_SIZE_BYTES = AES256_BLOCK_SIZE // 8
 
 
@@ -44,10 +44,10 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
     """Encrypts with AES-256 in CBC mode: the format of cassandra-driver and scylla-driver.
 
     An encrypted value consists of the initialization vector (16 bytes), and the padded and
-    encrypted bytes. A policy uses the same vector for all values. Equal values of a column
-    therefore have equal bytes on the server, so rows can be found by them. To find rows that
-    another policy object has written, a policy needs the same `iv`. To decrypt their values, it
-    does not.
+    encrypted bytes. A policy object uses the same vector for all values. Equal values of a column
+    therefore have equal bytes on the server, so servers can find rows by an encrypted value. To
+    find rows that another policy object has written, a policy object needs the same `iv`. To
+    decrypt values, it does not, because each value contains its vector.
 
     CBC does not detect all changes of a value. `AESGCMColumnEncryptionPolicy` does.
 
@@ -90,8 +90,8 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         :raises ValueError: if the column was not added.
         """
         encryptor = self._cipher(self._data_of(coldesc).key, self.iv).encryptor()
-        # Padding by PKCS #7: there is always at least one byte of it, so a whole block is added if
-        # the size is a multiple of the block size.
+        # Pad by PKCS #7. The padding has at least one byte, so a whole block is added if the size
+        # is a multiple of the block size.
         padding = AES256_BLOCK_SIZE_BYTES - len(obj_bytes) % AES256_BLOCK_SIZE_BYTES
         padded = obj_bytes + bytes((padding,)) * padding
         encrypted: bytes = encryptor.update(padded) + encryptor.finalize()
@@ -116,7 +116,7 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         iv = bytes(encrypted_bytes[:AES256_BLOCK_SIZE_BYTES])
         decryptor = self._cipher(data.key, iv).decryptor()
         padded = decryptor.update(encrypted_bytes[AES256_BLOCK_SIZE_BYTES:]) + decryptor.finalize()
-        padding_size = padded[-1]  # each byte of the padding is its size
+        padding_size = padded[-1]  # in PKCS #7, each byte of the padding is the padding's size
         padding = bytes((padding_size,)) * padding_size
         if not 1 <= padding_size <= AES256_BLOCK_SIZE_BYTES or not padded.endswith(padding):
             raise self._make_decode_error(
@@ -125,9 +125,9 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         return padded[:-padding_size]  # type: ignore[no-any-return]
 
     def follow(self, prepared: PreparedStatement) -> bool:
-        """See `ColumnEncryptionPolicy.follow`."""
+        """Also warn if `prepared` has an encrypted partition key column and the `iv` is random."""
         columns = prepared.column_metadata
-        # With a random `iv`, another policy object cannot find the rows by their keys.
+        # If the `iv` is random, another policy object cannot find the rows by their keys.
         key_columns: set[ColDesc] = set()
         if self._has_random_iv:
             indexes = prepared.routing_key_indexes or ()
@@ -161,7 +161,7 @@ _TAG_SIZE = 16  # bytes
 
 
 class _Sealing(NamedTuple):
-    """What is needed to encrypt and decrypt values of one column with one key.
+    """The cipher and the bytes to encrypt and decrypt values of one column with one key.
 
     :param cipher: the AESGCM object of the key.
     :param prefix: the bytes of a value before the nonce: the format, then the size of the key's id,
@@ -178,9 +178,9 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
     """Encrypts with AES-256 in GCM mode, which detects every change of a value.
 
     Each value has a random nonce, so equal values have different bytes. The server cannot find rows
-    by them, so a column of the primary key cannot be encrypted. Keyspace, table, column and key id
-    are bound to each value: decrypting fails if somebody has moved a value to another column. A
-    value that was moved to another row of the same column is not detected.
+    by such bytes, so a column of the primary key cannot be encrypted. Keyspace, table, column and
+    key id are bound to each value: decrypting fails if somebody has moved a value to another
+    column. A value that was moved to another row of the same column is not detected.
 
     A column may have several keys. The newest key is used to write values. Values are read with the
     key whose id they contain. Do not write more than 2**32 values with one key.
@@ -231,7 +231,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
             self._columns = {**self._columns, ColDesc(*coldesc): data._replace(key=keys)}
 
     def remove_key(self, coldesc: ColDesc, key_id: str) -> None:
-        """Remove a key. First make sure that no value is left that was written with it.
+        """Remove a key. Values that were written with this key cannot be read any more.
 
         :param coldesc: the `ColDesc` of the column.
         :param key_id: the id of the key.
@@ -326,7 +326,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
 
 
 def _make_sealing(key: SecretKey | None, column: ColDesc, key_id: str) -> _Sealing:
-    """Return what is needed to encrypt and decrypt values of a column with a key.
+    """Return the cipher and the bytes to encrypt and decrypt values of a column with a key.
 
     :raises ValueError: if the key id has no bytes, or more than 255.
     """

@@ -183,7 +183,8 @@ class BatchQuery:
         self._in_context = False
         self._conditional = False
         self._idempotent = True  # False as soon as one statement is not idempotent
-        # Warns if the batch is never executed; None after the batch is executed or used otherwise.
+        # Warns if the batch is never executed; None once the batch was executed or used otherwise,
+        # and in a copy of the batch.
         self._execution_check: ExecutionCheck | None = ExecutionCheck()
 
     # -- adding statements ----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""cassandra-driver's module for secure connect bundles. `Cluster` reads them (setting `cloud`)."""
+"""cassandra-driver's module for secure connect bundles, which `Cluster(cloud=...)` reads."""
 
 from cassandra._lazy import lazy_names
 

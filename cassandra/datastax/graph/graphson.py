@@ -1,4 +1,4 @@
-"""Serializers of graph values, which programs import. Their methods raise NotImplementedError."""
+"""Serializers of graph values, which applications may import; methods raise NotImplementedError."""
 
 from cassandra._compat.graph import hand_over
 

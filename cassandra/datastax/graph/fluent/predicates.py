@@ -1,4 +1,4 @@
-"""The names of graph predicates of cassandra-driver, so that programs that import them start.
+"""The names of cassandra-driver's graph predicates, so that applications can import them.
 
 This driver does not support graphs: a call of any of these names raises NotImplementedError.
 """
