@@ -26,18 +26,18 @@ from setuptools.command.build_ext import build_ext
 
 SANITIZERS = ["-fsanitize=address,undefined"]
 
-# The newest CPython that the tests have run on. On a newer one, the build prints a notice and
-# builds the extensions all the same.
+# The newest CPython that the tests have run on. On a newer CPython, the build prints a notice and
+# still builds the extensions.
 NEWEST_TESTED = (3, 15)
 
-# Modules that run once for a table or a schema. They are compiled with -O2, since -O3 would only
-# make the build longer.
+# Modules that run only once for a table or a schema. They are compiled with -O2, because -O3 would
+# only make the build take longer.
 COLD = ("arrow_capsules", "column_rows")
 
 # Cython's directives for all modules; every tool that translates or builds them reads this table.
 # Only `bind` and `codecs` override a directive (nonecheck) at the top of their files, and say why.
-# Setting it here would also change the .pxd functions that they share with other modules. Cython
-# does not notice a change of this table: delete the .c files first.
+# Setting nonecheck here would also change the .pxd functions that these two share with other
+# modules. Cython does not notice a change of this table: delete the .c files first.
 DIRECTIVES: dict[str, bool | int] = {
     "language_level": 3,
     # With these checks, an index out of range and an attribute of None raise an exception.
@@ -46,13 +46,14 @@ DIRECTIVES: dict[str, bool | int] = {
     "nonecheck": True,
     # No code uses negative indices; boundscheck rejects them.
     "wraparound": False,
-    # This directive is about typed memory views. The modules have none: they use Py_buffer.
+    # This directive only affects typed memory views, which the modules do not use: they use
+    # Py_buffer.
     "initializedcheck": False,
     # Every divisor is a constant or known not to be zero. C division rounds towards zero, so code
     # whose dividend may be negative (days, ticks) corrects the result to round down.
     "cdivision": True,
-    # Like functions of the Python modules, compiled ones have signatures that `inspect` can read;
-    # docstrings need not repeat them.
+    # Give compiled functions signatures that `inspect` can read, like Python functions. So
+    # docstrings need not repeat the signatures.
     "binding": True,
     "embedsignature": False,
     # Generated pickling code would copy pointers as numbers. Classes define their own pickling.
@@ -65,8 +66,8 @@ DIRECTIVES: dict[str, bool | int] = {
 # path: importing the package `cassandra` would load compiled modules of an earlier build.
 STAMPS = runpy.run_path(str(Path(__file__).with_name("cassandra") / "_build_stamp.py"))
 
-# How many modules are built in parallel at most. Compiling one of the larger modules needs half a
-# gigabyte of memory, and the largest module takes a third of the total time, so that more
+# The maximum number of modules that are built in parallel. Compiling one of the larger modules
+# needs half a gigabyte of memory, and the largest module takes a third of the total time, so more
 # processes would not finish earlier.
 MOST_AT_ONCE = 4
 
@@ -85,7 +86,7 @@ def at_once() -> int:
 
 def translators() -> int:
     """Return how many processes Cython should start; 0 translates in this process."""
-    # On other systems, processes are not forked but import this file again.
+    # Only Linux forks processes; on other systems, new processes would import this file again.
     if sys.platform != "linux":
         return 0
     try:
@@ -101,7 +102,7 @@ def translators() -> int:
 def largest_first(sources: Iterable[Path]) -> list[Path]:
     """Return `sources` sorted by size, the largest first.
 
-    If the largest were compiled last, the other processors would be idle meanwhile.
+    If the largest file were compiled last, the other processors would be idle during that time.
     """
 
     def size(source: Path) -> int:
@@ -197,10 +198,10 @@ def say_pure(error: BaseException) -> None:
 
 
 class AllOrNone(build_ext):
-    """Builds all extensions. If one fails, it deletes the others and makes the wheel a pure one."""
+    """Builds all extensions; if one fails, deletes the others, so that the wheel is pure Python."""
 
-    # Size and digest of each source before the build. They go into the stamp, so that a source that
-    # is edited during the build counts as changed afterwards.
+    # The size and digest of each source before the build. The stamp stores these, so that a source
+    # that is edited during the build counts as changed afterwards.
     sources: list[str] | None = None
 
     def run(self) -> None:
@@ -225,7 +226,7 @@ class AllOrNone(build_ext):
 
 
 class HonestWheel(bdist_wheel):
-    """Tags the wheel by its contents: builds the extensions before the wheel's name is chosen."""
+    """Builds the extensions before choosing the wheel's tag, so that the tag fits the contents."""
 
     def run(self) -> None:
         if not self.skip_build and self.distribution.ext_modules:

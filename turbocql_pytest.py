@@ -1,18 +1,19 @@
-"""pytest plugin with fixtures for tests on a real Cassandra node. A test is three lines::
+"""A pytest plugin with fixtures for tests on a real Cassandra node. A test has three lines::
 
     def test_insert(cassandra_session):
         cassandra_session.execute("CREATE TABLE t (k int PRIMARY KEY)")
         cassandra_session.execute("INSERT INTO t (k) VALUES (1)")
 
-``cassandra_aio_session`` is the same for asyncio; it needs pytest-asyncio (or anyio's plugin).
+``cassandra_aio_session`` is a session of `cassandra.aio`; it needs pytest-asyncio (or anyio's
+plugin).
 
-``cassandra_replay`` plays the answers of a node from a recording, without Java or a network; see
-its docstring.
+``cassandra_replay`` replays the responses of a node from a recording, without Java or a network;
+see its docstring.
 
 The options are ``--cassandra-version`` and ``--cassandra-nodes``, or ``cassandra_version`` and
 ``cassandra_nodes`` in an ini file. ``--cassandra-hosts=HOST[:PORT],...`` (``cassandra_hosts``, or
-the environment variable ``CASSANDRA_TEST_HOSTS``) uses a cluster that is running already. If your
-project has options of the same names, yours are kept.
+the environment variable ``CASSANDRA_TEST_HOSTS``) uses a cluster that is already running. If your
+project has options with the same names, your options are kept.
 
 In every environment that has the driver installed, pytest imports this file at each start, even if
 no test uses a node. Therefore this module is outside the package `cassandra`, imports the driver
@@ -39,7 +40,7 @@ __all__ = ["cassandra_cluster", "cassandra_replay", "cassandra_session"]
 # default doubles the delay each time, so that a session could still be waiting for its next attempt
 # when `LocalCluster.restart` has returned.
 _RECONNECTION_DELAY_S = 0.25
-# Seconds that a fixture waits for a node until its keyspace can be dropped.
+# The seconds for which a fixture tries to drop its keyspace while nodes cannot be reached.
 _DROP_TIMEOUT_S = 30.0
 _DROP_RETRY_DELAY_S = 0.1
 
@@ -48,8 +49,8 @@ _DROP_RETRY_DELAY_S = 0.1
 def pytest_load_initial_conftests(parser: pytest.Parser) -> None:
     """Add the options to the command line and to the ini file; the command line takes precedence.
 
-    pytest would call a `pytest_addoption` of this plugin before the one in the project's
-    conftest.py. An option of the same name in conftest.py would then be a conflict. This hook runs
+    We do not use `pytest_addoption`: pytest would call it before the `pytest_addoption` in the
+    project's conftest.py, so an option of the same name there would be an error. This hook runs
     after conftest.py has been read.
     """
     group = parser.getgroup("cassandra", "real Cassandra nodes (turbocql)")
@@ -72,10 +73,10 @@ def pytest_configure(config: pytest.Config) -> None:
     Without pytest-asyncio and anyio, the fixture makes a test fail with a message.
     """
     plugins = config.pluginmanager
-    # pytest-asyncio is registered under its entry point's name, or under its module's by `-p`.
+    # pytest-asyncio is registered under the name of its entry point or, with `-p`, of its module.
     has_asyncio = plugins.hasplugin("asyncio") or plugins.hasplugin("pytest_asyncio.plugin")
-    # In its strict mode, pytest-asyncio runs only fixtures made with its own decorator. It is
-    # registered, so its module has been imported.
+    # In its strict mode, pytest-asyncio runs only fixtures that use its own decorator. If it is
+    # registered, its module has been imported.
     fixture = sys.modules["pytest_asyncio"].fixture if has_asyncio else pytest.fixture
     function: Any = _aio_session if has_asyncio or plugins.hasplugin("anyio") else _without_asyncio
     fixtures = ModuleType("turbocql_asyncio", _aio_session.__doc__)
@@ -92,9 +93,9 @@ def _without_asyncio() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let nodes that the test leaves killed, stopped or paused be brought back at its end.
+    """Have nodes that the test leaves killed, stopped or paused restarted when the test ends.
 
-    This hook runs after the fixtures of the test have been set up. Nodes that are down now stay
+    This hook runs after the fixtures of the test have been set up. Nodes that are down already stay
     down, because a fixture of a wider scope may have killed them for several tests.
     """
     cluster = getattr(item, "funcargs", {}).get("cassandra_cluster")
@@ -102,7 +103,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     nodes = [node for node in getattr(cluster, "nodes", ()) if hasattr(node, "state")]
     if nodes:
         nodes_down = {node.number for node in nodes if node.state in _STATES_DOWN}
-        # Finalizers run in reverse order. So the nodes are back before the fixtures' sessions drop
+        # Finalizers run in reverse order. So the nodes run again before the fixtures' sessions drop
         # their keyspaces.
         item.addfinalizer(lambda: _bring_back(cluster, nodes_down))
 
@@ -117,7 +118,7 @@ def _bring_back(cluster: Any, nodes_down: set[int]) -> None:
     :param nodes_down: the numbers of nodes that may stay down.
     """
     nodes = [node for node in cluster.nodes if node.number not in nodes_down]
-    # Resume paused nodes first: `restart` waits until every running node sees the others.
+    # Resume paused nodes first, because `restart` waits until every running node sees all others.
     for node in nodes:
         if node.state == "paused":
             cluster.resume(node.number)
@@ -139,8 +140,8 @@ def _cluster_options(cluster: LocalCluster | RunningCluster) -> dict[str, Any]:
         "contact_points": cluster.contact_points,
         "port": cluster.port,
         "reconnection_policy": ConstantReconnectionPolicy(_RECONNECTION_DELAY_S, None),
-        # A node that has just started is slow, above all on a busy machine. The default of 2
-        # seconds may be too short for its first answers.
+        # A node that has just started is slow, above all on a busy machine. The default time-out of
+        # 2 seconds may be too short for its first responses.
         "control_connection_timeout": 10.0,
     }
 
@@ -148,8 +149,8 @@ def _cluster_options(cluster: LocalCluster | RunningCluster) -> dict[str, Any]:
 def _retry_delays(session: Any) -> Iterator[float]:
     """Yield the seconds to wait before each further attempt to drop the keyspace of a session.
 
-    A node that has just been restarted accepts connections, but the session may not have noticed
-    that yet.
+    A node that has just been restarted accepts connections, but the session may not have connected
+    to it again yet.
     """
     import time
 
@@ -209,15 +210,16 @@ def _setting(config: pytest.Config, name: str, default: str) -> str:
     try:
         return str(config.getoption(name, None) or config.getini(name) or default)
     except ValueError:
-        # No such ini option: the plugin was named in a conftest.py, too late for options.
+        # The ini option does not exist, because the plugin was named in a conftest.py, which pytest
+        # reads after `pytest_load_initial_conftests`.
         return default
 
 
 class RunningCluster:
     """A cluster that this run did not start: tests can connect to it, but not stop its nodes.
 
-    :param contact_points: addresses of its nodes.
-    :param port: the port of the native protocol on all of them.
+    :param contact_points: the addresses of the cluster's nodes.
+    :param port: the port of the native protocol, the same on all nodes.
     """
 
     def __init__(self, contact_points: list[str], port: int) -> None:
@@ -235,7 +237,7 @@ def _running_cluster(hosts: str) -> RunningCluster:
     """Parse the value of ``--cassandra-hosts``.
 
     :param hosts: ``HOST[:PORT],...``; IPv6 addresses with a port are in brackets.
-    :raises pytest.UsageError: if it cannot be parsed, or if the ports of the hosts differ.
+    :raises pytest.UsageError: if the value cannot be parsed, or if the ports of the hosts differ.
     """
     addresses, ports = [], set()
     for item in hosts.split(","):
@@ -255,14 +257,14 @@ def _running_cluster(hosts: str) -> RunningCluster:
 def cassandra_cluster(pytestconfig: pytest.Config) -> Iterator[LocalCluster | RunningCluster]:
     """A started :class:`cassandra.testing.LocalCluster` for the whole run, stopped at its end.
 
-    With ``--cassandra-hosts`` it is an object for that cluster, with only `contact_points` and
-    `port`.
+    With ``--cassandra-hosts`` the fixture is an object for that cluster, which only has
+    `contact_points` and `port`.
     """
     hosts = _setting(pytestconfig, "cassandra_hosts", os.environ.get("CASSANDRA_TEST_HOSTS", ""))
     if hosts:
         yield _running_cluster(hosts)
         return
-    # We import these here because pytest imports this file at every start.
+    # We import the driver here because pytest imports this file at every start.
     from cassandra.testing.local import LocalCluster
     from cassandra.testing.versions import DEFAULT_VERSION
 
@@ -308,12 +310,12 @@ def cassandra_session(cassandra_cluster: LocalCluster | RunningCluster) -> Itera
 
 @pytest.fixture
 def cassandra_replay(request: pytest.FixtureRequest) -> Iterator[Recorder | ReplayNode]:
-    """A node that plays the recording of this test; connect to its `contact_points` and `port`.
+    """A node that replays the recording of this test; connect to its `contact_points` and `port`.
 
-    The recording is ``recordings/MODULE/TEST.jsonl`` beside the test's file. TEST is the name of
-    the test, with its classes and a digest where a name alone would not be unique. To make the
-    recording, run the test with ``--cassandra-record=HOST:PORT``: requests then go to that node,
-    and the recording is kept if the test passes.
+    The recording is ``recordings/MODULE/TEST.jsonl`` in the folder of the test's file. TEST is the
+    name of the test, with its classes and a digest if the name alone would not be unique. To record
+    it, run the test with ``--cassandra-record=HOST:PORT``: requests then go to that node, and the
+    recording is kept if the test passes.
     """
     from pathlib import Path
 
@@ -333,12 +335,12 @@ def cassandra_replay(request: pytest.FixtureRequest) -> Iterator[Recorder | Repl
         recorder = Recorder(path, host.strip("[]"), int(port)).start()
         failures_before = request.session.testsfailed
         yield recorder
-        # If the test failed, its recording would replay the failure.
+        # Discard the recording of a failed test, because it would replay the failure.
         recorder.discard() if request.session.testsfailed > failures_before else recorder.stop()
         return
     if not path.exists():
-        # A function's recording may have the function's name unchanged. List the directory, because
-        # `exists` ignores the case on some file systems.
+        # The recording of a test function (not of a method) may have the unchanged name of the
+        # function. List the folder, because `exists` ignores the case on some file systems.
         unchanged_name = f"{test}.jsonl"
         if classes or not folder.exists() or unchanged_name not in os.listdir(folder):
             pytest.fail(

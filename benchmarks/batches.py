@@ -4,9 +4,10 @@
 
 Building: 100 statements of five columns are bound and put into a batch. The figures are CPU
 microseconds, and the memory blocks that stay allocated for each row. Executing: client CPU for a
-batch of 50 such statements, built and sent to the null server, with 100 batches in flight. Each
-driver runs in a process of its own, with its public API only. The drivers take turns, and the least
-of the passes counts. On a busy machine, the CPU time of all drivers grows in the same way.
+batch of 50 such statements, built and sent to `_lib.null_server`, with 100 batches in flight. Each
+driver runs in a separate process, with its public API only. All drivers are measured in each pass,
+and the least figure of all passes counts. On a busy machine, the CPU time of all drivers grows in
+the same way.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ LIB = Path(__file__).resolve().parent / "_lib"
 BUILDING = LIB / "worker_batches.py"
 CASES = "batch of 50"
 BUILD_TARGET = 10.0  # `add_many` must be this many times as fast as the fastest peer's `add`
-BLOCKS_TARGET = 3.0  # the most memory blocks for a row
-EXECUTE_TARGET = 40.0  # the most microseconds for a batch
+BLOCKS_TARGET = 3.0  # a row may use at most this many memory blocks
+EXECUTE_TARGET = 40.0  # a batch may take at most this many microseconds
 # Peers that are not compatible with cassandra-driver, and further packages in their environments.
 EXTRA = {"acsylla": ("uvloop",), "scylladb-rs-driver": ("numpy", "uvloop")}
-# The APIs of these peers, by their names in the worker, and the row's API that each belongs to.
+# For each of these peers: the names of its APIs in the worker, and "aio" or "blocking", which names
+# the row that the API belongs to.
 APIS = {
     "acsylla": {"acsylla": "aio"},
     "scylladb-rs-driver": {"scylladb-rs": "aio", "scylladb-rs-blocking": "blocking"},
@@ -40,8 +42,8 @@ LIMITS = {
     "scylladb-rs-driver": "building: scylladb-rs-driver is left out, since it converts the values "
     "of a batch only when the batch is sent; executing includes it, with batches from add_all",
 }
-# The other drivers have no `add_many`. Each case here is compared with the case of the others that
-# does the same work.
+# The other drivers have no `add_many`. Each of our cases here (a key) is compared with the case of
+# the other drivers that does the same work (the value).
 BESIDE = {
     "add_many": "add",
     "batch of 50 by add_many, blocking": "batch of 50 bound inserts, blocking",
@@ -59,7 +61,7 @@ def run(driver: str, script: Path, arguments: list[str]) -> Any:
 
 
 def keep(rows: Rows, case: str, driver: str, figure: float) -> None:
-    """Put a figure into the table if it is less than those of earlier passes."""
+    """Put a figure into the table if it is less than the figures of earlier passes."""
     row = rows.setdefault(case, {})
     row[driver] = min(figure, row.get(driver, figure))
 
@@ -67,8 +69,8 @@ def keep(rows: Rows, case: str, driver: str, figure: float) -> None:
 def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
     """Measure all drivers, and return three tables, each by case and driver.
 
-    They have the microseconds to build a batch, the memory blocks for a row, and the microseconds
-    to execute a batch.
+    The tables have the microseconds to build a batch, the memory blocks of a row, and the
+    microseconds to execute a batch.
     """
     build: Rows = {}
     memory: Rows = {}

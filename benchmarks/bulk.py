@@ -2,11 +2,11 @@
 
     python benchmarks/bulk.py [--rows 1000000] [--check]
 
-First, the driver loads CSV and Arrow data into the null server, which answers at once. Then the
-script starts a real Cassandra node. Each tool loads the same CSV file into an empty table, the rows
-are counted, and the tool unloads the table again. The figures are the CPU time of the tool per row
-(all of its processes together) and the elapsed time. Client and node share the machine's
-processors.
+First, the driver loads CSV and Arrow data into `_lib.null_server`, which answers each request at
+once. Then the script starts a real Cassandra node. Each tool loads the same CSV file into an empty
+table, the rows are counted, and the tool unloads the table again. The figures are the CPU time of
+the tool per row (all of its processes together) and the elapsed time. Client and node share the
+machine's processors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WORKER = Path(__file__).with_name("_lib") / "worker_bulk.py"
 # cqlsh's COPY and dsbulk must need at least this many times the CPU of turbocql.
 COPY_TARGET = 8.0
 DSBULK_TARGET = 20.0
-ROWS_A_SECOND = 1_000_000  # rows of Arrow data that a load must write per second of CPU
+ROWS_A_SECOND = 1_000_000  # a load must write this many rows of Arrow data per second of CPU
 # The shapes of the table that are measured: a time series, and small partitions. The value is the
 # number of rows for a partition key.
 SHAPES = {"a series: 1,000 rows for each key": 1000, "10 rows for each key": 10}
@@ -66,7 +66,8 @@ def timed(command: list[str]) -> tuple[float, float]:
     """Run a command; return the CPU seconds of all of its processes, and the elapsed seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
-    # Only turbocql's own tool runs in this interpreter: let it import this process's driver.
+    # Only the tool of turbocql runs in this interpreter: let it import the same driver as this
+    # process.
     settings = peers.own_settings() if command[0] == sys.executable else {}
     result = subprocess.run(
         command,

@@ -2,10 +2,10 @@
 
     python benchmarks/codecs.py [--no-peers]
 
-Each driver runs the same cases in a process of its own (worker_codecs.py), one driver after the
-other, twice; the least time of each case counts. The floor is a loop in C that swaps the bytes of
-768 floats, compiled without options and for AVX2. The same cases run under pytest-benchmark:
-``pytest benchmarks/codecs.py``.
+Each driver runs the same cases in a separate process (worker_codecs.py), one driver after the
+other, twice; the least time of each case counts. The floor, which no driver can beat, is a loop in
+C that swaps the bytes of 768 floats, compiled without options and for AVX2. The same cases run
+under pytest-benchmark: ``pytest benchmarks/codecs.py``.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def least(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> dict[str, dict[str, Any]]:
-    """Return for each driver the least times of all passes: by case, [writing, reading]."""
+    """Return the least times of all passes, by driver and case, as [writing, reading]."""
     runs: dict[str, list[dict[str, Any]]] = {driver: [] for driver in drivers}
     passes = bench.options.passes
     with bench.progress(passes * len(drivers)) as bar:
@@ -105,9 +105,9 @@ def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
     Where `worker_codecs.cases` has -1, the target is three times the floor plus 150 ns. None means
     that there is no target.
 
-    :param floor_ns: the time that C takes (see `floor`).
+    :param floor_ns: the nanoseconds that C takes (see `floor`).
     """
-    from benchmarks._lib import worker_codecs  # not at the top, since it imports the driver
+    from benchmarks._lib import worker_codecs  # not at the top, because it imports the driver
 
     limits: dict[str, tuple[float | None, float | None]] = {
         name: (3 * floor_ns + 150 if writing == -1 else writing, reading)
@@ -119,7 +119,7 @@ def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
 
 
 def by_case(measured: dict[str, dict[str, Any]]) -> dict[str, dict[str, float | None]]:
-    """Turn times, which are by driver and case, into the rows of a table.
+    """Convert times by driver and case into the rows of a table.
 
     Each case has two rows, "CASE, write" and "CASE, read". Each row has a figure for each driver.
     """
@@ -170,7 +170,7 @@ def main() -> int:
 
 
 def pytest_generate_tests(metafunc: Any) -> None:
-    """Make a test of each case; pytest calls this function if it runs this file."""
+    """Create a test for each case. pytest calls this function when it runs this file."""
     from benchmarks._lib import worker_codecs
 
     metafunc.parametrize("name", [case[0] for case in worker_codecs.cases()])

@@ -2,10 +2,10 @@
 
     python benchmarks/compression.py [--no-peers]
 
-Two `_lib.null_server` answer with the same rows; one of them compresses its answers with LZ4, as in
-protocol version 4. A figure is the CPU microseconds of the client's process for one request, or for
-one row of a page, in the best pass of all rounds. So that compression is realistic, the values of
-the page vary: strings of a few words, random UUIDs, numbers and times.
+Two `_lib.null_server` processes return the same rows; one of them compresses its responses with
+LZ4, as in protocol version 4. A figure is the CPU microseconds of the client's process for one
+request, or for one row of a page, in the best pass of all rounds. The values of the page vary
+(strings of a few words, random UUIDs, numbers and times), so that compression is realistic.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from benchmarks._lib.requirements import has
 from benchmarks._lib.worker_requests import PAGE_ROWS
 
 PAGE = "page of 5,000 rows"
-# In these cases drivers send no compressed requests, since the bodies are too small. The server
-# compresses all of its answers.
+# In these cases drivers do not compress their requests, because the bodies are too small. The
+# server compresses all of its responses.
 CASES = [PAGE, "select of one row, 100 in flight", "insert, 100 in flight"]
 # The API of each peer that is measured, by its name in the worker.
 PEERS = {
@@ -37,8 +37,9 @@ _WORDS = ["a", "blue", "car", "drives", "early", "from", "green", "hills", "into
 
 
 def varied_page() -> null_server.Rule:
-    """Return the rule that answers with a page in which each row has other values, so that it
-    compresses as real pages do.
+    """Return the null server's rule for a page in which each row has other values.
+
+    Such a page compresses like a real page.
     """
     rng = random.Random(5)
     values = [

@@ -3,8 +3,8 @@
     python benchmarks/connect.py
 
 Each driver connects to `_lib.null_server` in several new processes; the drivers take turns. The
-figures are wall and CPU milliseconds of a process's first and second connect, the best of all
-processes. Importing the driver and uvloop does not count.
+figures are the wall and CPU milliseconds of a process's first and second connect, the best of all
+processes. The time to import the driver and uvloop is not included.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""What keeps threads from running side by side without the GIL: the reference counts of shared
-objects and the locks that an insert meets, and what they mean for more cores.
+"""Measures what slows down threads without the GIL: shared reference counts, and locks.
 
     python benchmarks/contention.py [--loops 2] [--threads 4]
 
@@ -7,17 +6,18 @@ Needs a free-threaded CPython (3.13t or later) whose functions have names (not s
 Linux's `perf` with the right to set probes, which is root's.
 
 In such a CPython, a thread changes the reference count of an object of another thread by an atomic
-operation, and the cache line of the object moves to its core. Threads that use the same object
-thus wait for each other. The program counts these changes with a probe on `_Py_DecRefShared`, while
-the threads of `benchmarks.loops` insert. The first table has the decrements for one insert, by the
-type of the object, for objects that at least three threads use. (Each has an increment, too. The
-requests themselves belong to two threads: one makes them, one sends them.) It also has how often an
-insert had to wait for a lock.
+operation, and the cache line of the object moves to the thread's core. Threads that use the same
+object thus wait for each other. The script counts these changes with a probe on
+`_Py_DecRefShared`, while the threads of `benchmarks.loops` insert rows. The first table has the
+decrements per insert, by the type of the object, for objects that at least three threads use. (For
+each decrement there is an increment, too. A request object belongs to only two threads: one thread
+creates it, another thread sends it.) The table also shows how often an insert had to wait for a
+lock.
 
-The second table is a simulation of more cores, each of which runs one loop and its callers. Each
-insert takes the CPU time of one loop, and then waits for each shared object as long as other cores
-use it: a closed network of queues, by mean value analysis. How long an object is used is measured
-by a C program, in which two threads add to the same number.
+The second table is a simulation of more cores, each of which runs one event loop and its callers.
+Each insert takes the CPU time of one loop, and then waits for each shared object as long as other
+cores use it. This is a closed network of queues, which is solved by mean value analysis. A C
+program, in which two threads add to the same number, measures how long an object is used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LIBRARY = Path(__file__).with_name("_lib")
 WORKER = LIBRARY / "worker_loops.py"
 CORES = (1, 2, 4, 8)
 IN_FLIGHT = 100
-SHARED = 3  # the least threads that use an object which counts as shared
+SHARED = 3  # an object counts as shared if at least this many threads use it
 OBJECT_TYPE = "+0(+40(+24(%di)))"  # the name of the type of the object that is the first argument
 PROBES = {
     "decrement": f"_Py_DecRefShared object=%di:x64 type={OBJECT_TYPE}:string",
@@ -60,7 +60,7 @@ class Event(NamedTuple):
     thread: str
     seconds: float  # of the monotonic clock
     probe: str  # a key of PROBES
-    object: str  # its address
+    object: str  # the address of the object
     type: str | None
 
 
@@ -73,8 +73,9 @@ def parse_events(script: str) -> Iterator[Event]:
 
 
 def shared_decrements(events: Sequence[Event]) -> dict[str, Counter[str]]:
-    """Return how often the reference count of each shared object went down: for each type of
-    object, the decrements by the object's address.
+    """Return how often the reference count of each shared object was decremented.
+
+    The result has, for each type of object, the decrements by the object's address.
     """
     threads = defaultdict(set)
     for event in events:
@@ -92,7 +93,7 @@ def simulated_rate(cores: int, own_us: float, uses_us: Sequence[float]) -> float
     This is mean value analysis: exact for a closed network of exponential servers.
 
     :param own_us: microseconds that an insert takes on its core without waiting.
-    :param uses_us: for each shared object, microseconds that an insert uses it.
+    :param uses_us: for each shared object, the microseconds for which an insert uses the object.
     """
     lengths = [0.0] * len(uses_us)  # the mean number of cores that use or wait for each object
     rate = 0.0
@@ -106,7 +107,8 @@ def simulated_rate(cores: int, own_us: float, uses_us: Sequence[float]) -> float
 def perf(*arguments: str) -> str:
     """Run ``perf`` and return its output.
 
-    :raises subprocess.CalledProcessError: if it fails, for example because probes are forbidden.
+    :raises subprocess.CalledProcessError: if ``perf`` fails, for example because probes are
+        forbidden.
     """
     return subprocess.run(
         ["perf", *arguments], check=True, capture_output=True, text=True, errors="replace"
@@ -114,13 +116,15 @@ def perf(*arguments: str) -> str:
 
 
 def record(bench: Benchmark, address: str, port: int, folder: Path) -> tuple[list[Event], int]:
-    """Insert with probes set; return the events while it was measured, and the number of inserts.
+    """Insert rows with probes set; return the events, and the number of inserts.
 
-    :param folder: for perf's files.
+    Events before and after the measurement are left out.
+
+    :param folder: the folder for perf's files.
     """
     options = bench.options
     counts = [1, options.loops, options.threads, IN_FLIGHT]
-    if "turbocql:" in perf("probe", "--list"):  # left by a program that was killed
+    if "turbocql:" in perf("probe", "--list"):  # probes that a killed run of this script has left
         perf("probe", "--quiet", "--del", "turbocql:*")
     for name, probe in PROBES.items():
         perf("probe", "--quiet", "-x", os.path.realpath(sys.executable), f"turbocql:{name}={probe}")
@@ -187,7 +191,7 @@ def main() -> int:
     rows["all shared objects"] = {"an insert": sum(row["an insert"] for row in rows.values())}
     rows["waits for a lock"] = {"an insert": waits / inserts}
     bench.show_table("decrements of shared objects", rows)
-    # A decrement follows an increment, so each counts as two uses of the object.
+    # There is an increment for each decrement, so each decrement counts as two uses of the object.
     uses_us = [
         2 * count / inserts * use_us for objects in by_type.values() for count in objects.values()
     ]

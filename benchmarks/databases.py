@@ -6,8 +6,8 @@ Each driver sends the same upsert of five columns and the same select of one row
 asyncio on uvloop; redis-py uses hiredis. The script starts PostgreSQL and Redis from Debian's
 packages ``postgresql`` and ``redis-server``; this driver sends to `_lib.null_server`. Only the
 client's CPU is counted, so the speed of the servers matters little. PostgreSQL and Redis process
-one request of a connection at a time: their drivers use pools of 20 connections, and ours uses one
-connection. asyncpg's pool resets a connection after each use; its figures include this.
+one request of a connection at a time: their drivers use pools of 20 connections, whereas our driver
+uses one connection. asyncpg's pool resets a connection after each use; its figures include this.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Compares blocking calls of 100 greenlets with those of 100 threads, against the null server.
+"""Compares blocking calls from 100 greenlets with blocking calls from 100 threads.
 
     python benchmarks/greenlets.py
 
-Threads, gevent and eventlet each have a process of their own, in which gevent or eventlet patches
-the standard library. Figures are executions per second in the best round, and the ratio to threads.
-gevent and eventlet are left out if they are not installed.
+The server is `_lib.null_server`. Threads, gevent and eventlet are measured in separate processes,
+in which gevent or eventlet patches the standard library. The figures are the executions per second
+in the best round, and the ratio to threads. gevent and eventlet are left out if they are not
+installed.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
     python benchmarks/import_time.py [--repeats 20] [--instructions]
 
 Each import is measured in several new processes, which take turns. The figures are the median wall
-time minus that of an interpreter that imports nothing, the least CPU time, and memory. The last row
-imports only those modules of the standard library that any asyncio driver needs: it shows how fast
-the machine is. ``--instructions`` also counts instructions with callgrind; counts do not depend on
-how busy the machine is. ``import cassandra.cluster`` may need at most as many instructions as the
-last row.
+time minus the wall time of an interpreter that imports nothing, the least CPU time, and memory. The
+last row imports only the modules of the standard library that any asyncio driver needs: it shows
+how fast the machine is. ``--instructions`` also counts instructions with callgrind; counts do not
+depend on how busy the machine is. ``import cassandra.cluster`` may need at most as many
+instructions as the last row.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def instructions(statement: str) -> int:
 
 
 def measure(bench: Benchmark) -> dict[str, dict[str, float]]:
-    """Measure the import statements in turns; return the figures of each, by its name."""
+    """Measure the import statements in turns; return the figures by the statement's name."""
     repeats, counts = bench.options.repeats, bench.options.instructions
     runs: dict[str, list[tuple[float, float, int]]] = {name: [] for name in STATEMENTS}
     with bench.progress((repeats + 1 + counts) * len(STATEMENTS)) as bar:

@@ -5,15 +5,15 @@
     python benchmarks/instructions.py --record "requests carry a deadline"
 
 Unlike times, counts do not depend on how busy the machine is. The script counts the instructions of
-a process that makes some requests and of one that makes three times as many. In the difference,
-imports, connecting and preparing cancel out. The server is `_lib.null_server`, another process,
-which is not counted. It answers all requests in flight with one write, so that the client reads the
-same number of answers at once in every run. The script needs valgrind; aio runs on uvloop if that
-is installed.
+a process that makes some requests, and of a process that makes three times as many. In the
+difference, imports, connecting and preparing cancel out. The server is `_lib.null_server`, another
+process, which is not counted. It sends the responses to all requests in flight in one write, so
+that the client reads the same number of responses at once in every run. The script needs valgrind.
+`cassandra.aio` runs on uvloop if that is installed.
 
 ``history/instructions.csv`` has the figures of the main branch. With ``--check`` the script exits
-with 1 if a case needs over 2 % more instructions than its last record. If the reason for that is
-good, append the new figures and the reason with ``--record`` in the same commit.
+with 1 if a case needs over 2 % more instructions than its last record. If there is a good reason
+for the increase, append the new figures and the reason with ``--record`` in the same commit.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has, is_quick
 
 WORKER = Path(__file__).with_name("_lib") / "worker_instructions.py"
-FEW, MANY = 1, 3  # the passes of the worker in a short run and in a long one
+FEW, MANY = 1, 3  # the worker's number of passes in a short run and in a long run
 SIZES = (2_000, 200)  # the requests of one pass: usually, and with --quick
 
 
 class Case(NamedTuple):
     """One row of the table that this script prints.
 
-    - `target`: the most instructions for a request with the compiled modules.
-    - `requests_in_flight`: how many requests are in flight. The server answers them in one write.
+    - `target`: the most instructions that a request may need with the compiled modules.
+    - `requests_in_flight`: the number of requests in flight, which the server answers in one write.
 
     A case with one request in flight is not compared with its last record in the history: how often
     the calling thread and the event loop's thread wait for each other depends on the machine.
@@ -65,7 +65,7 @@ CASES = (
 
 
 def per_request(few: int, many: int) -> float:
-    """Return the instructions of one request, given the counts of a short run and a long one."""
+    """Return the instructions of one request, from the counts of a short run and a long run."""
     return (many - few) / ((MANY - FEW) * SIZES[is_quick()])
 
 
@@ -106,7 +106,7 @@ def measure(
     rows: dict[str, dict[str, float | None]] = {}
     column = "turbocql c" if implementation == "c" else "turbocql python"
     environment = counted_environment(implementation)
-    # The steps of a case: a run that is not counted, one with few passes, and one with many.
+    # Each case has three steps: an uncounted run, a run with few passes, and a run with many.
     progress = bench.progress(3 * len(cases))
     with contextlib.ExitStack() as running:
         folder = running.enter_context(tempfile.TemporaryDirectory())
@@ -143,8 +143,8 @@ def measure(
 def compare(bench: Benchmark, rows: dict[str, dict[str, float | None]]) -> None:
     """Check that no count is much greater than its last record in the history file.
 
-    With ``--check``, the benchmark fails if one is. With ``--record``, the counts are appended to
-    the history file.
+    With ``--check``, the benchmark fails if a count is. With ``--record``, the counts are appended
+    to the history file.
     """
     environment = history.environment()
     names = {case.what: case.name for case in CASES if case.requests_in_flight > 1}
@@ -164,8 +164,8 @@ def compare(bench: Benchmark, rows: dict[str, dict[str, float | None]]) -> None:
 def chosen_cases(bench: Benchmark) -> list[Case]:
     """Return the cases that the options name.
 
-    If they name none, return all cases. With ``--check``, only those that are compared with a
-    record; with ``--quick``, only the first.
+    If the options name no case, return all cases; with ``--check``, only the cases that are
+    compared with a record; with ``--quick``, only the first case.
     """
     words = bench.options.cases
     if not words:
@@ -201,7 +201,7 @@ def main() -> int:
     bench.need_program("valgrind")
     bench.need_program("cc")  # to compile the null server
     if options.without:
-        # Import it only here, so that the options can be checked without compiled modules.
+        # Import `_impl` only here, so that the options can be checked without compiled modules.
         from cassandra._impl import TWINS
 
         if unknown_names := set(options.without.split(",")) - TWINS.keys():

@@ -1,22 +1,22 @@
-"""Inserts of several threads, with one event loop, with several (the setting `loops`), and with a
-cluster for each thread.
+"""Inserts of several threads with one event loop, several loops, and a cluster per thread.
 
     python benchmarks/loops.py [--seconds 2] [--rounds 3] [--check]
 
 Each thread executes the same prepared insert of five columns: by `execute_concurrent`, 100 in
-flight, or by one call of `execute` after the other ("alone"). All threads of a cluster share one
-session and one prepared statement. The server is `_lib.null_server`.
+flight, or by one call of `execute` after the other ("alone"). The setting `loops` of a cluster is
+its number of event loops. All threads of a cluster share one session and one prepared statement.
+The server is `_lib.null_server`.
 
-The table has inserts a second, the CPU time of the client for one insert, and how many cores the
+The table has the inserts per second, the client's CPU time for one insert, and how many cores the
 client used. Only the CPU time is independent of the server, which runs on the same machine and
-needs a part of its cores. "possible" is what the cores of the machine could execute if nothing else
-ran on them: cores divided by CPU time, with at most one core for each loop and each thread.
+needs some of its cores. "possible" is the number of inserts that the cores could execute if nothing
+else ran on them: cores divided by CPU time, with at most one core for each loop and each thread.
 
 With the GIL, the loops take turns. On a free-threaded CPython (3.13t or later), the CPU time of an
 insert grows with the number of loops, because threads that change the reference counts of the same
-objects wait for each other's caches. ``--check`` requires there that two loops and four threads
-need at most 1.11 times the CPU time of one loop and one thread: then four threads on two cores
-execute 1.8 times what one does, if the server runs elsewhere.
+objects wait for each other's caches. On such a CPython, ``--check`` requires that two loops and
+four threads need at most 1.11 times the CPU time of one loop and one thread. Four threads on two
+cores then execute 1.8 times as many inserts as one thread, if the server runs elsewhere.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ CASES = {
 def measure(
     address: str, port: int, counts: tuple[int, int, int, int], seconds: float
 ) -> list[float]:
-    """Insert in a new process; return the number of inserts, the wall time and CPU time in seconds,
-    and when it began.
+    """Insert in a new process; return [number of inserts, wall time, CPU time, start time].
+
+    The times are in seconds.
 
     :param counts: the numbers of clusters, of loops of each cluster, of threads, and of requests in
         flight.
@@ -87,7 +88,8 @@ def main() -> int:
                     "cores": cpu / seconds,
                     "possible": min(cores, clusters * loops + threads) / (cpu / inserts) / 1000,
                 }
-                # Other work on the machine only adds CPU time: keep the round with the least.
+                # Other work on the machine only adds CPU time, so keep the round with the least CPU
+                # time.
                 if name not in best or figures["us of CPU"] < best[name]["us of CPU"]:
                     best[name] = figures
     bench.show_table(f"the best of {options.rounds} rounds, {cores} processors", best)

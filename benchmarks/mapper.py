@@ -2,8 +2,8 @@
 
     python benchmarks/mapper.py
 
-Each driver runs in a process of its own, one after the other, against `_lib.null_server`. A figure
-is the CPU microseconds of the client's process for one call in the best pass of all rounds, or the
+Each driver runs in a separate process, one after the other, against `_lib.null_server`. A figure is
+the CPU microseconds of the client's process for one call in the best pass of all rounds, or the
 bytes of memory of one instance that was read.
 """
 
@@ -18,7 +18,7 @@ from benchmarks._lib.tables import least_over
 
 WORKER = Path(__file__).with_name("_lib") / "worker_mapper.py"
 
-# `TARGET_PEER` must need at least so many times the CPU or memory of this driver.
+# `TARGET_PEER` must need at least this many times the CPU or memory of this driver.
 TARGETS = {
     "Model.create": 4.0,
     "Model.objects.get": 4.0,
@@ -27,16 +27,16 @@ TARGETS = {
 }
 TARGET_PEER = "cassandra-driver"
 # The other drivers' mappers have only blocking calls. So each of our awaited calls is compared with
-# a blocking call, which costs more: it has to switch to the event loop's thread and back.
+# a blocking call, which costs more, because it has to switch to the event loop's thread and back.
 AWAITED = {"acreate": "Model.create", "aget": "Model.objects.get"}
 
 Rows = dict[str, dict[str, float]]
 
 
 def rules() -> list[null_server.Rule]:
-    """Return the null server's answers to the mappers' statements.
+    """Return the null server's rules, which have the responses to the mappers' statements.
 
-    Mappers of some drivers prepare statements; others send a query with the values in its text.
+    The mappers of some drivers prepare statements; others send a query string with its values.
     """
     five, page = null_server.FIVE, null_server.PAGE
     one_row = null_server.rows(five[1:], [null_server.FIVE_VALUES[1:]])

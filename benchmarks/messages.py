@@ -1,10 +1,10 @@
-"""Times of encoding requests and decoding small answers, compared with other drivers on PyPI.
+"""Times of encoding requests and decoding small responses, compared with other drivers on PyPI.
 
     python benchmarks/messages.py
 
 "engine" columns time the internal functions that this driver's engine calls. "api" columns time the
-message classes that this driver and its peers have in common. "pure" peers run without their
-compiled modules.
+message classes that all measured drivers have. "pure" columns are of drivers without their compiled
+modules.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import sys
 from benchmarks._lib.peers_messages import compare
 from benchmarks._lib.report import Benchmark
 
-# For each case, the most nanoseconds that the compiled modules may take: in the functions of the
-# engine, and in the public classes.
+# For each case, the most nanoseconds that the compiled modules may take. TARGETS is for the
+# functions of the engine, and API_TARGETS for the public classes.
 TARGETS = {
     "EXECUTE 12 parameters": 500.0,
     "bind + EXECUTE 10 columns": 1_000.0,
@@ -35,7 +35,7 @@ API_TARGETS = {
 def allocations(bench: Benchmark) -> None:
     """Report how many memory blocks an encoded EXECUTE body holds.
 
-    The least is one block, the bytes object itself.
+    The minimum is one block, the bytes object itself.
     """
     from cassandra._impl import bodies, implementation
     from cassandra.protocol.params import QueryParams

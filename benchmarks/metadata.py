@@ -2,9 +2,9 @@
 
     python benchmarks/metadata.py [--no-peers] [--tables N]
 
-The null server has keyspaces of 100 tables each; a table has ten columns and an index. In each
-round, every driver connects to it in processes of its own. The figures, each the least of all
-rounds, are:
+The null server (`_lib.null_server`) has keyspaces of 100 tables each; a table has ten columns and
+an index. In each round, every driver connects to the server in separate processes. The figures,
+each the least of all rounds, are:
 
 - the client's CPU time of `connect`, and of reading every column, option and index ("touch")
 - the memory of Python objects after each of these steps
@@ -22,7 +22,8 @@ from benchmarks._lib.report import Benchmark
 from benchmarks._lib.tables import least_over
 
 WORKER = Path(__file__).with_name("_lib") / "worker_metadata.py"
-TARGETS = {"both": 4.0, "touched": 3.0}  # the least ratio of another driver's figure to ours
+# Other drivers must need at least this many times our CPU time ("both") and memory ("touched").
+TARGETS = {"both": 4.0, "touched": 3.0}
 MODES = ("time", "memory", "off")
 
 # The rows of the table: the key in the worker's output, the title, and the unit of the figures.
@@ -40,7 +41,7 @@ LINES = (
 
 def measure(bench: Benchmark, drivers: list[str]) -> dict[str, dict[str, float]]:
     """Return the figures by driver: the least of all rounds."""
-    from benchmarks._lib import schema_tables  # not at the top, since it imports the driver
+    from benchmarks._lib import schema_tables  # not at the top, because it imports the driver
 
     best: dict[str, dict[str, float]] = {driver: {} for driver in drivers}
     tables, rounds = bench.options.tables, bench.options.rounds

@@ -2,10 +2,10 @@
 
     python benchmarks/observers.py [--rounds 15] [--check]
 
-One asyncio session makes the same inserts to the null server. In each round, every kind of observer
-is measured with 4,000 requests, 50 in flight. A figure is the least CPU time of the event loop's
-thread over all rounds. "OpenTelemetry's SDK alone" is an observer that only calls the SDK's
-functions, with constant attributes: the difference to "OpenTelemetry's observer" is the cost of
+One asyncio session sends the same inserts to `_lib.null_server`. In each round, every kind of
+observer is measured with 4,000 requests, 50 in flight. A figure is the least CPU time of the event
+loop's thread over all rounds. "OpenTelemetry's SDK alone" is an observer that only calls the SDK's
+functions, with constant attributes. Its difference to "OpenTelemetry's observer" is the cost of
 this driver's code. ``benchmarks/instructions.py`` counts the instructions of a request without
 observers.
 """
@@ -25,13 +25,14 @@ from benchmarks._lib.requirements import has
 INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
 ROW = (7, "hello world", 7, 1.5, True)
 TASKS = 50
-# The targets, in microseconds a request.
+# The most microseconds that may be added to a request: by an observer of its end, and by the code
+# of the driver's OpenTelemetry observer in addition to the SDK's own time.
 MOST_ADDED_BY_OBSERVER = 1.5
 MOST_ADDED_BY_SPANS = 3
 
 
 def end_observer() -> Any:
-    """Return an observer as an application might write it: it counts the requests that end."""
+    """Return an observer as an application might write it, which counts the requests that end."""
     from cassandra.observers import ObservedRequest, RequestObserver
 
     class EndCounter(RequestObserver):
@@ -44,9 +45,9 @@ def end_observer() -> Any:
 
 
 def event_observer() -> Any:
-    """Return an observer as an application might write it.
+    """Return an observer as an application might write it, which counts three events of requests.
 
-    It counts the starts, attempts and ends of requests.
+    The events are the start, each attempt and the end.
     """
     from cassandra.observers import ObservedRequest, RequestObserver
 
@@ -66,7 +67,7 @@ def event_observer() -> Any:
 
 
 def latency_observer() -> Any:
-    """Return an observer as an application might write it: it gets only latencies."""
+    """Return an observer as an application might write it, which gets only latencies."""
     from cassandra.observers import RequestObserver
 
     class Latencies(RequestObserver):
@@ -162,8 +163,8 @@ async def measure(
 ) -> dict[str, float]:
     """Return the CPU microseconds of a request, by the name of the observer.
 
-    :param observer_factories: name of each observer, and a function that makes it.
-    :param requests: requests for each observer in one round.
+    :param observer_factories: (name, function that creates the observer) for each observer.
+    :param requests: the number of requests for each observer in one round.
     """
     from cassandra import aio
 

@@ -1,14 +1,15 @@
-"""What could leave the event loop's thread: decompression, TLS, the decoding of pages.
+"""Measures work that could move from the event loop's thread to another thread.
 
     python benchmarks/off_loop.py
 
-A program on asyncio receives pages of 5,000 rows, several of them in flight, and decodes their
-rows. Each case does one step of that work either on the loop, as the driver does, or in a thread,
-while the loop goes on with other pages. lz4 and OpenSSL release the GIL while they work; the
-decoder of rows holds it. A thread is worth it only if the wall time of a page falls.
+An asyncio application receives pages of 5,000 rows, several of them in flight, and decodes their
+rows. Each case does one step of this work (decompression, TLS, or decoding) either on the event
+loop, as the driver does, or in a thread, while the loop goes on with other pages. lz4 and OpenSSL
+release the GIL while they work; the decoder of rows holds it. A thread is only worthwhile if the
+wall time of a page falls.
 
-The pages are in memory, so that nothing but the client's own work takes time: with a server and a
-network, the gain is less.
+The pages are in memory, so that only the client's work takes time. With a server and a network, the
+gain is less.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has
 from benchmarks.compression import varied_page
 
-RESULT = 8  # the opcode
-VERSION = 4  # of the protocol
-IN_FLIGHT = 8  # pages
-TLS_READ = 1 << 18  # bytes
+RESULT = 8  # the opcode of a response with rows
+VERSION = 4  # the version of the protocol
+IN_FLIGHT = 8  # the number of pages in flight
+TLS_READ = 1 << 18  # the size of a read in bytes
 
 _Result = TypeVar("_Result")
-# Runs a step of the work on a page: on the loop, or in a thread.
+# A function that runs a step of the work on a page, either on the event loop or in a thread.
 Run = Callable[[Callable[[], _Result]], Awaitable[_Result]]
 
 
@@ -100,7 +101,7 @@ class Pages:
 
 
 def compressed(pages: Pages, run: Run[Any], passes: int) -> float:
-    """Return the microseconds of a page that comes compressed; `run` decompresses it."""
+    """Return the wall microseconds of a compressed page, which `run` decompresses."""
     from cassandra.protocol.compression import compression
 
     lz4 = compression("lz4")
@@ -113,7 +114,7 @@ def compressed(pages: Pages, run: Run[Any], passes: int) -> float:
 
 
 def decoded(pages: Pages, run: Run[Any], passes: int) -> float:
-    """Return the microseconds of a page whose rows `run` decodes."""
+    """Return the wall microseconds of a page whose rows `run` decodes."""
 
     async def receive() -> None:
         await run(lambda: pages.decode(pages.body))
@@ -122,9 +123,10 @@ def decoded(pages: Pages, run: Run[Any], passes: int) -> float:
 
 
 def encrypted(pages: Pages, run: Run[Any], passes: int) -> float:
-    """Return the microseconds of a page that comes by TLS; `run` decrypts it.
+    """Return the wall microseconds of a page that is received by TLS, which `run` decrypts.
 
-    `run` must run the steps one after the other: the records of a connection have an order.
+    `run` must run the steps one after the other, because the records of a TLS connection must be
+    decrypted in order.
     """
     with tempfile.TemporaryDirectory() as folder:
         return pages.microseconds(_tls_receivers(pages, run, passes, Path(folder)))
@@ -133,7 +135,7 @@ def encrypted(pages: Pages, run: Run[Any], passes: int) -> float:
 def _tls_receivers(
     pages: Pages, run: Run[Any], passes: int, folder: Path
 ) -> Iterator[Callable[[], Awaitable[None]]]:
-    """Yield a receiver for each pass, on a TLS connection of its own."""
+    """Yield, for each pass, a function that receives a page on a new TLS connection."""
     from cassandra.testing.tls import Authority
 
     authority = Authority(folder)
@@ -144,7 +146,7 @@ def _tls_receivers(
         client = authority.client().wrap_bio(to_client, to_server, server_hostname="127.0.0.1")
         server = server_context.wrap_bio(to_server, to_client, server_side=True)
         _shake_hands(client, server)
-        # Encrypt all pages of the pass before its time begins.
+        # Encrypt all pages of the pass before its time is measured.
         records = []
         for _ in range(pages.count):
             server.write(pages.body)
@@ -209,7 +211,7 @@ def main() -> int:
     rows: dict[str, dict[str, float | None]] = {}
     with (
         bench.progress(2 * len(CASES)) as bar,
-        # One thread: the records of a TLS connection must be decrypted one after the other.
+        # Use one thread, because the records of a TLS connection must be decrypted in order.
         ThreadPoolExecutor(1) as pool,
     ):
         for case, measure in CASES.items():

@@ -2,10 +2,10 @@
 
     python benchmarks/plans.py [--no-peers] [--hosts 1000] [--vnodes 256]
 
-Each driver runs in a process of its own, with its public API only. Plans: the time to compute the
-routing key, the token and the first host of the plan for a new bound statement. Ring: the time from
-the tokens as strings to the replicas of one key. The keyspace has three replicas in each of three
-data centres.
+Each driver runs in a separate process, with its public API only. Plans: the time to compute the
+routing key, the token and the first host of the plan for a new bound statement. Ring: the time to
+build the token ring from the tokens as strings, and to look up the replicas of one key. The
+keyspace has three replicas in each of three data centres.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks._lib.tables import least_over
 SCRIPT = Path(__file__).resolve().parent / "_lib" / "worker_plans.py"
 FIRST = "first host and token, TokenAware(DCAware)"
 TARGETS = {FIRST: 1000.0, "get_replicas(keyspace, key)": 1000.0}  # at most, in nanoseconds
-TIMES = {FIRST: 10.0}  # how many times as fast as the fastest peer it must be
+TIMES = {FIRST: 10.0}  # this driver must be this many times as fast as the fastest peer
 RING_TARGET = 1.0  # the most seconds to build the ring
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/requests.py [--no-peers] [CASE ...]
 
-Each driver runs in a process of its own, one after the other, and sends requests to
+Each driver runs in a separate process, one after the other, and sends requests to
 `_lib.null_server`, which answers at once. A figure is the CPU time of the client's process for one
 request, or for one row of a page, in microseconds: the lowest of all measurements. If strace is
 installed, the system calls of a request are counted, too. This driver's asyncio API
@@ -51,12 +51,14 @@ TARGETS: dict[str, dict[str, float]] = {
         "select of one row, one at a time": 25.0,
     },
 }
-MOST_SYSTEM_CALLS = 0.25
+MOST_SYSTEM_CALLS = 0.25  # the most system calls for a request, with 100 in flight
 MOST_WITHOUT_UVLOOP = 1.5  # without uvloop, a request may need this many times the CPU with it
 # Limits of a blocking call, compared with the same request on the asyncio API in the same run:
 MOST_FOR_BLOCKING = 1.4  # times the CPU of the awaited request
-MOST_LATER = 25.0  # microseconds by which it may take longer
-LEAST_LEAD = 1.3  # in each case, the best peer of the same kind needs at least this times our CPU
+MOST_LATER = 25.0  # the microseconds by which the blocking call may take longer
+# In each case, the best peer of the same kind (blocking or asyncio) must need at least this many
+# times the CPU of this driver.
+LEAST_LEAD = 1.3
 
 # The columns of the other drivers: the heading, the distribution, and the name of the API that is
 # measured (see `_lib.apis.peer_lane`).
@@ -69,7 +71,8 @@ PEERS = {
     "scylladb-rs-driver, blocking": ("scylladb-rs-driver", "scylladb-rs-blocking"),
 }
 EXTRA = ("numpy", "uvloop")  # further packages in a peer's environment
-# What a peer cannot do, and what is measured instead. A case has no figure if it has no API for it.
+# What a peer cannot do, and what is measured instead. If a peer has no API at all for a case, the
+# case has no figure.
 LIMITS = {
     "acsylla": "takes and returns vectors only as bytes",
     "scyllapy": "accepts no NumPy array as a vector (it is given a list), and reads no vectors",
@@ -78,8 +81,8 @@ LIMITS = {
     "and makes no matrix of vectors",
 }
 
-# The other drivers cannot do some of our cases (the keys). Each of these is compared with their
-# case that does the same work (the value).
+# The other drivers cannot run some of our cases (the keys). Each of these cases is compared with
+# the case of the other drivers that does the same work (the value).
 BESIDE = {
     "batch of 50 by add_many, 100 in flight": "batch of 50 bound inserts, 100 in flight",
     "page of 1,000 vectors<float,768> to NumPy, a row": "page of 1,000 vectors<float,768>, a row",
@@ -87,7 +90,7 @@ BESIDE = {
 
 
 def peer_lanes(bench: Benchmark) -> list[Lane]:
-    """Return the lanes of the other drivers that can be measured; notes say what they cannot do."""
+    """Return a `Lane` for each API of the other drivers; notes say what a driver cannot do."""
     distributions = tuple(dict.fromkeys(distribution for distribution, _ in PEERS.values()))
     measurable = peers.prepare(bench, distributions, EXTRA)
     for distribution in measurable:
@@ -146,9 +149,9 @@ def system_calls(lane: Lane, address: str, port: int) -> float | None:
 def ratios_of(
     us: dict[str, dict[str, float | None]], lanes: list[str]
 ) -> dict[str, dict[str, float | None]]:
-    """Return, for each case, the CPU of the best peer divided by that of this driver.
+    """Return, for each case, the CPU of the best peer divided by the CPU of this driver.
 
-    Peers are compared with the API of the same kind: blocking or asyncio.
+    A blocking peer is compared with our blocking API, an asyncio peer with our asyncio API.
     """
     blocking = [name for name, (_, api) in PEERS.items() if api.endswith("blocking")]
     others = PEERS.keys() - set(blocking)
@@ -190,7 +193,7 @@ def judge_lead(bench: Benchmark, ratios: dict[str, dict[str, float | None]]) -> 
 
 
 def judge_blocking(bench: Benchmark, best: Best) -> None:
-    """Check that a blocking call costs little more than the same request awaited.
+    """Check that a blocking call costs little more than the same request on the asyncio API.
 
     Only cases with one request at a time are compared. Each result is recorded as a target.
     """

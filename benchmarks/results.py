@@ -4,7 +4,7 @@
 
 For a peer's DataFrame, the faster of two ways counts: pandas over its rows, or pandas over the
 arrays of its NumPy protocol handler. The drivers take turns. If Arrow, pandas, polars or NumPy is
-not installed beside this driver, the cases that need it are left out.
+not installed in this driver's environment, the cases that need it are left out.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from benchmarks._lib.tables import least_over
 FRAMES = ("5000 x 5, DataFrame of rows", "5000 x 5, DataFrame of arrays")
 PACKAGES = ("numpy", "pandas", "polars", "pyarrow")
 
-# A target: a description, our case, the peers' cases, and how many times as fast as the fastest of
-# those ours must be. COMPILED has the targets of the compiled modules, PURE those of pure Python.
+# A target: a description, our case, the peers' cases, and how many times as fast as the fastest
+# peer's case our case must be. COMPILED has the targets of the compiled modules, PURE has the
+# targets of pure Python.
 Target = tuple[str, str, tuple[str, ...], float]
 COMPILED: list[Target] = [
     ("tuples", "5000 x 5, tuples", ("5000 x 5, tuples",), 2.5),
@@ -33,9 +34,9 @@ PURE: list[Target] = [(what, case, cases, 1.5) for what, case, cases, _ in COMPI
 
 
 def judge(bench: Benchmark, times: dict[str, Times]) -> None:
-    """Check that each case is as many times as fast as the fastest peer as its target says.
+    """Check that each case is faster than the fastest peer by the factor of its target.
 
-    Compiled modules are compared with compiled ones, pure Python with pure Python. With
+    Compiled modules are compared with compiled modules, pure Python with pure Python. With
     ``--check``, the benchmark fails if a target is missed.
     """
     for impl, targets in (("c", COMPILED), ("python", PURE)):

@@ -3,8 +3,8 @@
     python benchmarks/rows.py
 
 "engine" columns time the internal functions that this driver's engine calls. "api" columns time the
-message classes that this driver and its peers have in common. "pure" peers run without their
-compiled modules.
+message classes that all measured drivers have. "pure" columns are of drivers without their compiled
+modules.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import sys
 from benchmarks._lib.peers_messages import compare
 from benchmarks._lib.report import Benchmark
 
-# For each case, the most nanoseconds that the compiled modules may take: in the functions of the
-# engine, and in the public classes.
+# For each case, the most nanoseconds that the compiled modules may take. TARGETS is for the
+# functions of the engine, and API_TARGETS for the public classes.
 TARGETS = {
     "page 5000 x 5, tuples": 2_200_000.0,
     "1 x 3, named tuple": 1_500.0,

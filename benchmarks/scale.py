@@ -5,18 +5,18 @@
 Each size is measured in a new process against `_lib.null_server`, which listens on one address of
 127.0.0.0/8 for each node. The figures are:
 
-- wall time of `connect`, and until every pool is open; client CPU of both
-- CPU of a blocking insert, one at a time and with 100 in flight
-- memory in addition to that after the import
-- CPU of the idle process as a share of one processor
-- wall time of `shutdown`
+- the wall time of `connect`, the wall time until every pool is open, and the client CPU of both
+- the CPU of a blocking insert, one at a time and with 100 in flight
+- the memory that is used in addition to the memory after the import
+- the CPU of the idle process as a share of one processor
+- the wall time of `shutdown`
 
 After that, the script measures the time until a client notices that a node is gone, with fake nodes
 (`cassandra.testing.fake`).
 
-The driver writes the frames of one connection in one system call. With more nodes, fewer of the
-requests in flight share a connection: with 1,000 nodes and 100 in flight, each request needs its
-own system calls.
+The driver writes all waiting frames of a connection in one system call. With more nodes, fewer of
+the requests in flight share a connection: with 1,000 nodes and 100 in flight, each request needs
+separate system calls.
 
 ``--check`` exits with 1 if a target is missed. With the largest number of nodes, a request may cost
 at most 10 % more than with three, and an idle client may use at most 0.5 % of a processor. The CPU
@@ -50,7 +50,7 @@ from benchmarks._lib.null_server import (
 from benchmarks._lib.report import Benchmark
 
 WORKER = Path(__file__).with_name("_lib") / "worker_scale.py"
-# The settings of a measurement (see worker_scale.py). Each measurement changes one of them.
+# The usual settings of a measurement (see worker_scale.py). Each measurement changes one setting.
 USUAL = {"nodes": 3, "connections": 1, "sessions": 1, "prepared": 1, "threads": 1,
          "requests": 20_000, "idle": 0.0, "tables": 0}  # fmt: skip
 SIZES = {
@@ -74,7 +74,7 @@ SHOWN = [
     "shutdown ms",
 ]  # fmt: skip
 TOKENS = 16  # the number of tokens of each node
-PATIENCE = 60.0  # seconds until a node that is gone must have been noticed
+PATIENCE = 60.0  # the seconds within which the client must notice that a node is gone
 PROPORTION = 1.5  # connecting to ten times as many nodes may take at most 15 times the CPU
 
 
@@ -116,7 +116,8 @@ def rules(settings: dict[str, Any]) -> list[Rule]:
     peers_v2: Rule = (QUERY, b"system.peers_v2", 0, (0x2200).to_bytes(4, "big") + string("none"))
     schema = []
     if settings["tables"]:
-        # Import it only here: it imports the driver, and `start` reports if that is missing.
+        # Import this module only here: it imports the driver, and `start` first reports if the
+        # driver is missing.
         from benchmarks._lib import schema_tables
 
         schema = schema_tables.rules(settings["tables"])
@@ -134,12 +135,12 @@ def measure_size(settings: dict[str, Any]) -> dict[str, float]:
 
 
 def times_until_noticed(nodes: int) -> Iterator[tuple[str, float]]:
-    """Measure how long the client takes to notice that a node is gone, in two ways.
+    """Measure how long the client takes to notice that a node is gone, in two situations.
 
-    It has noticed when it has closed its connections to the node. First a node stops, which closes
-    its connections; then another node only stops answering.
+    The client has noticed when it has closed its connections to the node. First a node stops, which
+    closes its connections; then another node only stops answering.
 
-    :returns: yields "closes" and then "is silent", each with the milliseconds.
+    :returns: an iterator of ("closes", milliseconds) and ("is silent", milliseconds).
     """
     from cassandra.cluster import Cluster
     from cassandra.testing.fake import FakeCluster
@@ -181,7 +182,7 @@ def judge(bench: Benchmark, figures: dict[int, dict[str, float]]) -> None:
     bench.add_target(
         f"an idle client of {largest} nodes takes {idle:.2f} % of a processor", idle <= 0.5
     )
-    # Compare each number of nodes with the next larger one; but leave out the two smallest.
+    # Compare each number of nodes with the next larger number, but leave out the two smallest.
     for fewer, more in itertools.pairwise(sorted(figures)[2:]):
         growth = figures[more]["CPU ms"] / figures[fewer]["CPU ms"]
         text = f"connecting to {more} nodes costs {growth:.1f} times as much as to {fewer}"

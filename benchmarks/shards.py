@@ -26,10 +26,10 @@ def main() -> int:
         quick_duration_text="5 s",
     )
     bench.add_option("--tablets", type=int, default=1_000_000)
-    # Take few tablets in pure Python, where adding one takes longer the more there are.
+    # Use few tablets in pure Python, where adding a tablet takes longer the more tablets there are.
     options = bench.start(quick={"tablets": 100_000 if "c" in peers.lanes() else 5_000})
     peers.own_lanes(bench)
-    from benchmarks._lib import shards  # not at the top, since it imports the driver
+    from benchmarks._lib import shards  # not at the top, because it imports the driver
 
     with bench.progress(2) as bar:
         bar.step("choice of a host and a connection")

@@ -3,14 +3,14 @@
     python benchmarks/small_things.py [--pure] [CASE ...]
 
 callgrind counts, as in `benchmarks.instructions`: a figure is the difference between a process that
-makes few calls and one that makes more, and does not depend on how busy the machine is. The script
-needs valgrind. The functions and their floors:
+makes few calls and a process that makes more calls, so it does not depend on how busy the machine
+is. The script needs valgrind. The functions and their floors:
 
 * ``send_body`` and ``decode_message`` of messages: the engine's internal functions.
 * Decoding a page of short strings: ``bytes.decode`` of each string.
 * Decoding a page to dicts: ``dict(zip(names, row))`` of decoded rows, and decoding to tuples.
 * The first named tuple class for a list of columns: ``collections.namedtuple``.
-* The columns of a row as attributes: those of a ``collections.namedtuple``.
+* The columns of a row as attributes: the attributes of a ``collections.namedtuple``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Case(NamedTuple):
     """One row of the table.
 
     - `what` and `beside`: descriptions of the function and of its floor.
-    - `max_ratio`: the function may need at most so many times the instructions of the floor.
+    - `max_ratio`: the function may need at most this many times the instructions of the floor.
     - `calls`: how many more calls the longer run makes.
     """
 
@@ -79,7 +79,7 @@ def per_call(case: Case, side: str, environment: dict[str, str], folder: Path) -
     def count_instructions(calls: int) -> int:
         return count(WORKER, arguments(calls), environment, folder / f"{side}-{calls}")
 
-    # Count both runs at the same time, since counts do not depend on the load of the machine.
+    # Count both runs at the same time, because counts do not depend on the load of the machine.
     with ThreadPoolExecutor(2) as pool:
         few, many = pool.map(count_instructions, (FEW, FEW + case.calls))
     return (many - few) / case.calls

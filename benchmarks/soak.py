@@ -2,12 +2,11 @@
 
     python benchmarks/soak.py --minutes 10
 
-The nodes are fake nodes in another process, so that the measured memory is only the client's. The
-load checks that each answer belongs to its request. The tables show resident memory, file
-descriptors, threads, tasks and objects over time, and the outcomes of the requests. The script
-exits with 1 if:
+The nodes are fake nodes in another process, so that only the client's memory is measured. The load
+checks that each response belongs to its request. The tables show resident memory, file descriptors,
+threads, tasks and objects over time, and the outcomes of the requests. The script exits with 1 if:
 
-- an answer was wrong, or a request had no outcome
+- a response was wrong, or a request had no outcome
 - a request failed with an error that the nodes' faults do not cause
 - memory grew, or file descriptors or threads were left at the end
 """
@@ -56,8 +55,8 @@ def measure(bench: Benchmark, options: argparse.Namespace) -> int:
         soak.broken_nodes(options.seed) as (port, addresses),
         bench.progress(round(seconds / options.interval)) as bar,
     ):
-        # When libuv makes its first loop, it opens a pipe that it never closes. Make a loop before
-        # file descriptors are counted, so that the pipe does not count as a leak.
+        # When libuv creates its first loop, it opens a pipe that it never closes. Create a loop
+        # before file descriptors are counted, so that the pipe does not count as a leak.
         new_event_loop().close()
         before = soak.figures([])
         bar.step("load")

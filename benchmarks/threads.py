@@ -2,14 +2,15 @@
 
     python benchmarks/threads.py [--seconds 2] [--check]
 
-Each thread repeatedly binds rows of six columns and decodes pages of 100 rows. The objects that do
-this for a list of columns (a bind plan and a row plan) belong to one thread in the first two cases.
-In the third case both threads share them, as threads that use the same prepared statement do.
+Each thread repeatedly binds rows of six columns and decodes pages of 100 rows. A bind plan and a
+row plan, which are built for a list of columns, do this work. In the first two cases each thread
+has its own plans. In the third case both threads share them, like threads that use the same
+prepared statement.
 
 With the global interpreter lock (GIL), two threads share one core. On a build of CPython that can
-run without it (3.13t, 3.14t), everything is measured with and without the GIL, in turns. There,
-``--check`` requires that two threads do at least 1.8 times as much as one without the GIL, and that
-one thread takes at most 1.15 times as long without the GIL as with it.
+run without the GIL (3.13t, 3.14t), everything is measured with and without the GIL, in turns. On
+such a build, ``--check`` requires that two threads without the GIL do at least 1.8 times as much as
+one thread, and that one thread takes at most 1.15 times as long without the GIL as with it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def rate(threads: int, plans: str, seconds: float, gil: str) -> float:
     :param seconds: how long the threads run.
     :param gil: the value of ``PYTHON_GIL``: "1" with the GIL, "0" without it.
     """
-    # A build with the GIL refuses the variable.
+    # Set the variable only for a free-threaded build: any other build of CPython refuses it.
     variables = {"PYTHON_GIL": gil} if sysconfig.get_config_var("Py_GIL_DISABLED") else {}
     arguments = [str(threads), str(seconds), plans]
     settings = {**peers.own_settings(), **variables}

@@ -44,7 +44,7 @@ Rows = dict[str, dict[str, float]]
 def lanes_of(bench: Benchmark) -> list[Lane]:
     """Return the lanes whose requests are measured: this driver's two APIs, and the peers.
 
-    A lane is a driver and API in an environment (see `benchmarks._lib.apis`).
+    A lane is a driver with one of its APIs in an environment (see `benchmarks._lib.apis`).
     """
     lanes = our_lanes()
     lanes = [lanes[0], *(lane for lane in lanes if lane.name == "blocking")]
@@ -57,7 +57,7 @@ def lanes_of(bench: Benchmark) -> list[Lane]:
 
 
 def compare(bench: Benchmark, lanes: list[Lane], plain_port: int, tls_port: int, ca: str) -> None:
-    """Measure and show requests without and with TLS; the lanes take turns.
+    """Measure and show requests without and with TLS.
 
     :param plain_port: the null server's port.
     :param tls_port: the port of the TLS relay.
@@ -92,7 +92,7 @@ def openings(bench: Benchmark, folder: Path, plain_port: int) -> None:
     def measure_opening(
         name: str, handshake: str, port: int, context: ssl.SSLContext | None
     ) -> None:
-        """Measure one kind of opening, and store its figures in the row `name` of both tables.
+        """Measure one way to open a connection, and store its figures in row `name` of both tables.
 
         :param handshake: "full" or "resumed", the heading of the column.
         """
@@ -119,7 +119,7 @@ def openings(bench: Benchmark, folder: Path, plain_port: int) -> None:
 
 
 def resumed_over_full(rows: Rows) -> dict[str, dict[str, float]]:
-    """Return the cost of a resumed session divided by that of a full handshake.
+    """Return the cost of a resumed session divided by the cost of a full handshake.
 
     Rows without a figure for resumed sessions are left out.
     """

@@ -2,10 +2,10 @@
 
     python benchmarks/type_calls.py [--no-peers] [--check]
 
-Each driver runs the same cases in a process of its own (_lib/worker_type_calls.py). The drivers
-take turns in several passes, so that a busy machine slows all of them; the least time of each call
-counts. ``--check`` exits with 1 if a call of the compiled modules takes longer than the fastest
-peer's.
+Each driver runs the same cases in a separate process (_lib/worker_type_calls.py). The drivers take
+turns in several passes, so that a busy machine slows down all of them; the least time of each call
+counts. ``--check`` exits with 1 if a call of the compiled modules takes longer than the same call
+of the fastest peer.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from cassandra.cluster import Cluster, Session
 def session() -> Session:
     """Return the session of this worker process.
 
-    It connects at the first request, since a session must not be inherited by a fork.
+    It connects at the first request, because a forked process cannot use the session of its parent.
     """
     points = os.environ.get("CASSANDRA", "127.0.0.1").split(",")
     port = int(os.environ.get("CASSANDRA_PORT", "9042"))

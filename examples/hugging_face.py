@@ -1,10 +1,10 @@
-"""Makes a data set of Hugging Face of a table, in memory or by files.
+"""Creates a Hugging Face data set from a table, in memory or through files.
 
     pip install turbocql[arrow] datasets
     python examples/hugging_face.py HOST KEYSPACE.TABLE FOLDER [PORT]
 
-A scan is an Arrow table, which `datasets.Dataset` takes as it is, except for UUIDs: `datasets` has
-no type for them. For a table that does not fit into memory, unload it: `datasets` maps the files
+A scan returns an Arrow table, which `datasets.Dataset` accepts, except for UUIDs: `datasets` has no
+type for them. If a table does not fit into memory, unload it to files: `datasets` maps the files
 into memory.
 """
 
@@ -34,14 +34,14 @@ def with_texts(table: pyarrow.Table) -> pyarrow.Table:
 
 
 def main(host: str, table: str, folder: str, port: int = 9042) -> None:
-    """Make a data set of a table in memory, and one of files in a new folder."""
+    """Create a data set from a table in memory, and a data set from files in a new folder."""
     with Cluster([host], port=port) as cluster:
         session = cluster.connect()
         rows = session.scan(table).to_arrow()
         dataset = Dataset(with_texts(rows))
         print(len(dataset), "rows in memory:", ", ".join(dataset.column_names))
-        # Write UUIDs to files of JSON lines (format="jsonl"), in which they are strings, or leave
-        # them out.
+        # Leave out columns of UUIDs. To keep them, write JSON lines (format="jsonl"), in which
+        # UUIDs are strings.
         columns = [field.name for field in rows.schema if not is_uuid(field)]
         session.unload(table, folder, columns=columns)
     files = load_dataset("parquet", data_files=f"{folder}/*.parquet", split="train")

@@ -21,7 +21,7 @@ from cassandra.cqlengine.usertype import UserType
 from cassandra.testing import LocalCluster
 
 KEYSPACE = "mapper_example"
-# In production, set 3 replicas: with one, requests fail while the node that has the row is down.
+# In production, set 3 replicas: with 1, requests fail while the node that has the row is down.
 REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 
 
@@ -104,7 +104,7 @@ def main() -> None:
     )
     parser.add_argument("--port", type=int, default=9042)
     options = parser.parse_args()
-    # With this variable, the program allows the mapper to change the schema. Otherwise it warns.
+    # This variable allows the mapper to change the schema. Without it, the mapper warns.
     os.environ.setdefault(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT, "1")
     with node(options.contact_points, options.port) as (hosts, port):
         connection.setup(hosts, KEYSPACE, port=port)

@@ -1,8 +1,7 @@
-"""The object mapper in a FastAPI application (``pip install fastapi uvicorn``), awaited on the
-server's own loop.
+"""The object mapper in a FastAPI application (``pip install fastapi uvicorn``).
 
-``uvicorn --app-dir examples --factory mapper_fastapi:create_app``. The session lives as long as the
-application does.
+Start it with ``uvicorn --app-dir examples --factory mapper_fastapi:create_app``. The mapper's
+requests are awaited on the server's own event loop. The session lives as long as the application.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from cassandra.cqlengine.models import Model
 
 HOSTS = os.environ.get("CASSANDRA_HOSTS", "127.0.0.1").split(",")
 KEYSPACE = os.environ.get("CASSANDRA_KEYSPACE", "fastapi_example")
-# In production, set 3 replicas: with one, requests fail while the node that has the row is down.
+# In production, set 3 replicas: with 1, requests fail while the node that has the row is down.
 REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 CONNECTION = "fastapi"
 

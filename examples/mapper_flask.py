@@ -1,9 +1,8 @@
-"""The object mapper in a Flask application (``pip install flask``): one session for each worker
-process.
+"""The object mapper in a Flask application (``pip install flask``).
 
-``flask --app examples/mapper_flask.py run``. The connection is made at the first request, and not
-when the module is imported: servers that fork (gunicorn with --preload, uWSGI) must not share a
-session between processes.
+Start it with ``flask --app examples/mapper_flask.py run``. Each worker process connects at its
+first request, and not when the module is imported: servers that fork (gunicorn with --preload,
+uWSGI) must not share a session between processes.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from cassandra.cqlengine.models import Model
 
 HOSTS = os.environ.get("CASSANDRA_HOSTS", "127.0.0.1").split(",")
 KEYSPACE = os.environ.get("CASSANDRA_KEYSPACE", "flask_example")
-# In production, set 3 replicas: with one, requests fail while the node that has the row is down.
+# In production, set 3 replicas: with 1, requests fail while the node that has the row is down.
 REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 
 

@@ -22,7 +22,7 @@ from cassandra.observability.logger import RequestLogger
 from cassandra.observability.opentelemetry import OpenTelemetryObserver
 from cassandra.observability.prometheus import ClusterCollector
 
-# In production, set 3 replicas: with one, requests fail while the node that has the row is down.
+# In production, set 3 replicas: with 1, requests fail while the node that has the row is down.
 REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 SCHEMA = (
     "CREATE KEYSPACE IF NOT EXISTS observed WITH replication = "

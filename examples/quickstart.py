@@ -6,8 +6,9 @@ and loads 10,000 rows with many requests in flight. It searches the nearest neig
 pages through the table with asyncio, and prints a summary.
 
 The data is random, from a fixed seed. Each of twenty topics is a direction in 384 dimensions, and
-the embedding of a text is mostly the direction of one topic plus a share of another's. Therefore
-the nearest neighbours of a new text must be texts about its topic; the program checks this.
+the embedding of a text is the direction of one topic plus a share of the direction of another
+topic. Therefore the nearest neighbours of a new text must be texts about its topic; the program
+checks this.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ PEER = (57.8, 2.68)
 
 @dataclass
 class Summary:
-    """The figures of a run. Times are in seconds; CPU times are those of this process."""
+    """The figures of a run. Times are in seconds; CPU times are of this process only."""
 
     plain_rows: int
     plain_seconds: float
@@ -113,7 +114,7 @@ class Summary:
 
 
 class Texts:
-    """Makes embeddings of invented texts; the same seed gives the same embeddings."""
+    """Creates embeddings of invented texts; the same seed gives the same embeddings."""
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
@@ -199,7 +200,7 @@ def load(session: Session, text: str, rows: Sequence[tuple[Any, ...]]) -> tuple[
 def nearest(session: Session, topic: str, embedding: array[float]) -> list[tuple[str, float]]:
     """Return title and similarity of the three texts nearest to `embedding`.
 
-    :raises RuntimeError: if one of them is not about `topic`.
+    :raises RuntimeError: if one of these texts is not about `topic`.
     """
     query = session.prepare(
         "SELECT title, topic, similarity_cosine(embedding, ?) AS similarity "

@@ -3,8 +3,8 @@
     pip install turbocql[arrow] "ray[data]"
     python examples/ray_tables.py HOST KEYSPACE.TABLE [PORT]
 
-If a worker dies, Ray runs its task again, which reads the same range again: no row is doubled and
-none is missing.
+If a worker dies, Ray runs its task again. The task then reads the same range again, so no row is
+doubled or missing.
 """
 
 from __future__ import annotations

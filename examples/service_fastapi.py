@@ -1,9 +1,9 @@
 """A FastAPI service on ``cassandra.aio`` (``pip install fastapi uvicorn``).
 
-``uvicorn --app-dir examples --factory service_fastapi:create_app``. The session lives as long as
-the application does. The answer with a page of notes contains a token that the client sends to get
-the next page. Errors of the driver become HTTP statuses as docs/guides/runbook.rst recommends, and
-``/ready`` says if the database can be used.
+Start it with ``uvicorn --app-dir examples --factory service_fastapi:create_app``. The session lives
+as long as the application. The response with a page of notes contains a token, which the client
+sends to get the next page. Errors of the driver become HTTP statuses as docs/guides/runbook.rst
+recommends, and ``/ready`` says whether the database can be used.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from cassandra.throttling import RequestThrottled
 
 logger = logging.getLogger(__name__)
 
-# HTTP status and message for each class of error; docs/guides/runbook.rst explains the choice. An
-# error gets the status of the first class in this table that it is an instance of.
+# HTTP status and message for each class of error; docs/guides/runbook.rst explains the choice. The
+# first class of which an error is an instance decides.
 STATUS: dict[type[Exception], tuple[int, str]] = {
     InvalidPagingState: (400, "that is no token of ours"),
     RequestThrottled: (429, "too many requests"),
@@ -75,8 +75,9 @@ SCHEMA = (
 
 
 def profile(timeout: float) -> ExecutionProfile:
-    """Return a profile whose idempotent statements go to a further node after 0.2 s without an
-    answer, so that one node that hangs does not matter.
+    """Return a profile that sends idempotent statements to another node after 0.2 s.
+
+    So a single node that does not respond does not matter.
     """
     return ExecutionProfile(
         consistency_level=ConsistencyLevel.LOCAL_QUORUM,
@@ -124,7 +125,7 @@ class Notes:
     async def ping(self) -> None:
         """Raise an error if the service's requests cannot be served at present.
 
-        One node that is down or hangs does not matter: see `profile`.
+        A single node that is down or does not respond does not matter: see `profile`.
         """
         await self._session.execute(self._ping, execution_profile="ready")
 
@@ -182,8 +183,8 @@ def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
         profiles = {EXEC_PROFILE_DEFAULT: profile(5.0), "ready": profile(2.0)}
         async with aio.Cluster(hosts, execution_profiles=profiles, **settings) as cluster:
             connecting = asyncio.create_task(connect(cluster))
-            # Usually connecting takes a moment. If it takes longer, start without a session:
-            # requests then get the status 503.
+            # Usually connecting takes less than a second. If it takes longer than `START_WITHIN`,
+            # start without a session: requests then get the status 503.
             await asyncio.wait([connecting], timeout=START_WITHIN)
             yield
             connecting.cancel()

@@ -14,7 +14,7 @@ from typing import Any
 from cassandra.cluster import Cluster, Session
 
 HOSTS = os.environ.get("CASSANDRA_HOSTS", "127.0.0.1").split(",")
-# In production, set 3 replicas: with one, requests fail while the node that has the row is down.
+# In production, set 3 replicas: with 1, requests fail while the node that has the row is down.
 REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 SCHEMA = (
     "CREATE KEYSPACE IF NOT EXISTS service WITH replication = "

@@ -3,8 +3,8 @@
     pip install turbocql[numpy] torch
     python examples/torch_vectors.py HOST KEYSPACE.TABLE ID VECTOR [PORT]
 
-ID is a column of numbers, and VECTOR one of vectors of floats. The rows come in any order, and each
-of them once in each epoch. A row whose vector is null is left out.
+ID is a column of numbers, and VECTOR is a column of vectors of floats. In each epoch, each row is
+read once, in any order. A row whose vector is null is left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TableOfVectors(IterableDataset[Batch]):
 
     :param tasks: the parts of the table; each worker reads some of them.
     :param settings: keyword arguments of `Cluster`, with which each worker connects once.
-    :param batch_size: the number of rows of a batch; the last one of a task may be smaller.
+    :param batch_size: the number of rows of a batch; the last batch of a task may be smaller.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class TableOfVectors(IterableDataset[Batch]):
         tasks = self.tasks if worker is None else self.tasks[worker.id :: worker.num_workers]
         session = worker_session(self.settings)
         for task in random.sample(tasks, len(tasks)):
-            # A task is a range of about 32 MiB, which is in memory at a time.
+            # A task is a range of about 32 MiB of data, all of which is in memory at the same time.
             ids, vectors = task.scan(session).to_numpy().values()
             if numpy.ma.isMaskedArray(vectors):  # there are nulls
                 present = ~numpy.ma.getmaskarray(vectors).any(axis=1)
@@ -62,8 +62,8 @@ def main(host: str, table: str, key: str, vector: str, port: int = 9042) -> None
     session = worker_session(settings)
     dataset = TableOfVectors(scan_tasks(session, table, columns=[key, vector]), settings)
     session.cluster.shutdown()
-    # The dataset makes the batches itself (`batch_size=None`). Start the workers as new processes:
-    # forked ones would have copies of this process's threads and locks.
+    # The dataset creates the batches itself (`batch_size=None`). Start the workers as new
+    # processes, because forked processes would have copies of this process's locks.
     loader = DataLoader(dataset, batch_size=None, num_workers=2, multiprocessing_context="spawn")
     count, total = 0, torch.zeros(())
     for ids, vectors in loader:

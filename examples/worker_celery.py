@@ -16,7 +16,7 @@ from celery.signals import worker_process_init, worker_process_shutdown
 from cassandra.cluster import Cluster, Session
 
 HOSTS = os.environ.get("CASSANDRA_HOSTS", "127.0.0.1").split(",")
-# In production, set 3 replicas: with one, requests fail while the node that has the row is down.
+# In production, set 3 replicas: with 1, requests fail while the node that has the row is down.
 REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 SCHEMA = (
     "CREATE KEYSPACE IF NOT EXISTS service WITH replication = "
@@ -30,7 +30,7 @@ _session: Session | None = None
 
 @worker_process_init.connect
 def connect(**_: Any) -> None:
-    """Connect this worker process. Celery calls this function in it, after the fork."""
+    """Connect. Celery calls this function in each worker process, after the fork."""
     global _session
     _session = Cluster(HOSTS).connect()
     for statement in SCHEMA:

@@ -44,10 +44,10 @@ class Lane(NamedTuple):
 
 
 def our_lanes() -> list[Lane]:
-    """Return this driver's lanes: the asyncio API on uvloop (if it is installed) and on asyncio's
-    loop, the blocking API, and the asyncio API in pure Python.
+    """Return the lanes of this driver, the asyncio API first.
 
-    Without compiled modules, all of these lanes are pure Python.
+    They are the asyncio API on uvloop (if that is installed) and on asyncio's loop, the blocking
+    API, and the asyncio API in pure Python. Without compiled modules, all lanes are pure Python.
     """
     settings = peers.own_settings()
     compiled = {**settings, "CASS_DRIVER_IMPL": peers.lanes()[0]}
@@ -61,7 +61,7 @@ def our_lanes() -> list[Lane]:
 
 
 def worker_of(api: str) -> Path:
-    """Return the script that measures an API: most are in worker_requests.py."""
+    """Return the script that measures an API. worker_requests.py measures most APIs."""
     return RUST_WORKER if api.startswith("scylladb-rs") else WORKER
 
 
@@ -89,7 +89,7 @@ def measure(
 
     A lane that fails is not measured again; the report says so.
 
-    :param port: the port of the server for lanes that have no server of their own.
+    :param port: the port of the server for lanes without a separate server.
     :param cases: words in the names of the cases to measure; empty for all.
     """
     best: Best = {lane.name: {} for lane in lanes}

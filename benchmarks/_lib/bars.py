@@ -28,7 +28,7 @@ DRIVERS = {
 # picture is narrow, so that its text can be read on a phone, which shrinks it to its own width.
 WIDTH, LABEL, BAR, GAP, FIGURE = 520, 204, 19, 32, 56
 OURS, OTHERS = "#e0832b", "#3d7fb8"
-TEXT = "#7a7a7a"  # has the same contrast on a white ground and on a dark one
+TEXT = "#7a7a7a"  # this grey has the same contrast on a white and on a dark background
 
 
 def svg(table: Table) -> str:
@@ -84,7 +84,7 @@ def _text(x: float, y: float, text: str, color: str, weight: int, anchor: str = 
 
 
 def of_reports(reports: Sequence[Mapping[str, object]]) -> str | None:
-    """Return the picture of the report that benchmarks/requests.py made.
+    """Return the picture for the report of benchmarks/requests.py.
 
     :returns: None if `reports` has no such report.
     """

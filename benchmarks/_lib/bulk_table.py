@@ -47,7 +47,7 @@ def rows_of(count: int, partitions: int) -> Iterator[Row]:
     """Yield random rows, the same in each run.
 
     :param count: the number of rows.
-    :param partitions: the number of different partition keys that they have.
+    :param partitions: the number of different partition keys that the rows have.
     """
     generator = random.Random(1)
     for number in range(count):
@@ -71,11 +71,11 @@ def file_of_rows(path: Path, count: int, partitions: int) -> None:
 
 
 def rules() -> list[null_server.Rule]:
-    """Return the null server's rules (requests with their fixed answers) for this table.
+    """Return the null server's rules (requests with their fixed responses) for this table.
 
-    They answer queries of its schema, and prepare and execute inserts into it.
+    The rules answer queries of the table's schema, and prepare and execute inserts into the table.
     """
-    from benchmarks._lib import schema_tables  # not at the top, since it imports the driver
+    from benchmarks._lib import schema_tables  # not at the top, because it imports the driver
 
     keyspace, table = NAME.split(".")
     table_key = {"keyspace_name": keyspace, "table_name": table}

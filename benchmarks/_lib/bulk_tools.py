@@ -38,9 +38,9 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 class Tool:
     """A tool that loads and unloads tables.
 
-    Its command lines are lists of arguments, in which PATH stands for a file or folder.
+    The command lines are lists of arguments, in which PATH stands for a file or folder.
 
-    :param name: the heading of its column.
+    :param name: the heading of the tool's column.
     :param load: the command line that loads PATH.
     :param unload: by format, the command line that unloads to PATH.
     """
@@ -62,7 +62,7 @@ class Tool:
     def unload(self, path: Path, form: str) -> list[str]:
         """Return the command that unloads the table.
 
-        :param path: the file or folder that it writes.
+        :param path: the file or folder to write.
         :param form: one of `formats`.
         """
         return [argument.replace("PATH", str(path)) for argument in self._unload[form]]
@@ -115,7 +115,7 @@ def dsbulk(bench: Benchmark, address: str, port: int) -> Tool | None:
     command = [java, "-cp", f"{folder}/jars/*", main]
     server = ["-h", json.dumps([address]), "-port", str(port), "-logDir", str(folder / "logs")]
     table = ["-k", NAME.split(".")[0], "-t", NAME.split(".")[1], *server]
-    # The CSV file has timestamps as cqlsh writes them. dsbulk has to be told this format.
+    # The CSV file has timestamps in cqlsh's format, which dsbulk does not recognize by itself.
     table += ["--codec.timestamp", "yyyy-MM-dd HH:mm:ssZ"]
     return Tool(
         "dsbulk",

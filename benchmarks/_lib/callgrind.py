@@ -47,7 +47,7 @@ def run_worker(
     """Run the program `worker`, and return what it wrote to standard error.
 
     :param folder: the working directory of the process.
-    :param command_prefix: a command line that the interpreter's is appended to, such as valgrind's.
+    :param command_prefix: a command, such as valgrind's, that runs the interpreter.
     :raises RuntimeError: if the process exits with an error.
     """
     command = [*command_prefix, sys.executable, str(worker), *arguments]
@@ -64,7 +64,7 @@ def run_worker(
 def count(worker: Path, arguments: Sequence[str], environment: Mapping[str, str], out: Path) -> int:
     """Run `worker` in callgrind, and return the number of instructions.
 
-    :param out: where callgrind writes its profile.
+    :param out: the file into which callgrind writes its profile.
     """
     under = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={out}")
     return parse_instruction_count(run_worker(worker, arguments, environment, out.parent, under))

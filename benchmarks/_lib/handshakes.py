@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks._lib.requirements import is_quick
 
 WORKER = Path(__file__).with_name("worker_relay.py")
-OPENED = 20 if is_quick() else 300  # how many connections or handshakes are measured
+OPENED = 20 if is_quick() else 300  # the number of connections or handshakes that are measured
 
 
 @contextmanager
@@ -40,7 +40,8 @@ async def opening(
     """Return the microseconds of CPU and of wall time to open a connection.
 
     :param context: the TLS context. None connects without TLS.
-    :param resumes_sessions: True if each connection resumes the TLS session of an earlier one.
+    :param resumes_sessions: True if each connection resumes the TLS session of an earlier
+        connection.
     """
     from cassandra import aio
     from cassandra.ssl_session_cache import SSLSessionCache
@@ -107,8 +108,8 @@ def bare_handshake(
     while not (client_end.finished and server_end.finished):
         client_end.advance(server_end)
         server_end.advance(client_end)
-    # In TLS 1.3 the client gets its session tickets with the server's first data. It needs one to
-    # resume the session later.
+    # In TLS 1.3 the client gets its session tickets with the server's first data. It needs a ticket
+    # to resume the session later.
     server_end.tls.write(b"x")
     server_end.advance(client_end)
     client_end.read()

@@ -60,7 +60,7 @@ def read(file: Path = FILE) -> list[Record]:
 def last(environment_name: str, file: Path = FILE) -> dict[str, int]:
     """Return the last recorded instructions of each case.
 
-    :param environment_name: what `environment` returned where the cases were counted.
+    :param environment_name: the environment of the counts, as `environment` returns it.
     """
     return {
         record.case: record.instructions
@@ -70,14 +70,14 @@ def last(environment_name: str, file: Path = FILE) -> dict[str, int]:
 
 
 def grown(instructions: float, recorded: int) -> bool:
-    """Return True if a count exceeds the recorded one by more than `TOLERANCE`."""
+    """Return True if a count exceeds the recorded count by more than `TOLERANCE`."""
     return instructions > recorded * (1 + TOLERANCE)
 
 
 def add(environment_name: str, counts: Mapping[str, float], why: str, file: Path = FILE) -> None:
     """Append the counts of cases to the file.
 
-    :param environment_name: what `environment` returned where the cases were counted.
+    :param environment_name: the environment of the counts, as `environment` returns it.
     :param counts: instructions by case.
     :param why: the reason why the counts changed.
     :raises ValueError: if the reason is empty.

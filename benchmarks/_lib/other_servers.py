@@ -14,7 +14,7 @@ from pathlib import Path
 
 ADDRESS = "127.0.0.1"
 START_TIMEOUT = 60.0  # seconds
-STOP_TIMEOUT = 30.0
+STOP_TIMEOUT = 30.0  # seconds
 
 
 def postgres_programs() -> Path | None:
@@ -33,7 +33,7 @@ def running_postgres(folder: Path) -> Iterator[int]:
     """Run a PostgreSQL server with its files in `folder`, and yield its port."""
     programs = postgres_programs()
     assert programs is not None, "PostgreSQL is not installed"
-    # PostgreSQL refuses to run as root: run it as the user of its package.
+    # PostgreSQL refuses to run as root. If we are root, run it as the user of its Debian package.
     user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
     if os.getuid() == 0:
         shutil.chown(folder, user)
@@ -67,9 +67,9 @@ def _running(command: Sequence[str], port: int, user: str | None, folder: Path) 
     """Run a server until the `with` block ends. Its output goes into the file ``output``.
 
     :param command: the command line of the server.
-    :param port: the port on which it listens; the block begins when it accepts connections.
-    :param user: the user who runs it; None for the current user.
-    :param folder: its working directory, which also gets the file ``output``.
+    :param port: the server's port; the block begins when the server accepts connections.
+    :param user: the user who runs the server; None for the current user.
+    :param folder: the server's working directory, which also gets the file ``output``.
     """
     with (folder / "output").open("wb") as output:
         server = subprocess.Popen(

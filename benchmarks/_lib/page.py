@@ -1,4 +1,4 @@
-"""Turns the reports of benchmarks into a page of reStructuredText."""
+"""Writes the reports of benchmarks as a page of reStructuredText."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks._lib.tables import Table, shown
 def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
     """Return the page as reStructuredText.
 
-    :param reports: the JSON reports of the scripts. Each also has the "command" that made it.
+    :param reports: the JSON reports of the scripts. Each report also has its "command".
     """
     lines = [".. Written by benchmarks/all.py: run it again rather than edit this.", ""]
     if reports:
@@ -26,11 +26,11 @@ def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def page_with(page: str, reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return a page of earlier figures with the sections of `reports` in place of theirs.
+    """Return a page of earlier figures in which the sections of `reports` are replaced.
 
     Each new section says when and where its figures were taken.
 
-    :param page: what `page_of` or this function has returned.
+    :param page: a page that `page_of` or this function has returned.
     """
     # A section begins with its title, which a line of hyphens follows.
     head, *parts = re.split(r"^(?=.+\n-+\n\n``)", page, flags=re.MULTILINE)

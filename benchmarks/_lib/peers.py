@@ -1,11 +1,11 @@
 """Runs scripts with this driver and with peers: other drivers from PyPI.
 
-All drivers have the import name `cassandra`, so each peer has an environment of its own. It is
-created once, under ``$TURBOCQL_BENCH_CACHE`` or ``~/.cache/turbocql/bench``. Scripts use only the
-public API of peers.
+All drivers have the import name `cassandra`, so each peer has a separate environment. It is created
+once, under ``$TURBOCQL_BENCH_CACHE`` or ``~/.cache/turbocql/bench``. Scripts use only the public
+API of peers.
 
-"This driver" is the one that the benchmark's process imports: the installed one, unless
-``PYTHONPATH``, an editable installation or ``python -m`` selects another.
+"This driver" is the driver that the benchmark's process imports. This is the installed driver,
+unless ``PYTHONPATH``, an editable installation or ``python -m`` selects another.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class WorkerFailed(Exception):
 
 
 def cache() -> Path:
-    """Return the folder of the environments. It is created if it does not exist."""
+    """Return the folder of the environments; create it if it does not exist."""
     base = os.environ.get("TURBOCQL_BENCH_CACHE")
     folder = Path(base) if base else Path.home() / ".cache" / "turbocql" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def lanes() -> tuple[str, ...]:
 
 
 def own_lanes(bench: Benchmark) -> list[str]:
-    """Return the names of this driver's columns, the compiled one first.
+    """Return the names of this driver's columns, the compiled implementation first.
 
     If there are no compiled modules, only pure Python is measured, and the report says so.
     """
@@ -75,7 +75,7 @@ def package_root() -> Path:
 
 
 def own_settings() -> dict[str, str]:
-    """Return environment variables that make a new process import the same driver as this one."""
+    """Return environment variables by which a new process imports the same driver as this one."""
     root = str(package_root())
     site_folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     is_installed = any(os.path.realpath(folder) == root for folder in site_folders)
@@ -116,8 +116,8 @@ def missing(peer: str, extra: Sequence[str] = ("numpy",)) -> list[str]:
 def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
     """Return the Python executable of a peer's environment.
 
-    If there is no environment, it is created. If packages are missing, pip installs them and shows
-    its progress.
+    If the environment does not exist, create it. If packages are missing, pip installs them and
+    shows its progress.
 
     :param peer: the name of a distribution on PyPI.
     :param extra: further distributions that the environment must have.
@@ -126,8 +126,8 @@ def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     packages = missing(peer, extra)
     if packages:
-        # The file lists the distributions that were installed. It is written last: if it is
-        # missing, the environment may be incomplete, so create it again.
+        # This file lists the distributions that were installed. It is written last, so if it is
+        # missing, the environment may be incomplete: create the environment again.
         record = home / "installed"
         installed = record.read_text().split() if record.exists() else []
         if not installed:
@@ -146,7 +146,7 @@ def prepare(
 ) -> list[str]:
     """Create the environments of the drivers `names`; return those drivers that can be measured.
 
-    It prints which environments it creates and which drivers it leaves out. With ``--quick``,
+    This prints which environments are created and which drivers are left out. With ``--quick``,
     nothing is installed, so only drivers with an existing environment can be measured; with
     ``--no-peers``, the result is empty.
     """
@@ -185,11 +185,11 @@ def run(
 ) -> Any:
     """Run `script` with the interpreter `python`; return the JSON on the last line of its output.
 
-    No best figure includes the time to compile to bytecode: an installed driver has bytecode files
-    already, and a source tree gets them in the first round.
+    The best figure of a benchmark never includes the time to compile modules to bytecode: an
+    installed driver has bytecode files already, and a source tree gets them in the first round.
 
     :param settings: further environment variables.
-    :param command_prefix: a command line that the interpreter's is appended to, such as perf's.
+    :param command_prefix: a command, such as perf's, that runs the interpreter.
     :raises WorkerFailed: if the script exits with an error.
     """
     result = subprocess.run(

@@ -24,7 +24,7 @@ Times = dict[str, float]
 
 
 class Lane(NamedTuple):
-    """One column of the table: a driver as it is measured, compiled or in pure Python.
+    """One column of the table: a driver, either with its compiled modules or in pure Python.
 
     - `name`: the heading of the column.
     - `python`: the interpreter of the driver's environment.
@@ -39,7 +39,7 @@ class Lane(NamedTuple):
 
 
 def peer_lanes(bench: Benchmark, extra: Sequence[str] = ("numpy",)) -> list[Lane]:
-    """Return two lanes of each peer: as it is installed, and without its compiled modules."""
+    """Return two lanes of each peer: the installed driver, and without its compiled modules."""
     lanes = []
     for peer in peers.prepare(bench, extra=extra):
         python = peers.environment(peer, extra)
@@ -82,8 +82,7 @@ def own_lanes(bench: Benchmark, apis: Sequence[str] = ("engine", "api")) -> list
 
 
 def times_of(bench: Benchmark, group: str, lanes: Sequence[Lane]) -> dict[str, Times]:
-    """Run the cases of a group in each lane. Return the nanoseconds by lane and case, the least of
-    all rounds.
+    """Run the cases of a group in each lane; return the least nanoseconds, by lane and case.
 
     :param group: "messages", "rows" or "results".
     """
@@ -117,9 +116,10 @@ def compare(
 ) -> None:
     """Measure `group` ("messages" or "rows") in every lane, and show the table.
 
-    :param targets: for each case, how many nanoseconds it may take in this driver's first lane: the
-        engine's functions.
-    :param api_targets: the same for the first lane of the public API.
+    :param targets: for each case, the nanoseconds that it may take in the first lane, which is this
+        driver with the engine's functions.
+    :param api_targets: for each case, the nanoseconds that it may take in this driver's first lane
+        with the public API.
     """
     bench.add_option("--rounds", type=int, default=3, help="each lane's best of so many processes")
     bench.start(quick={"rounds": 1})

@@ -45,7 +45,7 @@ def bars(axes: object, table: Table) -> None:
 
     assert isinstance(axes, Axes)
     columns, cases = table.columns, list(table.rows)
-    # A case has one unit of the axis: its bars take 0.8 of it, and the rest is a gap.
+    # A case has one unit of the axis. Its bars take 0.8 of this unit, and the rest is a gap.
     thickness = 0.8 / len(columns)
     for index, column in enumerate(columns):
         positions = [row + index * thickness for row in range(len(cases))]
@@ -54,7 +54,7 @@ def bars(axes: object, table: Table) -> None:
     values = [value for row in table.rows.values() for value in row.values() if value and value > 0]
     if values and max(values) > SPREAD * min(values):
         axes.set_xscale("log")
-    # The label of a case is beside the middle of its bars.
+    # Put the label of a case at the middle of its bars.
     axes.set_yticks([row + 0.4 - thickness / 2 for row in range(len(cases))], cases)
     axes.invert_yaxis()
     axes.set_title(table.title, loc="left", fontsize="medium")

@@ -1,4 +1,4 @@
-"""Shared parts of all benchmarks: options, first line, progress, tables, JSON, picture."""
+"""The parts that all benchmarks share: options, first line, progress bar, tables, JSON, picture."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from benchmarks._lib import pictures
 from benchmarks._lib.requirements import lacking, need_driver
 from benchmarks._lib.tables import Table
 
-BAR = 30  # characters
+BAR = 30  # the width of the progress bar in characters
 
 
 class Progress:
-    """A progress bar on standard error. It shows nothing if that is not a terminal.
+    """A progress bar on standard error, which is only shown on a terminal.
 
     :param total: the number of steps.
     """
@@ -35,7 +35,7 @@ class Progress:
         self._done = 0
 
     def step(self, label: str) -> None:
-        """Show that a step begins, and that the one before it is done.
+        """Show that a step begins, and that the previous step is done.
 
         :param label: the name of the step.
         """
@@ -63,7 +63,7 @@ class Benchmark:
     :param subject: what is measured, in a few words, for the first line of output.
     :param duration_text: about how long the benchmark takes, such as "2 minutes".
     :param quick_duration_text: about how long it takes with ``--quick``.
-    :param with_peers: if it can also measure other drivers.
+    :param with_peers: True if the benchmark can also measure other drivers.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Benchmark:
         self.tables: list[Table] = []
         self.notes: list[str] = []
         self.targets: list[tuple[str, bool]] = []  # (the target in words, True if it is met)
-        self.versions: dict[str, str] = {}  # of the other drivers that are measured
+        self.versions: dict[str, str] = {}  # the versions of the other drivers that are measured
         self._began = time.monotonic()
         self.options = argparse.Namespace()
         self._duration_text = duration_text
@@ -95,8 +95,8 @@ class Benchmark:
     ) -> argparse.Namespace:
         """Read the options, check that the driver can be imported, and print the first line.
 
-        :param arguments: the command line's arguments; None for those of this process.
-        :param quick: values that ``--quick`` sets for options that keep their default.
+        :param arguments: the command line's arguments; None for the arguments of this process.
+        :param quick: the values that ``--quick`` sets for options that were not given.
         :returns: the options.
         """
         self._add_common()
@@ -143,7 +143,7 @@ class Benchmark:
         )
 
     def say(self, text: str) -> None:
-        """Print a line for the user: on standard error if JSON is written to standard output."""
+        """Print a line for the user, on standard error if JSON is written to standard output."""
         print(text, file=sys.stderr if self.options.json == "-" else sys.stdout, flush=True)
 
     def note(self, text: str) -> None:
@@ -163,7 +163,7 @@ class Benchmark:
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Progress]:
-        """Show a bar of `total` steps during the block."""
+        """Show a progress bar of `total` steps during the ``with`` block."""
         bar = Progress(total)
         try:
             yield bar

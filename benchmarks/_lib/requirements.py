@@ -49,5 +49,5 @@ def need_driver() -> None:
 
 
 def is_quick() -> bool:
-    """Return True if this benchmark, or the one that started this process, runs with --quick."""
+    """Return True if this benchmark, or the benchmark that started this process, has --quick."""
     return bool(os.environ.get("TURBOCQL_BENCH_QUICK"))

@@ -1,4 +1,4 @@
-"""The null server's answers to queries of the schema.
+"""The null server's responses to queries of the schema.
 
 The schema has many tables, each with ten columns and an index.
 """
@@ -49,7 +49,7 @@ OPTIONS: Row = {
 def schema_rows(tables: int, tables_per_keyspace: int = 100) -> dict[str, list[Row]]:
     """Return the rows of the tables in system_schema, by the name of the table.
 
-    :param tables: the number of user tables that they describe.
+    :param tables: the number of user tables that the rows describe.
     :param tables_per_keyspace: the number of tables in each keyspace.
     """
     rows: dict[str, list[Row]] = {name: [] for name in SCHEMA_TABLES}
@@ -131,7 +131,7 @@ def rules_of(content: Mapping[str, Sequence[Row]]) -> list[Rule]:
 
     :param content: the rows, by the name of the schema table; other schema tables are empty.
     """
-    # Some drivers refuse an answer to OPTIONS without these two options.
+    # Some drivers refuse a response to OPTIONS without these two options.
     supported = (
         string("CQL_VERSION") + b"\0\x01" + string("3.4.6") + string("COMPRESSION") + b"\0\0"
     )
@@ -139,8 +139,8 @@ def rules_of(content: Mapping[str, Sequence[Row]]) -> list[Rule]:
     for name, described in {**SCHEMA_TABLES, **SCHEMA_TABLES_OF_5_0}.items():
         rows = content.get(name, [])
         if name.endswith(".columns"):
-            # This driver selects only the columns that it needs, of which "type" is the last. For
-            # its query, there is a rule of its own. Others select "*".
+            # This driver selects only the columns that it needs, of which "type" is the last, so
+            # its query needs a separate rule. Other drivers select "*".
             needed = [column for column in described if column[0] != "column_name_bytes"]
             needed_rows = [
                 {key: value for key, value in row.items() if key != "column_name_bytes"}

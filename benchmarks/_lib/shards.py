@@ -37,15 +37,15 @@ def fastest_call(function: Callable[[], object], count: int = 4_000) -> float:
 def choice(cluster: Any, session: Any) -> dict[str, float]:
     """Return the CPU microseconds to choose the host and the connection for one request, by case.
 
-    The keyspace "vn" has virtual nodes, "tb" has tablets. Each is timed twice: with the shards of
-    the nodes, and after the pools were changed as if the nodes had no shards.
+    The keyspace "vn" has virtual nodes, "tb" has tablets. Each keyspace is timed twice: with the
+    shards of the nodes, and after the pools were changed as if the nodes had no shards.
     """
     engine = session._engine
     policy = cluster.profile_manager.default.load_balancing_policy
     figures = {}
     for keyspace in ("vn", "tb"):
         prepared = session.prepare(f"SELECT v FROM {keyspace}.t WHERE k = ?")
-        # The answers to these requests tell the session which tablets there are.
+        # From the responses to these requests, the session learns the tablets.
         for key in range(1000):
             session.execute(prepared, (key,))
         statement = prepared.bind((7,))
@@ -61,7 +61,7 @@ def choice(cluster: Any, session: Any) -> dict[str, float]:
         shard_tables = [pool.shards for pool in pools]
         connections = [pool.connections for pool in pools]
         for pool in pools:
-            # If a node has no shards, its pool has only one connection: make the pool look so.
+            # The pool of a node without shards has only one connection: make the pool look like it.
             pool.shards, pool.connections = None, pool.connections[:1]
         figures[f"{keyspace}, without"] = fastest_call(choose_connection)
         for pool, shard_table, pool_connections in zip(
@@ -72,9 +72,9 @@ def choice(cluster: Any, session: Any) -> dict[str, float]:
 
 
 def response_processing(session: Any) -> tuple[float, float]:
-    """Return the CPU microseconds to process an answer.
+    """Return the CPU microseconds to process a response.
 
-    :returns: the time without a custom payload, and the time with one that describes a tablet.
+    :returns: the time without a custom payload, and the time with the payload of a tablet.
     """
     engine = session._engine
     prepared = session.prepare("INSERT INTO tb.t (k, v) VALUES (?, 'x')")
@@ -92,11 +92,12 @@ def response_processing(session: Any) -> tuple[float, float]:
     payload = b"\0\1" + len(name).to_bytes(2, "big") + name.encode()
     payload += len(value).to_bytes(4, "big") + value + void
     connection = next(iter(engine.pools.values())).connections[0]
-    # A stand-in for the request's body: it says that no handler of an application decodes answers.
+    # A stand-in for the request's body. Its attribute says that no application's protocol handler
+    # decodes responses.
     body = type("Body", (), {"decodes": False})()
 
     def responder(flags: int, data: bytes) -> Callable[[], None]:
-        """Return a function that makes a request and passes it a response."""
+        """Return a function that creates a request and passes a response to it."""
 
         def answer_request() -> None:
             request: Any = Request(engine, statement, body, lambda finished_request: None)
@@ -113,7 +114,7 @@ def response_processing(session: Any) -> tuple[float, float]:
 def fill_tablet_map(count: int) -> tuple[float, float, float]:
     """Fill a tablet map with `count` tablets.
 
-    :returns: the megabytes that it takes, and the microseconds to look up and to add a tablet.
+    :returns: the megabytes of the map, and the microseconds to look up and to add a tablet.
     """
     replicas = [Replica(uuid.UUID(int=number + 1), number) for number in range(3)]
     tablets = _impl.tablets.TabletMap(limit=2 * count)

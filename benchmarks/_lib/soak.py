@@ -1,7 +1,7 @@
 """The parts of benchmarks/soak.py: fake nodes that break, hang and restart, and clients of them.
 
-The nodes run in a process of their own (`serve`). The load is a mix of asyncio tasks (`work`) and
-a thread (`work_blocking`).
+The nodes run in a separate process (`serve`). The load is a mix of asyncio tasks (`work`) and a
+thread (`work_blocking`).
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ WORKERS = 24
 # machine.
 PAUSE = 0.01
 LONGEST = 30.0  # seconds within which each call must return or raise
-# From the first half of the run to the second, resident memory may grow by this factor and by SLACK
-# in addition.
+# From the first half of the run to the second half, resident memory may grow by this factor, and by
+# SLACK MiB in addition.
 GROWTH = 1.10
 SLACK = 4.0  # MiB
 
@@ -69,7 +69,7 @@ def executes(text: str) -> Callable[[Request], bool]:
 
 
 class FaultyAnswer(Answer):
-    """Answers 99 % of the requests as a node does, 0.8 % with an error, and 0.2 % not at all."""
+    """Answers 99 % of the requests like a node, 0.8 % with an error, and 0.2 % not at all."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -82,9 +82,9 @@ class FaultyAnswer(Answer):
         self._void = void()
 
     def perform(self, request: Request) -> None:
-        """Leave the request without an answer, refuse it, or answer it as a node does."""
+        """Leave the request without a response, refuse it, or answer it like a node."""
         draw = self._rng.random()
-        if draw < 0.002:  # leave one of 500 requests without an answer
+        if draw < 0.002:  # leave one of 500 requests without a response
             self._silence.perform(request)
         elif draw < 0.01:  # refuse eight of 1000 requests
             self._rng.choice(self._refusals).perform(request)
@@ -182,7 +182,7 @@ def broken_nodes(seed: int) -> Iterator[tuple[int, list[str]]]:
 
 
 class Soak:
-    """State that all workers share: settings, counted outcomes, faults found, and end time.
+    """The state that all workers share: settings, counted outcomes, mistakes and the end time.
 
     `faults` are mistakes of the driver; the first one ends the run.
     """
@@ -201,7 +201,7 @@ class Soak:
         return time.monotonic() >= self.ends or bool(self.faults)
 
     def settings(self) -> dict[str, Any]:
-        """Return arguments of `Cluster` with which it notices the nodes' faults within seconds."""
+        """Return arguments with which a `Cluster` notices the nodes' faults within seconds."""
         profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=2.0)
         return {
             "port": self.port,
@@ -227,7 +227,7 @@ class Soak:
             self.faults.append(repr(failure))
 
     def check(self, key: int, rows_read: list[Any]) -> None:
-        """Check that the rows are those of `key`, and not of another request."""
+        """Check that the rows belong to `key`, and not to another request."""
         expected_rows = [(key, f"{key}-{number}") for number in range(ROWS)]
         if [tuple(row) for row in rows_read] == expected_rows:
             self.outcomes["ok"] += 1
@@ -236,7 +236,7 @@ class Soak:
 
 
 async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> None:
-    """Run one asyncio worker: reads, writes, batches, and requests that it cancels at once."""
+    """Run one asyncio worker, which reads, writes, sends batches, and cancels some requests."""
     rng = soak.rng
     while not soak.over:
         key, draw = rng.randrange(1 << 30), rng.random()
@@ -298,7 +298,7 @@ def work_blocking(soak: Soak, cluster: Cluster) -> None:
 
 
 def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
-    """Return how many MiB, descriptors, threads, tasks and objects this process has now.
+    """Return the current MiB, file descriptors, threads, tasks and objects of this process.
 
     :param loops: the event loops whose tasks are counted.
     """
@@ -317,10 +317,10 @@ def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
 def verdict(
     samples: list[dict[str, float]], after: dict[str, float], before: dict[str, float]
 ) -> list[str]:
-    """Return a description of each leak: memory that has grown, descriptors and threads left over.
+    """Return a description of each leak: memory that has grown, or descriptors and threads left.
 
-    Caches and pools still fill at the beginning. So the highest memory of the second quarter of the
-    run is compared with that of the fourth quarter.
+    Caches and pools fill at the beginning. So the highest memory of the second quarter of the run
+    is compared with the highest memory of the fourth quarter.
 
     :param samples: the figures during the run, in order.
     :param after: the figures after the end.

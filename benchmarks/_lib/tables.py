@@ -57,7 +57,7 @@ class Table:
 
     @classmethod
     def from_json(cls, table_json: Mapping[str, Any]) -> Table:
-        """Return the table from which `as_json` made `table_json`."""
+        """Return the table for a result of `as_json`."""
         ratios: dict[str, dict[str, float | None]] = {}
         for row in table_json["rows"]:
             for name, ratio in row["ratios"].items():
@@ -113,7 +113,7 @@ def least_over(
     :param others: the headings of the other columns.
     :param same_work: for a case that only our column has, the name of the other columns' case that
         does the same work.
-    :returns: ratios by case. Cases without a figure in our column or in the others are left out.
+    :returns: ratios by case. Cases without a figure in our column, or in all others, are left out.
     """
     ratios: dict[str, float | None] = {}
     for case, row in rows.items():

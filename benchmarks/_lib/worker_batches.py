@@ -44,7 +44,7 @@ def blocks(build: Callable[[], Any]) -> float:
     """
     if not hasattr(sys, "getallocatedblocks"):
         return -1.0
-    batches = [build(), build()]  # fill caches first: their blocks must not count
+    batches = [build(), build()]  # fill caches first, so that their blocks are not counted
     before = sys.getallocatedblocks()
     batches.append(build())
     return (sys.getallocatedblocks() - before) / ROWS

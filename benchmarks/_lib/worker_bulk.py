@@ -2,9 +2,9 @@
 
     worker_bulk.py ADDRESS PORT TABLE FILE KIND
 
-KIND is "csv" to load the CSV file itself, or "arrow" to read it into an Arrow table first and load
-that. The script prints the figures of the cheapest of several loads: CPU microseconds of the
-process for a row, rows, and requests.
+KIND is "csv" to load the CSV file itself, or "arrow" to read the file into an Arrow table first and
+load the Arrow table. The script prints the figures of the cheapest of several loads: the CPU
+microseconds of the process for a row, the number of rows, and the number of requests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def arrow_table(path: str) -> Any:
 
 
 def main() -> None:
-    """Load the table in several passes, and print the figures of the best one as JSON."""
+    """Load the table in several passes, and print the figures of the best pass as JSON."""
     address, port, table, path, format_name = sys.argv[1:]
     source: Any = arrow_table(path) if format_name == "arrow" else path
     cluster = Cluster([address], port=int(port), protocol_version=4, compression=False)

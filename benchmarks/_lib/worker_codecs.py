@@ -1,8 +1,8 @@
 """The cases of benchmarks/codecs.py. As a script, it measures the driver that it can import.
 
-It prints JSON. It uses only names that all drivers document, so that the same file runs with each
-of them. It calls the functions that the driver itself uses to bind values and to decode rows: the
-type's codec in turbocql, to_binary and from_binary in other drivers.
+The script prints JSON. It uses only names that all drivers document, so that the same file runs
+with each driver. It calls the functions that the driver itself uses to bind values and to decode
+rows: the type's codec in turbocql, to_binary and from_binary in other drivers.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def arrays() -> dict[str, float]:
 def main() -> None:
     """Measure all cases and print them as JSON: name to [writing, reading] in ns.
 
-    A figure is null if the driver cannot do it.
+    A figure is null if the driver cannot encode or decode the value.
     """
     measured: dict[str, list[float | None]] = {}
     for name, cqltype, value, _, _ in cases():
@@ -211,7 +211,7 @@ def main() -> None:
             body = write(value)
             times[0] = nanoseconds(write, value)
             times[1] = nanoseconds(read, body)
-        except Exception as error:  # another driver may lack a type: then there is no figure
+        except Exception as error:  # there is no figure if another driver lacks the type
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
         measured[name] = times
     for name, reading in arrays().items():

@@ -2,9 +2,10 @@
 
     worker_connect.py ADDRESS PORT
 
-The script prints one JSON object: milliseconds of wall time and of CPU (user + system, all threads)
-of the first cluster's `connect`, and of a second cluster's. Imports do not count. If the driver is
-scylladb-rs-driver, which has no clusters, the script times two sessions of `SessionBuilder`.
+The script prints one JSON object: the milliseconds of wall time and of CPU (user + system, all
+threads) of `connect` of a first and of a second cluster. The time of imports is not included. If
+the driver is scylladb-rs-driver, which has no clusters, the script times two sessions of
+`SessionBuilder`.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def main() -> None:
         return
     import cassandra.cluster
 
-    # The driver imports uvloop when it connects, if uvloop is installed. Import it before, because
-    # the time of imports does not count.
+    # If uvloop is installed, the driver imports it when it connects. Import it before, so that the
+    # time of the import is not measured.
     with contextlib.suppress(ImportError):
         import uvloop  # noqa: F401
     first, cluster = connect_once(address, port)

@@ -2,9 +2,10 @@
 
     worker_databases.py {asyncpg,redis} ADDRESS PORT
 
-Both run on uvloop. The output has the same format as that of worker_requests.py, whose cases and
-passes this script uses. Each driver is used as its manual recommends: asyncpg with a pool, from
-which each call takes a connection, and redis-py with hiredis and a client that has a pool.
+Both drivers run on uvloop. The output has the same format as the output of worker_requests.py,
+whose cases and passes this script uses. Each driver is used as its manual recommends: asyncpg with
+a pool, from which each call takes a connection, and redis-py with hiredis and a client that has a
+pool.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any
 # package `benchmarks` cannot be imported in the environments in which this script runs.
 from worker_requests import MANY, ONE_AT_A_TIME, ROW, Clock, Figures, by_workers  # type: ignore[import-not-found]
 
-CONNECTIONS = 20  # several, as PostgreSQL and Redis serve one request of a connection at a time
+# Use several connections, because PostgreSQL and Redis serve one request of a connection at a time.
+CONNECTIONS = 20
 FIELDS = ("a", "b", "c", "d", "e")
 
 

@@ -1,11 +1,11 @@
-"""Makes requests to the null server; `benchmarks.instructions` counts the instructions.
+"""Sends requests to the null server, while `benchmarks.instructions` counts the instructions.
 
     worker_instructions.py CASE ADDRESS PORT PASSES
 
-Each pass makes the same `REQUESTS` requests, so that runs with different numbers of passes differ
-in nothing else. Some modules of the driver exist twice, as a compiled module and a Python module
-with the same behaviour (a pair of twins). For the pairs that the environment variable
-TURBOCQL_BENCH_WITHOUT lists, the Python module is used.
+Each pass sends the same `REQUESTS` requests, so that runs with different numbers of passes differ
+in nothing else. Some modules of the driver exist twice, as a compiled version and as a pure Python
+version with the same behaviour. The environment variable TURBOCQL_BENCH_WITHOUT lists the modules
+whose Python version is used.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from cassandra import _impl
 
 
 def _use_python_twin(pair: str) -> None:
-    """Use the Python module of a pair of twins.
+    """Use the pure Python version of a module.
 
-    This must be called before the modules that use the pair are imported.
+    This must be called before the modules that use it are imported.
     """
     module = vars(_impl)[pair] = _impl.twin(pair, "python")
     if pair == "binding":
-        # When the package was imported, the class got the compiled method: replace it.
+        # When the package was imported, the class got the compiled method, so replace the method.
         from cassandra.query.prepared import PreparedStatement
 
         PreparedStatement.bind = module.bind  # type: ignore[method-assign]
@@ -51,8 +51,9 @@ SELECT = "SELECT one FROM five WHERE a = ?"
 ROW = (7, "hello world", 7, 1.5, True)
 KEY = (7,)
 
-# A program runs about fifty times slower under callgrind. So the time after which Python switches
-# threads is multiplied by this: then they switch after as many instructions as without callgrind.
+# A process runs about fifty times slower under callgrind. So the time after which Python switches
+# threads is multiplied by this factor: threads then switch after as many instructions as without
+# callgrind.
 SLOWER = 50
 
 # Under callgrind, connecting takes longer than the default time limits.
@@ -177,12 +178,12 @@ CASES: dict[str, Callable[[str, int, int], Any]] = {
 def main() -> None:
     case, address, port, passes = sys.argv[1:]
     sys.setswitchinterval(sys.getswitchinterval() * SLOWER)
-    # Leave out collections of the oldest generation, which read every object of every imported
-    # module: whether one falls into the short run, the long run or neither depends on how many
-    # objects were made before the first request.
+    # Switch off garbage collections of the oldest generation, which read every object of every
+    # imported module. Whether such a collection falls into the short run, the long run or neither
+    # depends on how many objects were created before the first request.
     young, middle, _ = gc.get_threshold()
     gc.set_threshold(young, middle, 1_000_000)
-    # A case of the blocking API has ended when the call returns; one of asyncio is a coroutine.
+    # The call runs a case of the blocking API, and returns the coroutine of an asyncio case.
     coroutine = CASES[case](address, int(port), int(passes))
     if coroutine is not None:
         try:

@@ -2,11 +2,12 @@
 
     worker_loops.py ADDRESS PORT CLUSTERS LOOPS THREADS IN_FLIGHT SECONDS
 
-CLUSTERS is the number of clusters, LOOPS the number of event loops of each, and THREADS the number
-of threads, which share the clusters evenly. Each thread has IN_FLIGHT requests in flight; if it is
-1, the thread calls `Session.execute` for one insert after the other. The program runs a quarter of
-SECONDS to warm up and then measures SECONDS. It prints a JSON list: the inserts, the wall time and
-the CPU time in seconds, and when the measurement began, by the monotonic clock.
+CLUSTERS is the number of clusters, LOOPS the number of event loops of each cluster, and THREADS the
+number of threads, which share the clusters evenly. Each thread has IN_FLIGHT requests in flight. If
+IN_FLIGHT is 1, the thread calls `Session.execute` for one insert after the other. The script runs a
+quarter of SECONDS to warm up and then measures SECONDS. It prints a JSON list: the number of
+inserts, the wall time and the CPU time in seconds, and when the measurement began, by the monotonic
+clock.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ def measure(
     in_flight: int,
     seconds: float,
 ) -> tuple[int, float, float, float]:
-    """Insert with some threads; return the inserts, the wall time and the CPU time in seconds, and
-    when it began, by the monotonic clock.
+    """Insert with some threads; return (number of inserts, wall time, CPU time, start time).
+
+    The times are in seconds. The start time is by the monotonic clock.
     """
     began, cpu_began = time.perf_counter(), cpu_time()
 

@@ -2,10 +2,10 @@
 
     worker_mapper.py ADDRESS PORT [aio]
 
-The driver is turbocql, cassandra-driver or scylla-driver; "aio" also times the methods that are
-awaited, which only turbocql has. The program prints one JSON object. It has the CPU microseconds of
-this process for one call, or for one row of an iteration, in the best of several passes, and the
-bytes of memory that each model instance holds.
+The driver is turbocql, cassandra-driver or scylla-driver. "aio" also times the awaitable methods,
+which only turbocql has. The script prints one JSON object. It has the CPU microseconds of this
+process for one call, or for one row of an iteration, in the best of several passes, and the bytes
+of memory that each model instance holds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 PASSES = 2 if QUICK else 7
 CALLS = 1_000
-PAGES = 3  # how many pages of `ROWS` rows a pass reads
+PAGES = 3  # the number of pages of `ROWS` rows that a pass reads
 ROWS = 5_000
 
 Figures = dict[str, float]
@@ -101,7 +101,7 @@ def measure_blocking(address: str, port: int) -> Figures:
     for _ in passes(figures, "iteration over 5,000 rows, a row", PAGES * ROWS):
         for _ in range(PAGES):
             assert sum(1 for _ in page.objects.all()) == ROWS
-    # Read once before, to fill caches: then only the memory of the instances is counted.
+    # Read the rows once before, to fill caches, so that only the instances' memory is counted.
     instances = list(page.objects.all())
     del instances
     tracemalloc.start()
@@ -142,7 +142,7 @@ async def measure_asyncio(address: str, port: int) -> Figures:
 
 
 def main() -> None:
-    """Measure the blocking calls, and if the arguments say so those of asyncio; print JSON."""
+    """Measure the blocking calls, and with the argument "aio" also the coroutines; print JSON."""
     address, port = sys.argv[1], int(sys.argv[2])
     figures = measure_blocking(address, port)
     if sys.argv[3:] == ["aio"]:

@@ -2,10 +2,10 @@
 
     worker_messages.py messages|rows|results api|engine
 
-`benchmarks.messages`, `benchmarks.rows` and `benchmarks.results` run this file in the environment
-of each driver. It prints one JSON object with nanoseconds by case. "api" times the Python API that
-cassandra-driver, scylla-driver and turbocql share. "engine" works with turbocql only: it times the
-internal functions that turbocql's engine calls for the same work.
+`benchmarks.messages`, `benchmarks.rows` and `benchmarks.results` run this script in the environment
+of each driver. The script prints one JSON object with nanoseconds by case. "api" times the Python
+API that cassandra-driver, scylla-driver and turbocql share. "engine" works with turbocql only: it
+times the internal functions that turbocql's engine calls for the same work.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from cassandra.query import BatchType, PreparedStatement, named_tuple_factory, t
 
 Column = namedtuple("Column", "keyspace_name table_name name type")
 VERSION = 4
-RESULT = 8  # the opcode
-ROWS_KIND, VOID_KIND = 2, 1  # kinds of a RESULT
+RESULT = 8  # the opcode of a RESULT message
+ROWS_KIND, VOID_KIND = 2, 1  # kinds of a RESULT message
 DOUBLE, INT, TEXT = 0x07, 0x09, 0x0D  # codes of CQL types
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 PASSES = 2 if QUICK else 7
@@ -106,7 +106,7 @@ SMALL = rows_body(
 def features_of(message: Any) -> tuple[Any, ...]:
     """Return the arguments of the message's `send_body` after the first two.
 
-    Only scylla-driver has one: an object with the protocol features in use.
+    Only scylla-driver has a third argument, an object with the protocol features in use.
     """
     if len(inspect.signature(message.send_body).parameters) < 3:
         return ()
@@ -126,7 +126,7 @@ def decoder_of(
 ) -> Callable[[], Any]:
     """Return a function that decodes a RESULT with the handler's `decode_message`.
 
-    :param metadata: the columns, for a body without them.
+    :param metadata: the columns, for a body that does not contain them.
     """
     # The parameters of `decode_message` differ between drivers.
     decode = handler.decode_message
@@ -196,11 +196,11 @@ def row_cases() -> dict[str, Callable[[], Any]]:
     columns = [("a", TEXT), ("b", INT), ("c", DOUBLE)]
     row = [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]]
     small = decoder_of(rows_body(columns, row))
-    # The answer to a request that has the flag Skip_metadata.
+    # The response to a request that has the flag Skip_metadata.
     skipped = decoder_of(rows_body(columns, row, metadata=False), small().column_metadata)
 
     def rows_case(decode: Callable[[], Any], factory: Callable[..., Any]) -> Callable[[], Any]:
-        """Return a case that decodes a result and makes its rows with a row factory."""
+        """Return a case that decodes a result and creates its rows with a row factory."""
 
         def run() -> Any:
             message = decode()
@@ -237,8 +237,8 @@ def vector_page(count: int) -> bytes:
 def result_cases() -> dict[str, Callable[[], Any]]:
     """Return cases that decode a page into rows, a DataFrame or a matrix.
 
-    A DataFrame is made in each way that the driver under test has, see `frames_of`; a matrix is
-    made from lists, which each driver returns.
+    A DataFrame is created in each way that the measured driver has (see `frames_of`). A matrix is
+    created from lists, which each driver returns.
     """
     import numpy
     import pandas
@@ -309,7 +309,7 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
         has_more_pages = False
 
     def result_set_case(body: bytes) -> Callable[[], Any]:
-        """Return a function that makes a `ResultSet` of a page's body."""
+        """Return a function that creates a `ResultSet` from a page's body."""
         metadata = decode_response(RESULT, 0, body, VERSION).metadata
         return lambda: ResultSet(
             Page(), decode_response(RESULT, 0, body, VERSION, None, None, metadata)

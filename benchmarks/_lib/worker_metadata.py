@@ -2,9 +2,9 @@
 
     worker_metadata.py ADDRESS PORT MODE
 
-It works with turbocql, cassandra-driver and scylla-driver, and prints one JSON object. MODE chooses
-its figures: "time" (CPU seconds), "memory" (bytes of Python objects) or "off" (CPU seconds of a
-connect without schema metadata).
+The script works with turbocql, cassandra-driver and scylla-driver, and prints one JSON object. MODE
+chooses the figures: "time" (CPU seconds), "memory" (bytes of Python objects) or "off" (CPU seconds
+of a connect without schema metadata).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cassandra.cluster import Cluster
 def touch(metadata: Any) -> int:
     """Read each column, option and index of each table; return the number of user tables.
 
-    This makes drivers parse everything, since a driver may parse metadata only when it is read.
+    This makes drivers parse everything, because a driver may parse metadata only when it is read.
     """
     count = 0
     for keyspace in metadata.keyspaces.values():
@@ -50,7 +50,7 @@ def connect(address: str, port: int, **settings: Any) -> tuple[Any, Any]:
 
 def timed(address: str, port: int) -> dict[str, float]:
     """Return the CPU seconds of connecting, of `touch`, and of exporting the schema as CQL."""
-    # The first connect of a process loads modules and starts threads: make one without measuring.
+    # The first connect of a process loads modules and starts threads, so do not measure it.
     warm_up_cluster, _ = connect(
         address, port, schema_metadata_enabled=False, token_metadata_enabled=False
     )

@@ -3,7 +3,7 @@
     worker_relay.py PORT CERTIFICATE KEY [CA]
 
 PORT is the server's port. The relay prints its own port. With a CA, clients must have a certificate
-that it has signed.
+that this CA has signed.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ API is one of:
 - "aio" and "aio-asyncio": turbocql's asyncio API on uvloop and on asyncio's own loop.
 - "acsylla" and "scyllapy": these drivers, on uvloop.
 
-CASE is a word in the names of the cases to run; without any, all run. The program prints one JSON
-object. For each case it has the CPU microseconds (user + system) of this process for one request,
-or for one row of a page, and the requests per second. Both are the best of several passes.
+CASE is a word in the names of the cases to run. Without a CASE, all cases run. The script prints
+one JSON object. For each case it has the CPU microseconds (user + system) of this process for one
+request, or for one row of a page, and the requests per second. Both are the best of several passes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ COMPRESSION: Any = os.environ.get("TURBOCQL_BENCH_COMPRESSION", False)
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 PASSES = 2 if QUICK else 7
 IN_FLIGHT = 100
-# How many requests a pass makes: one at a time, with many in flight, for pages, batches and inserts
-# of vectors.
+# The number of requests in a pass: one at a time, with many in flight, for pages, for batches, and
+# for inserts of vectors.
 ONE_AT_A_TIME = 2_000
 MANY = 10_000
 PAGES = 5
@@ -70,8 +70,9 @@ class Clock:
         The first iteration only warms up and is not measured. If the case was not chosen, the loop
         has no iterations.
 
-        :param requests: the number of requests that the body makes.
-        :param units: the rows of each request's page; the CPU time is divided by them, too.
+        :param requests: the number of requests that the body sends.
+        :param units: the number of rows of each request's page, by which the CPU time is also
+            divided.
         """
         if not self.wanted(case):
             return
@@ -93,7 +94,7 @@ def security() -> dict[str, Any]:
     """Return the keyword arguments of a cluster that uses TLS.
 
     The environment variable ``TURBOCQL_BENCH_CA`` has the path of the server's CA certificate. If
-    it is not set, the result is empty, and requests are sent without TLS.
+    the variable is not set, the result is empty, and requests are sent without TLS.
     """
     certificate = os.environ.get("TURBOCQL_BENCH_CA")
     return {"ssl_context": ssl.create_default_context(cafile=certificate)} if certificate else {}
@@ -311,7 +312,7 @@ async def aio(address: str, port: int) -> Figures:
 
 
 async def acsylla(address: str, port: int) -> Figures:
-    """Measure the same cases with acsylla, except vectors: it passes them on as bytes."""
+    """Measure the same cases with acsylla, except vectors, which acsylla only handles as bytes."""
     import acsylla as driver
 
     clock = Clock()

@@ -1,10 +1,10 @@
-"""Measures one combination of sizes for `benchmarks.scale`, in a process of its own.
+"""Measures one combination of sizes for `benchmarks.scale`, which runs it in a new process.
 
     worker_scale.py ADDRESS PORT SETTINGS
 
 SETTINGS is a JSON object with the numbers of nodes, connections (to each node), sessions, prepared
 (statements to prepare), threads and requests, and idle: the seconds for which the CPU of the idle
-client is measured. The program prints one JSON object.
+client is measured. The script prints one JSON object.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def connect(address: str, port: int, settings: dict[str, Any]) -> Cluster:
 
 
 def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, float]:
-    """Connect, send requests, be idle, shut down, and return the figures of each step."""
+    """Connect, send requests, stay idle, shut down, and return the figures of each step."""
     figures: dict[str, float] = {}
     memory_before = memory()
     step_start, cpu_start = time.perf_counter(), time.process_time()

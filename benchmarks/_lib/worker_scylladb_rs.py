@@ -2,11 +2,11 @@
 
     worker_scylladb_rs.py {scylladb-rs,scylladb-rs-blocking} ADDRESS PORT [CASE ...]
 
-"scylladb-rs" awaits the driver's futures on uvloop, and "scylladb-rs-blocking" calls their
-`result`. The output has the same format as that of worker_requests.py, whose cases and passes this
-script uses. Of the driver's ways to do a case, the cheapest is measured: a batch is filled by
-`add_all`, a page is read by `all`, and rows are the dicts that the driver makes by default. Vectors
-are lists, since the driver accepts no NumPy arrays.
+"scylladb-rs" awaits the driver's futures on uvloop, and "scylladb-rs-blocking" calls the futures'
+method `result`. The output has the same format as the output of worker_requests.py, whose cases and
+passes this script uses. If the driver has several ways for a case, the cheapest is measured: a
+batch is filled by `add_all`, a page is read by `all`, and rows are the dicts that the driver
+creates by default. Vectors are lists, because the driver accepts no NumPy arrays.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ async def awaited(address: str, port: int) -> Figures:
             await execute(insert, ROW)
     for _ in clock.passes("insert, 100 in flight", MANY):
         await by_workers(lambda: execute(insert, ROW), MANY)
-    # `start` sends the request now: without it, this driver's futures do nothing until awaited.
+    # `start` sends the request now: otherwise, this driver's futures do nothing until awaited.
     for _ in clock.passes("insert, 100 in flight, begun together", MANY):
         await in_windows(lambda: execute(insert, ROW).start(), MANY)
     for _ in clock.passes("select of one row, one at a time", ONE_AT_A_TIME):

@@ -1,4 +1,4 @@
-"""Calls one function many times; `benchmarks.small_things` counts the instructions.
+"""Calls one function many times, while `benchmarks.small_things` counts the instructions.
 
     worker_small_things.py CASE SIDE CALLS
 
@@ -37,12 +37,12 @@ from cassandra.protocol.params import QueryParams
 from cassandra.protocol.rowclass import row_class
 from cassandra.query import dict_factory, tuple_factory
 
-VERSION = 4  # of the protocol
+VERSION = 4  # the version of the protocol
 ERROR, RESULT = 0x00, 0x08  # opcodes
 VOID, SET_KEYSPACE = 1, 3  # kinds of a RESULT
 INVALID = 0x2200  # an error code
 ONE, UNLOGGED = 1, 1  # the consistency level, and the type of a batch
-ID = b"i" * 16  # of a prepared statement
+ID = b"i" * 16  # the id of a prepared statement
 QUERY = "SELECT a, b, c FROM some_keyspace.some_table WHERE a = 1"
 PAGE_SIZE = 5000  # rows
 TIMESTAMP = 1_700_000_000_000_000  # microseconds
@@ -157,8 +157,8 @@ def page_decoder(
     body = rows_body(names, cells)
     metadata = decode_response(RESULT, 0, body, VERSION).metadata
     plan = metadata.row_plan
-    # The cells are at the end of the body, each after the four bytes of its length: compute where
-    # they begin.
+    # The cells are at the end of the body, each after the four bytes of its length. Compute the
+    # offset of the first cell.
     start = len(body) - sum(len(cell) + 4 for row in cells for cell in row)
     # For each row factory, the row plan has a method that decodes to its kind of rows.
     decode = getattr(plan, factory.row_plan_method[0])
@@ -181,7 +181,7 @@ def few_texts() -> Sides:
 
 
 def dicts(columns: int = 5) -> Sides:
-    """Decode 100 rows of texts to dicts; the floor makes the dicts of the separate cells."""
+    """Decode 100 rows of texts to dicts; the floor creates the dicts from the separate cells."""
     ours, cells = page_decoder(columns, count=100, factory=dict_factory)
     names = tuple(f"column_{number}" for number in range(columns))
 
@@ -196,7 +196,7 @@ def wide_dicts() -> Sides:
 
 
 def by_dict_factory() -> Sides:
-    """Turn tuples into dicts, as an application that calls `dict_factory` itself."""
+    """Convert tuples to dicts, like an application that calls `dict_factory` itself."""
     names = [f"column_{number}" for number in range(5)]
     rows = [tuple(f"text {row} of {column}" for column in range(5)) for row in range(100)]
     return (
@@ -223,10 +223,10 @@ def first_named_tuple() -> Sides:
 
 
 def again_named_tuple() -> Sides:
-    """Return two functions that make a row plan (the decoder for a list of columns) and use it.
+    """Return two functions that create a row plan (the decoder for a list of columns) and use it.
 
-    The first decodes to named tuples, whose class is already cached. The floor makes the same plan
-    and decodes to plain tuples.
+    The first function decodes to named tuples, whose class is already cached. The floor creates the
+    same plan and decodes to plain tuples.
     """
     columns = [Column("ks", "t", name, cqltypes.UTF8Type) for name in ("a", "b", "c", "d", "e")]
     names = [column.name for column in columns]
@@ -242,7 +242,7 @@ def again_named_tuple() -> Sides:
 def row_attributes() -> Sides:
     """Return two functions that read each column of a row as an attribute.
 
-    The first reads a row of this driver, and the floor a named tuple of Python.
+    The first function reads a row of this driver, and the floor reads a named tuple of Python.
     """
     names = ("a", "b", "c", "d", "e")
     row = row_class(names)._make(range(5))

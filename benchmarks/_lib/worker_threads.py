@@ -3,8 +3,8 @@
     worker_threads.py THREADS SECONDS {own,shared}
 
 The objects that bind and decode rows for a list of columns are a bind plan and a row plan. With
-"own", each thread has its own plans; with "shared", all threads use the same. The program prints
-how many rows all threads together bind and decode per second.
+"own", each thread has its own plans; with "shared", all threads use the same plans. The script
+prints how many rows all threads together bind and decode per second.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 TYPE_NAMES = ("Int32Type", "UTF8Type", "LongType", "DoubleType", "BooleanType", "UTF8Type")
 ROW = (7, "a text", 1 << 40, 2.5, True, "another text")
 ROWS_IN_PAGE = 100
-PAGES_BETWEEN_LOOKS = 20  # how many pages a thread processes before it looks at the clock again
+PAGES_BETWEEN_LOOKS = 20  # the number of pages that a thread processes between two clock readings
 PROTOCOL_VERSION = 5
 
 

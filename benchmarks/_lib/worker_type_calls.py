@@ -95,7 +95,7 @@ def nanoseconds(cqltype: Any, call: str, argument: Any) -> float:
 def main() -> None:
     """Measure all cases, and print for each the nanoseconds of each method in `CALLS`.
 
-    A figure is null if the driver cannot do it.
+    A figure is null if the driver lacks the type or the method.
     """
     measured: dict[str, list[float | None]] = {}
     for name, cqltype, value in cases():
@@ -105,7 +105,7 @@ def main() -> None:
                 writes = call in ("serialize", "to_binary")
                 argument = value if writes else cqltype.serialize(value, PROTOCOL)
                 times.append(nanoseconds(cqltype, call, argument))
-            except Exception as error:  # another driver may lack a type: then there is no figure
+            except Exception as error:  # there is no figure if another driver lacks the type
                 print(f"{name}, {call}: {type(error).__name__}: {error}", file=sys.stderr)
                 times.append(None)
         measured[name] = times

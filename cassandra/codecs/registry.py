@@ -317,7 +317,7 @@ class CodecRegistry:
         with _changing:
             yield
             followers = self._publish()
-        # Notify the followers after releasing the lock, because building plans acquires other locks.
+        # Notify the followers after releasing the lock: building a plan acquires other locks.
         for follower in followers:
             follower.renew_codecs()
 

@@ -17,7 +17,7 @@ COMMON = ("-w", "-shared", "-fPIC", "-s", "-DNDEBUG", "-fwrapv")
 def translated(tree: Path, python: Path) -> list[Path]:
     """Translate the .pyx files of a source tree; return the C files, the largest first.
 
-    They are the same for every interpreter and platform.
+    The C files are the same for every interpreter and platform.
 
     :param tree: the unpacked source distribution.
     :param python: an interpreter that has Cython and setuptools.

@@ -1,4 +1,4 @@
-"""Makes the software bill of materials (SBOM) of a wheel: a CycloneDX document (PEP 770)."""
+"""Creates the software bill of materials (SBOM) of a wheel: a CycloneDX document (PEP 770)."""
 
 from __future__ import annotations
 

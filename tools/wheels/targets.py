@@ -73,21 +73,21 @@ class Interpreter(NamedTuple):
 
     @property
     def is_free_threaded(self) -> bool:
-        """Whether it is the build without the GIL."""
+        """True if this is a build without the GIL."""
         return self.version.endswith("t")
 
     @property
     def defines(self) -> list[str]:
         """The compiler flags that are needed if the headers are those of another build.
 
-        For a build without the GIL, only the headers of the build with the GIL may be here. Both
-        differ only in the macro that this flag defines.
+        For a build without the GIL, this machine may have only the headers of the build with the
+        GIL. The headers of both builds differ only in the macro that this flag defines.
         """
         return ["-DPy_GIL_DISABLED=1"] if self.is_free_threaded and self.python is None else []
 
 
 def find(version: str, preferred: list[Path]) -> Interpreter | None:
-    """Return a version of CPython with its headers, or None if it is not here.
+    """Return a version of CPython with its headers, or None if it is not on this machine.
 
     :param version: "3.13", or "3.13t" without the GIL.
     :param preferred: paths of interpreters to look at first.
@@ -106,8 +106,8 @@ def find(version: str, preferred: list[Path]) -> Interpreter | None:
 def elsewhere(version: str, target: Target) -> Path | None:
     """Return an interpreter for another platform that this machine can run, or None.
 
-    `tools/build_python VERSION-musl` makes one for musl, and `tools/foreign_python` one for
-    aarch64, which runs in qemu.
+    `tools/build_python VERSION-musl` builds an interpreter for musl, and `tools/foreign_python`
+    provides an interpreter for aarch64, which runs in qemu.
     """
     if target.name == f"musl-{platform.machine()}":
         path = _cache() / f"python-{version}-musl" / "bin" / f"python{version}"

@@ -1,10 +1,10 @@
 """A server that answers at once, so that a benchmark measures only the client.
 
-The server chooses its answer by rules (see `Rule`): a request that matches a rule gets the rule's
+The server chooses its response by rules (see `Rule`): a request that matches a rule gets the rule's
 fixed message body. `running()` compiles null_server.c with the machine's C compiler into a
 temporary folder, writes the rules into a file, starts the server, and yields its address and port.
-The bodies are those of protocol version 4. This module encodes them without the driver's code, so
-that it also works where another driver is installed.
+The bodies have the format of protocol version 4. This module encodes the bodies without the
+driver's code, so that it also works where another driver is installed.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ PAGE_VALUES = [
 
 VECTOR_VALUES = [struct.pack(">i", 7), struct.pack(">768f", *range(768))]
 
-# A request with this opcode (first item), whose body contains these bytes (second), gets the answer
-# with this opcode (third) and this body (fourth).
+# (opcode of a request, bytes that the request's body contains, opcode of the response, body of the
+# response).
 Rule = tuple[int, bytes, int, bytes]
 
 
@@ -208,9 +208,9 @@ def canned_rules() -> list[Rule]:
 def prepared_system_rules() -> list[Rule]:
     """Return the rules for a driver that prepares its own queries of the system tables.
 
-    scylladb-rs-driver does. The columns are those that version 0.2.0 selects, in its order. Without
-    these answers, the driver has no ring, and connects and asks again each second while it is
-    measured.
+    scylladb-rs-driver prepares its queries. The rules have the columns that its version 0.2.0
+    selects, in this order. Without these responses, the driver has no token ring, so it would
+    connect and query again each second while it is measured.
     """
     cells = {name: (option, value) for name, option, value in LOCAL}
     node = ["host_id", "rpc_address", "data_center", "rack", "tokens"]
@@ -244,7 +244,8 @@ def encode_rules(rules: Sequence[Rule], compress: Callable[[bytes], bytes] | Non
     """
     encoded = bytearray()
     for request_opcode, needle, answer_opcode, body in rules:
-        # Compress only results and errors: the messages up to the answer to STARTUP must be plain.
+        # Compress only results and errors, because the messages up to the response to STARTUP must
+        # not be compressed.
         is_compressed = False
         if compress is not None and answer_opcode in (RESULT, ERROR):
             is_compressed, body = True, compress(body)
@@ -289,9 +290,9 @@ def running(
     """Start the server, and yield (address, port).
 
     :param extra_rules: rules that are tried before the canned rules.
-    :param lz4: offer only LZ4, and compress every result. The client must use it.
-    :param answers_per_write: collect that many answers to EXECUTE and send them in one write. Each
-        connection must keep as many requests in flight, or it waits forever.
+    :param lz4: True to offer only LZ4, and to compress every result. The client must use LZ4.
+    :param answers_per_write: the number of responses to EXECUTE that the server collects and sends
+        in one write. Each connection must keep as many requests in flight, or it waits forever.
     """
     # The server takes its port as an argument, so find a free one.
     with socket.socket() as probe:

@@ -1,4 +1,4 @@
-/* A server that answers at once: each request gets the answer of the first rule that matches. A rule matches if it has the request's
+/* A server that answers at once: each request gets the response of the first rule that matches. A rule matches if it has the request's
  * opcode, and if its needle (a byte string) occurs in the request's body. An empty needle matches every body.
  *
  *     null_server SCRIPT ADDRESS PORT [TOGETHER]
@@ -86,7 +86,7 @@ static const struct rule *find_rule(uint8_t opcode, const uint8_t *body, size_t 
     return NULL;
 }
 
-/* Decompress a body: its plain length (4 bytes, big-endian), then an LZ4 block. Return the plain length, or 0 if it is damaged. */
+/* Decompress a body: the length of the result (4 bytes, big-endian), then an LZ4 block. Return this length, or 0 if the body is damaged. */
 static size_t inflated(const uint8_t *in, size_t in_size, uint8_t *out, size_t room) {
     const uint8_t *end = in + in_size;
     if (in_size < 4 || be32(in) > room) return 0;
@@ -179,7 +179,7 @@ int main(int argc, char **argv) {
     int poller = epoll_create1(0);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
     epoll_ctl(poller, EPOLL_CTL_ADD, listener, &event);
-    event.data.ptr = &rule_count; /* any address that is no connection: this event is about standard input */
+    event.data.ptr = &rule_count; /* an address that is no connection means an event of standard input */
     epoll_ctl(poller, EPOLL_CTL_ADD, 0, &event);
     puts("ready");
     fflush(stdout);
