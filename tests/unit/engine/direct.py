@@ -1,4 +1,4 @@
-"""Sessions for tests of requests that the calling threads send."""
+"""A session for tests of requests that are sent in the calling thread, without the event loop."""
 
 from __future__ import annotations
 

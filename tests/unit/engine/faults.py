@@ -1,5 +1,6 @@
-"""Helpers for tests with faults: sessions on fake nodes, plans in a fixed order of hosts, and host
-events.
+"""Helpers for tests with faults.
+
+They make sessions on fake nodes, query plans in a fixed order, and listeners of host events.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from cassandra.policies.reconnection import ConstantReconnectionPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeCluster, FakeNode, Hold, Message, rows
 from cassandra.testing.simulation import SimulatedLoop
-from tests.waiting import WAIT as WAIT, until_on_loop  # the tests of faults import these from here
+from tests.waiting import WAIT as WAIT, until_on_loop  # tests import these names from here
 
 READ = "SELECT k FROM t"
 READ_OTHER = "SELECT k FROM other"
@@ -27,20 +28,18 @@ IDEMPOTENT_READ = SimpleStatement(READ, is_idempotent=True)
 
 
 class AddressOrderPolicy(RoundRobinPolicy):
-    """A policy whose query plans have the live hosts in the order of their addresses."""
+    """A policy whose query plans list the hosts that are up in the order of their addresses."""
 
     def make_query_plan(
         self, working_keyspace: str | None = None, query: Any = None
     ) -> Iterator[Any]:
-        """Return the hosts of the round-robin plan, but sorted by their addresses (as strings)."""
+        """Return the hosts of the round-robin plan, sorted by their addresses as strings."""
         hosts = super().make_query_plan(working_keyspace, query)
         return iter(sorted(hosts, key=lambda host: str(host.address)))
 
 
 class HostEvents(HostStateListener):
-    """A listener that records host events such as ("up", address). `expect` waits for one of
-    them.
-    """
+    """A listener that records host events such as ("up", address), and can wait for an event."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
@@ -63,7 +62,11 @@ class HostEvents(HostStateListener):
         self._record("remove", host)
 
     async def expect(self, event: str, address: str) -> None:
-        """Wait until an event has come. Then forget it and all events before it."""
+        """Wait for an event of a host. Then forget this event and all events before it.
+
+        :param event: "up", "down", "add" or "remove".
+        :param address: the address of the host.
+        """
 
         async def wait_until_seen() -> None:
             while (event, address) not in self.seen:
@@ -75,7 +78,7 @@ class HostEvents(HostStateListener):
 
 
 def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
-    """Return a default profile with these settings, which tries hosts in the order of their
+    """Return a default profile with these settings, whose plans list hosts in the order of
     addresses.
     """
     return {
@@ -136,8 +139,9 @@ async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
 
 
 def local_address(connection: Any) -> Any:
-    """Return the address of the client's end of a connection, which the node knows as the
-    connection's `peer`.
+    """Return the address of the client's end of a connection.
+
+    The node has the same address as the `peer` of its end.
     """
     return connection._transport.get_extra_info("sockname")
 
@@ -153,17 +157,21 @@ async def call_in_thread(function: Any, *args: Any, **settings: Any) -> Any:
     """Call a blocking function of a fake node in a thread, so that the event loop runs on."""
     owner = getattr(function, "__self__", None)  # the object whose method `function` is
     if isinstance(owner, FakeNode) and function.__name__ == "wait_for":
-        # `wait_until` waits on the loop, so it works in virtual time, too.
+        # In virtual time, a thread cannot wait for the loop. `wait_until` waits on the loop
+        # instead.
         return await owner.wait_until(*args, **settings)
     if isinstance(owner, Hold) and isinstance(asyncio.get_running_loop(), SimulatedLoop):
-        # In virtual time, no thread can wait while the loop runs. So first let the loop run until
-        # enough answers (1 by default) are held. Then the call in the thread returns at once.
+        # In virtual time, no thread can wait while the loop runs. So we first let the loop run
+        # until enough answers (1 by default) are held. After that, the call in the thread returns
+        # at once.
         await until_on_loop(lambda: len(owner.held) >= (args[0] if args else 1))
     return await asyncio.wait_for(asyncio.to_thread(function, *args, **settings), WAIT + 1)
 
 
 async def exception_of(awaitable: Any) -> BaseException:
-    """Return the exception that `awaitable` raises, which it must do within `WAIT` seconds."""
+    """Return the exception that `awaitable` raises. Fail if none is raised within
+    `WAIT` seconds.
+    """
     try:
         result = await asyncio.wait_for(awaitable, WAIT)
     except asyncio.TimeoutError:
@@ -174,8 +182,8 @@ async def exception_of(awaitable: Any) -> BaseException:
 
 
 def control_node(nodes: FakeCluster) -> FakeNode | None:
-    """Return the node that has the control connection, which is the one that registers for
-    events.
+    """Return the node of the control connection, or None if no connection is
+    registered for events.
     """
     for node in nodes.nodes:
         if any(connection.event_types for connection in node.connections):
@@ -184,10 +192,10 @@ def control_node(nodes: FakeCluster) -> FakeNode | None:
 
 
 class NeverReconnect:
-    """A reconnection policy that makes no attempt."""
+    """A reconnection policy that allows no attempt."""
 
     def new_schedule(self) -> Any:
-        """Return an iterator without delays, after which the driver gives the host up."""
+        """Return an iterator without delays, which makes the driver give the host up at once."""
         return iter(())
 
 

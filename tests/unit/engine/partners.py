@@ -1,4 +1,4 @@
-"""Fakes of connections and rows, with which parts of the engine are tested without any I/O."""
+"""Fakes of connections and rows, for tests of the engine's parts without any I/O."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ T = TypeVar("T")
 
 VERSION = 5
 
-# Settings of the engine that do not come from the table of cluster settings. There are no contact
-# points.
+# Settings of the engine that are not cluster settings, with the values that most tests need.
 ENGINE_ONLY_SETTINGS: dict[str, Any] = {
     "endpoints": [],
     "named_endpoints": [],
@@ -42,7 +41,9 @@ ENGINE_ONLY_SETTINGS: dict[str, Any] = {
 
 
 def new_host(address: str, is_up: bool | None = True) -> Host:
-    """Return a host that is up or down; with None for `is_up`, its state is unknown."""
+    """Return a host that is marked as up or down. None for `is_up` means that the
+    state is unknown.
+    """
     host = Host(DefaultEndPoint(address), SimpleConvictionPolicy)
     if is_up is not None:
         (host.set_up if is_up else host.set_down)()
@@ -52,7 +53,7 @@ def new_host(address: str, is_up: bool | None = True) -> Host:
 def engine_settings(**changed: Any) -> Settings:
     """Return engine settings with their default values.
 
-    :param changed: the settings that have other values.
+    :param changed: settings that get other values.
     """
     table = ClusterSettings._table
     # `tls` is computed from several cluster settings, so the table has no default for it.
@@ -63,10 +64,11 @@ def engine_settings(**changed: Any) -> Settings:
 
 
 def fake_connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
-    """Return a fake connection that cannot send anything. A test that needs to send fakes these
-    functions, too.
+    """Return a fake connection that cannot send anything.
 
-    :param attributes: further attributes, or other values for those that it has by default.
+    A test that needs to send passes functions for this, too.
+
+    :param attributes: attributes to add or to replace.
     """
     stand_in = SimpleNamespace(
         endpoint=DefaultEndPoint(address),
@@ -95,10 +97,13 @@ def fake_connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
 
 
 class Tables:
-    """Answers queries from the system tables of a fake node that is not started.
+    """Responds to queries of system tables like a fake node that is not started.
 
-    :param answers: other answers to queries: maps a part of a query's text to an error to raise, a
-        list of rows, or a function that returns one of them.
+    `queries` lists the queries as (connection, query).
+
+    :param node: the node with the rows; None means a new node.
+    :param answers: other results of queries. A key is part of a query. A value is an error to
+        raise, a list of rows, or a function that returns an error or a list.
     """
 
     def __init__(self, node: FakeNode | None = None, **answers: Any) -> None:
@@ -107,9 +112,9 @@ class Tables:
         self.queries: list[tuple[Any, str]] = []
 
     async def rows(self, connection: Any, query: str) -> list[dict[str, Any]]:
-        """Return the rows of the answer, like `InternalQueries.rows`."""
+        """Return the rows of the result, like `InternalQueries.rows`."""
         self.queries.append((connection, query))
-        # Let other tasks run, as they do during a real query.
+        # Let other tasks run, as they would during a real query.
         await asyncio.sleep(0)
         for query_part, answer in self.answers.items():
             if query_part in query:
@@ -121,15 +126,17 @@ class Tables:
         return rows
 
     async def pages(self, connection: Any, query: str) -> AsyncIterator[Any]:
-        """Yield one page, like `InternalQueries.pages`."""
+        """Yield the result as a single page, like `InternalQueries.pages`."""
         self.queries.append((connection, query))
-        # Let other tasks run, as they do during a real query.
+        # Let other tasks run, as they would during a real query.
         await asyncio.sleep(0)
         yield self._page(query)
 
     def _page(self, query: str) -> Any:
-        """Return the decoded answer of the node to a query, or raise its error."""
-        # The node only looks at the version and the query, so the request needs no connection.
+        """Return the node's decoded response to a query, or raise the error that the
+        node returns.
+        """
+        # The node reads only the version and the query, so the request needs no connection.
         request = Request(
             connection=None,  # type: ignore[arg-type]
             version=VERSION,
@@ -155,6 +162,6 @@ def spawn(coroutine: Coroutine[Any, Any, T], /) -> asyncio.Task[T]:
 
 
 async def run_loop_turns(count: int = 20) -> None:
-    """Let the event loop run `count` turns, in which callbacks and tasks can go on."""
+    """Let the event loop run `count` iterations, in which callbacks and tasks can continue."""
     for _ in range(count):
         await asyncio.sleep(0)

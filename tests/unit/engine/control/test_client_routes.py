@@ -1,7 +1,10 @@
-"""Nodes behind the proxies of a private network. With `ClientRoutesConfig`, the driver reads the
-addresses of the proxies from the table ``system.client_routes``.
+"""The driver with `ClientRoutesConfig`, whose nodes are behind the proxies of a private network.
 
-The tests cover reading the routes and their changes, TLS, shards, and both APIs.
+With `ClientRoutesConfig`, the driver reads the addresses of the proxies from the table
+``system.client_routes``.
+
+The tests cover reading the routes and their changes, TLS, shards, and the blocking and asyncio
+APIs.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from tests.unit.engine.pools.test_shards_on_nodes import all_connected, check_ar
 from tests.waiting import until
 
 READ = "SELECT v FROM ks.t WHERE k = ?"
-SHARDS = 3  # of each node; a session's pool has one connection for each of them
+SHARDS = 3  # shards of each node; a session's pool has one connection for each shard
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def proxies(nodes: FakeCluster) -> Iterator[Proxies]:
-    """Yield a proxy before each node, by the id of its host; the routes of the nodes lead there."""
+    """Put a proxy before each node, add a route to each proxy, and yield the proxies by host id."""
     proxy_by_host = put_proxies_before(nodes)
     yield proxy_by_host
     for proxy in proxy_by_host.values():
@@ -55,7 +58,7 @@ def proxies(nodes: FakeCluster) -> Iterator[Proxies]:
 
 
 def settings_of(nodes: FakeCluster, **settings: Any) -> dict[str, Any]:
-    """Return settings of a cluster with these nodes that uses the routes with the connection id
+    """Return settings of a `Cluster` that reaches these nodes by the routes of the connection id
     "c1".
     """
     config = ClientRoutesConfig([ClientRouteProxy("c1")])
@@ -72,9 +75,9 @@ def session(nodes: FakeCluster, proxies: Proxies) -> Iterator[Session]:
 
 
 def count_pool_connections(node: FakeNode) -> int:
-    """Return the number of connections of the node without the control connection.
+    """Return the number of connections that the node has for pools.
 
-    The control connection is the one that is registered for events.
+    The control connection is left out: only this connection is registered for events.
     """
     return sum(not connection.event_types for connection in node.connections)
 
@@ -91,7 +94,7 @@ def control_connection(nodes: FakeCluster) -> Any:
 
 
 def queries_of_routes(nodes: FakeCluster) -> list[str]:
-    """Return the queries of the table `system.client_routes`."""
+    """Return all queries of the table `system.client_routes` that the nodes have received."""
     queries = [request.query or "" for request in nodes.requests]
     return [query for query in queries if "client_routes" in query]
 
@@ -102,14 +105,16 @@ def queries_of_routes(nodes: FakeCluster) -> list[str]:
 def test_all_pools_go_through_the_proxies(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
-    """A session opens its pool connections to the addresses of the routes, which are those of the
-    proxies. It has one connection for each shard of each node.
+    """A session opens its pool connections to the addresses of the routes, which lead to the
+    proxies.
+
+    A pool has one connection for each shard of its node.
     """
     for node in nodes.nodes:
         # All connections of the pool go through the proxy.
         assert count_pool_connections(node) == SHARDS
         assert proxies[node.host_id].now == SHARDS
-    # Each request reaches the shard of its partition although it goes through a proxy.
+    # Each request reaches the shard of its partition, although the connections go through a proxy.
     prepared = session.prepare(READ)
     for key in range(200):
         session.execute(prepared, (key,))
@@ -117,9 +122,7 @@ def test_all_pools_go_through_the_proxies(
 
 
 async def test_asyncio_sessions_use_the_proxies(nodes: FakeCluster, proxies: Proxies) -> None:
-    """Sessions of asyncio open their pool connections through the proxies, too: one for each
-    shard.
-    """
+    """An asyncio session also opens one connection for each shard through the node's proxy."""
     async with aio.Cluster(**settings_of(nodes)) as cluster:
         session = await cluster.connect(wait_for_all_pools=True)
         await asyncio.to_thread(until, lambda: all_connected(cluster))
@@ -129,8 +132,9 @@ async def test_asyncio_sessions_use_the_proxies(nodes: FakeCluster, proxies: Pro
 
 
 def test_hosts_have_their_own_addresses(nodes: FakeCluster, session: Session) -> None:
-    """A host's address is that of the node, which events and the schema name; only its end point
-    knows the route.
+    """`Host.address` is the address of the node, although connections go to the node's proxy.
+
+    Events and the schema name nodes by this address. Only the host's end point knows the route.
     """
     hosts = session.cluster.metadata.all_hosts()
     assert sorted(host.address for host in hosts) == sorted(nodes.contact_points)
@@ -138,8 +142,8 @@ def test_hosts_have_their_own_addresses(nodes: FakeCluster, session: Session) ->
         assert isinstance(host.endpoint, ClientRoutesEndPoint)
         assert host.endpoint.host_id == host.host_id
         assert str(host.endpoint) == f"{host.address} (host_id={host.host_id})"
-        # Events name nodes by their own addresses, not by those of the proxies, so the host must be
-        # found by that address.
+        # Events name nodes by the nodes' own addresses, not by the proxies' addresses, so
+        # `get_host` must find the host by the node's own address.
         assert session.cluster.metadata.get_host(host.address) is host
 
 
@@ -170,8 +174,10 @@ def test_without_the_setting_no_route_is_read_and_no_event_registered(
 
 
 def test_connect_to_a_server_without_routes_names_the_version_needed() -> None:
-    """If the table of routes does not exist, the error names the first version of ScyllaDB that has
+    """If the table of routes does not exist, `connect` fails and names the first version that has
     it.
+
+    The table exists since ScyllaDB 2026.1.
     """
     with (
         FakeCluster(1, scylla=Scylla(shards=2, client_routes=False)) as nodes,
@@ -188,7 +194,9 @@ def test_connect_to_a_server_without_routes_names_the_version_needed() -> None:
 def test_a_node_without_a_route_is_reached_at_its_own_address(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
-    """If only some nodes have a route, the others are connected to directly."""
+    """If only some nodes have a route, the driver connects directly to the nodes
+    without a route.
+    """
     node = nodes[2]
     # This call without an address removes the node's route.
     nodes.scylla.route("c1", node.host_id)
@@ -201,8 +209,9 @@ def test_a_node_without_a_route_is_reached_at_its_own_address(
 
 
 def test_routes_with_other_connection_ids_are_ignored(nodes: FakeCluster, proxies: Proxies) -> None:
-    """A row of the table counts only if its connection id is configured; the routes of "another"
-    lead nowhere.
+    """The driver uses only routes whose connection id is configured ("c1").
+
+    The routes with the id "another" lead to an address where nobody answers.
     """
     for node in nodes.nodes:
         nodes.scylla.route("another", node.host_id, "192.0.2.1", 1)
@@ -214,10 +223,10 @@ def test_routes_with_other_connection_ids_are_ignored(nodes: FakeCluster, proxie
 def test_an_override_is_the_contact_point_and_the_address_of_all_routes(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
-    """The second argument of ClientRouteProxy replaces the address in all routes, but not their
+    """The second argument of `ClientRouteProxy` replaces the address in all routes, but not their
     ports.
 
-    Without other contact points, the driver connects to it first.
+    Without other contact points, the driver also uses this address as its contact point.
     """
     for node in nodes.nodes:
         nodes.scylla.route("c1", node.host_id, "192.0.2.1", proxies[node.host_id].port)
@@ -227,7 +236,7 @@ def test_an_override_is_the_contact_point_and_the_address_of_all_routes(
         assert cluster.contact_points == ["127.0.0.1"]
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
-        # The control connection is the extra one through the proxy of the first node.
+        # The first node's proxy has one connection more than its shards: the control connection.
         counts = [proxies[node.host_id].now for node in nodes.nodes]
         assert counts == [SHARDS + 1, SHARDS, SHARDS]
     # Contact points that the application passes take precedence over those of `config`.
@@ -236,7 +245,9 @@ def test_an_override_is_the_contact_point_and_the_address_of_all_routes(
 
 
 def test_an_address_translator_has_no_effect(nodes: FakeCluster, proxies: Proxies) -> None:
-    """The routes replace address translation, so the driver does not call the translator."""
+    """With client routes, the driver does not call the address translator: routes replace
+    translation.
+    """
 
     class RefusingTranslator(AddressTranslator):
         def translate(self, addr: str) -> str:
@@ -253,7 +264,7 @@ def test_an_address_translator_has_no_effect(nodes: FakeCluster, proxies: Proxie
 def test_new_connections_use_the_changed_route(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
-    """A changed route affects only connections that are opened later."""
+    """A changed route affects only connections that are opened after the change."""
     node = nodes[1]
     host = session.cluster.metadata.get_host(node.address)
     new_proxy = Proxy(node)
@@ -273,9 +284,10 @@ def test_new_connections_use_the_changed_route(
 
 
 def test_a_new_route_to_a_lost_node_is_tried_at_once(nodes: FakeCluster, proxies: Proxies) -> None:
-    """If the route to a lost node changes, the driver tries it at once.
+    """If the route to an unreachable node changes, the driver connects to the node at once.
 
-    Otherwise it would wait for the next reconnection attempt, here for ten minutes.
+    Without the change, the driver would wait for the next reconnection attempt, here for ten
+    minutes.
     """
     policy = ConstantReconnectionPolicy(delay=600, max_attempts=None)
     with Cluster(**settings_of(nodes, reconnection_policy=policy)) as cluster:
@@ -295,8 +307,10 @@ def test_a_new_route_to_a_lost_node_is_tried_at_once(nodes: FakeCluster, proxies
 
 
 def test_routes_are_read_again_after_a_failed_reading(nodes: FakeCluster, session: Session) -> None:
-    """The server does not repeat its event. Without another attempt, new connections would use the
-    old route for ever.
+    """If the query for a changed route fails, the driver queries the routes again.
+
+    The server sends its event only once. Without a second query, new connections would use the old
+    route for ever.
     """
     for node in nodes.nodes:
         node.prime(re.compile("client_routes"), error(ErrorCode.SERVER_ERROR), times=1)
@@ -309,8 +323,10 @@ def test_routes_are_read_again_after_a_failed_reading(nodes: FakeCluster, sessio
 def test_changes_for_other_connection_ids_cause_no_reading(
     nodes: FakeCluster, session: Session
 ) -> None:
-    """An event of a changed route makes the driver read the routes again only if the route has a
-    configured connection id. Here, "c1" is configured and "another" is not.
+    """A route change makes the driver query the routes again only if its connection id is
+    configured.
+
+    Here, "c1" is configured and "another" is not.
     """
     new_address, new_port = "192.0.2.1", 1
     nodes.scylla.route("another", nodes[0].host_id, new_address, new_port)
@@ -319,8 +335,7 @@ def test_changes_for_other_connection_ids_cause_no_reading(
     host = session.cluster.metadata.get_host(nodes[0].address)
     assert host is not None
     until(lambda: host.endpoint.resolve() == (new_address, new_port))
-    # The driver has read the routes again only once: for the change of "c1", whose id is
-    # configured.
+    # The driver has queried the routes once more: for the change of "c1", whose id is configured.
     assert len(queries_of_routes(nodes)) == count_before + 1
 
 
@@ -341,15 +356,17 @@ def test_a_node_that_joins_is_reached_by_its_route(nodes: FakeCluster, session: 
 def test_a_new_control_connection_reads_the_routes_again(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
-    """Routes may have changed while there was no control connection to receive events."""
+    """A new control connection reads the routes, because the old connection may have
+    missed events.
+    """
     cluster = session.cluster
     control_host = cluster.get_control_connection_host()
     assert control_host is not None
     node = nodes.node_at(control_host.address)
     new_proxy = Proxy(nodes[2])
     try:
-        # With this list empty the nodes send no event, so the driver can learn of the change only
-        # by reading the routes.
+        # Without entries in this list, the nodes send no events, so the driver can learn of the
+        # change only by reading the routes.
         nodes.scylla.nodes.clear()
         nodes.scylla.route("c1", nodes[2].host_id, new_proxy.address, new_proxy.port)
         (control,) = [connection for connection in node.connections if connection.event_types]
@@ -367,10 +384,10 @@ def test_a_new_control_connection_reads_the_routes_again(
 def test_the_shard_aware_port_is_used_only_with_advanced_shard_awareness(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
-    """Without `advanced_shard_awareness`, connections go to the normal port of the node.
+    """Connections go to the shard-aware port of a node only with `advanced_shard_awareness`.
 
-    With it, they go to the shard-aware port, where the client's port decides the shard. This works
-    only if the proxy keeps the client's port.
+    On this port, the client's port decides the shard. This works only if the proxy keeps the
+    client's port.
     """
     with Cluster(**settings_of(nodes)) as cluster:
         cluster.connect(wait_for_all_pools=True)
@@ -395,7 +412,8 @@ def test_the_shard_aware_port_is_used_only_with_advanced_shard_awareness(
                 if connection.peer and connection.peer[1] % SHARDS == connection.shard
             ]
             assert len(pooled) == SHARDS
-            # The first connection is opened before the shards are known, so it may be missing here.
+            # The first connection to a node is opened before the driver knows the node's shards, so
+            # its port may belong to another shard.
             assert len(connections_by_port) >= SHARDS - 1
             assert all(connection.local_port == node.shard_aware_port for connection in pooled)
 
@@ -435,8 +453,8 @@ def test_with_tls_the_tls_port_of_a_route_is_used(material: TlsMaterial) -> None
 
 
 def test_with_tls_a_route_without_a_tls_port_is_an_error(material: TlsMaterial) -> None:
-    """With TLS, a row without a `tls_port` is invalid, and a connection needs at least one valid
-    row.
+    """With TLS, a route without a `tls_port` is invalid; without any valid route,
+    `connect` fails.
     """
     server, client = tls_contexts(material)
     with FakeCluster(1, scylla=Scylla(2), ssl_context=server) as nodes:
@@ -452,7 +470,8 @@ def test_with_tls_a_route_without_a_tls_port_is_an_error(material: TlsMaterial) 
 def test_check_hostname_needs_a_configured_server_hostname(material: TlsMaterial) -> None:
     """If routes are used, `check_hostname` needs a configured `server_hostname`.
 
-    The certificates of nodes do not contain the names of the proxies.
+    The certificates of nodes do not contain the names of the proxies, so the names could never
+    match.
     """
     checking_context = ssl.create_default_context()
     config = ClientRoutesConfig([ClientRouteProxy("c1")])
@@ -471,7 +490,7 @@ def test_check_hostname_needs_a_configured_server_hostname(material: TlsMaterial
 
 # -- the classes -----------------------------------------------------------------------------------
 
-# Ids of hosts.
+# Host ids of two nodes.
 HOST_A, HOST_B = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
@@ -489,8 +508,8 @@ def route_row(
 
 
 def routes_of(*connection_ids: str) -> ClientRoutes:
-    """Return the routes of a cluster that is configured with these connection ids. No row is read
-    yet.
+    """Return the routes of a cluster that is configured with these connection ids, before any is
+    read.
     """
     return ClientRoutes(
         ClientRoutesConfig([ClientRouteProxy(connection_id) for connection_id in connection_ids])
@@ -498,17 +517,18 @@ def routes_of(*connection_ids: str) -> ClientRoutes:
 
 
 def test_a_node_keeps_its_connection_id_while_a_row_has_it() -> None:
-    """The table of routes may have rows for a node with several of the configured connection ids.
-    The id of the first row counts, as long as the table has a route with it.
+    """A node keeps the connection id of its first route as long as a route with this id exists.
 
-    `take` adopts rows, and returns whether the location of a node has changed.
+    The table may have routes to the same node for several of the configured connection ids.
+
+    `ClientRoutes.take` adopts rows, and returns whether the location of a node has changed.
     """
     client_routes = routes_of("b", "a")
     row_a = route_row("a", HOST_A, "proxy-a", 1)
     changed_row_a = route_row("a", HOST_A, "proxy-a", 3)
     row_b = route_row("b", HOST_A, "proxy-b", 2)
     assert client_routes.take([row_a, row_b], tls=False)
-    # the row order counts, not the order of the configured ids
+    # The order of the rows decides, not the order of the configured ids.
     assert client_routes.location_of(HOST_A) == ("proxy-a", 1)
     assert client_routes.take([row_b, changed_row_a], tls=False)
     assert client_routes.location_of(HOST_A) == ("proxy-a", 3)
@@ -531,8 +551,9 @@ def test_a_node_keeps_its_connection_id_while_a_row_has_it() -> None:
     ],
 )
 def test_invalid_route_rows_are_skipped_unless_all_are_invalid(invalid_row: dict[str, Any]) -> None:
-    """Rows without an id, an address or a valid port are skipped. If no row is valid,
-    ConnectionException is raised.
+    """`ClientRoutes.take` skips rows without a host id, an address or a valid port.
+
+    If no row is valid, it raises ConnectionException.
     """
     client_routes = routes_of("a")
     assert client_routes.take([invalid_row, route_row("a", HOST_B, "p", 2)], tls=False)
@@ -546,7 +567,7 @@ def test_invalid_route_rows_are_skipped_unless_all_are_invalid(invalid_row: dict
 def test_events_concern_only_the_configured_connection_ids() -> None:
     client_routes = routes_of("a", "b")
     assert client_routes.concerns(["b", "x"])
-    assert client_routes.concerns([])  # an event without ids may concern any of them
+    assert client_routes.concerns([])  # an event without ids may concern any connection id
     assert not client_routes.concerns(["x"])
 
 
@@ -555,11 +576,11 @@ def test_quotes_in_a_connection_id_are_doubled() -> None:
 
 
 def test_an_end_point_resolves_to_its_route_and_compares_by_host() -> None:
-    """`resolve` returns the location of the node's route, or the node's own address without a
-    route.
-
-    The end point itself keeps the address of the node. Equality depends on the host id and that
+    """`resolve` returns the location of the node's route. Without a route, it returns the node's
     address.
+
+    The end point's own `address` stays the node's address. Two end points are equal if their host
+    ids and addresses are equal.
     """
     client_routes = routes_of("a")
     endpoint = ClientRoutesEndPoint(HOST_A, client_routes, "10.0.0.1")
@@ -582,7 +603,7 @@ def test_an_end_point_resolves_to_its_route_and_compares_by_host() -> None:
 
 
 def unchecked_proxy(*args: Any) -> ClientRouteProxy:
-    """Return a ClientRouteProxy, without checks of the types by mypy."""
+    """Return a ClientRouteProxy. The `Any` parameters let tests pass arguments of wrong types."""
     return ClientRouteProxy(*args)
 
 

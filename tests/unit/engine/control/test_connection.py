@@ -1,4 +1,5 @@
-"""The steps of the control connection and their order, with fakes in place of sockets."""
+"""The steps of connecting and reconnecting the control connection, with fakes instead of sockets.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +45,13 @@ class ImmediateReconnectionPolicy:
 
 
 class ControlHarness:
-    """Fakes of everything that a control connection uses.
+    """Fakes of everything that a `ControlConnection` uses.
 
-    The `ControlConnection` calls their methods, which record each step in `steps`, in order.
-    `opened` lists the connections.
+    The `ControlConnection` calls the methods of this class, which record each step in `steps`, in
+    order. `opened` lists the connections.
 
-    :param endpoints: the contact points.
-    :param changed: settings of the engine that have other values.
+    :param endpoints: the contact points. None given means ENDPOINT_A only.
+    :param changed: settings of the engine that replace the defaults of this class.
     """
 
     def __init__(self, *endpoints: EndPoint, **changed: Any) -> None:
@@ -70,9 +71,9 @@ class ControlHarness:
             self.open,
             self.ask,
             Contacts(self.settings, self.metadata, self.in_thread, lambda host: False),
-            self,  # as the reader of node lists,
-            self,  # as the hosts,
-            self,  # and as the schema
+            self,  # reads the node list
+            self,  # adopts the node list and checks hosts
+            self,  # reads the schema
             spawn,
         )
         self.control.handlers = {
@@ -82,7 +83,7 @@ class ControlHarness:
         self.control.on_adopted = lambda connection: self.steps.append("adopted")
 
     def fail(self, step: str, *errors: Exception) -> None:
-        """Make the next calls of a step fail: each raises the next of these errors."""
+        """Make the next calls of a step fail: each call raises the next one of these errors."""
         self.errors[step] = list(errors)
 
     def step(self, name: str) -> None:
@@ -146,8 +147,10 @@ async def test_the_first_connect_makes_all_steps_in_order() -> None:
 
 @pytest.mark.parametrize("step", ["prepare", "REGISTER", "read", "schema"])
 async def test_a_step_that_fails_leads_to_the_next_contact_point(step: str) -> None:
-    """If any step fails, the connection is closed, and all steps are made at the next contact
-    point.
+    """If any step at the first contact point fails, the connection is closed, and the next is
+    tried.
+
+    At the next contact point, the driver starts again with the first step.
     """
     harness = ControlHarness(ENDPOINT_A, ENDPOINT_B)
     harness.fail(step, ConnectionException("lost"))
@@ -157,8 +160,9 @@ async def test_a_step_that_fails_leads_to_the_next_contact_point(step: str) -> N
 
 
 async def test_no_host_available_has_the_errors_of_all_contact_points() -> None:
-    """If no contact point can be connected to, `connect` raises NoHostAvailable with the error of
-    each. Afterwards, there is no control connection, so `required` raises, too.
+    """If every contact point fails, `connect` raises NoHostAvailable with the error of each.
+
+    Afterwards, there is no control connection, so `required` raises ConnectionException.
     """
     harness = ControlHarness(ENDPOINT_A, ENDPOINT_B)
     harness.fail("open 10.0.0.1", OSError("no route"))
@@ -171,7 +175,10 @@ async def test_no_host_available_has_the_errors_of_all_contact_points() -> None:
 
 
 async def test_refused_credentials_are_not_tried_at_the_next_contact_point() -> None:
-    """Wrong credentials are sent once, since some servers count the attempts and lock the role."""
+    """Wrong credentials are sent to one contact point only.
+
+    Some servers count failed logins and lock the role.
+    """
     harness = ControlHarness(ENDPOINT_A, ENDPOINT_B)
     for endpoint in (ENDPOINT_A, ENDPOINT_B):
         harness.fail(f"open {endpoint.address}", AuthenticationFailed("bad password"))
@@ -182,10 +189,10 @@ async def test_refused_credentials_are_not_tried_at_the_next_contact_point() -> 
 
 
 async def test_after_a_loss_another_connection_is_opened_and_all_is_read_again() -> None:
-    """When the control connection is lost, the failure is reported, and the steps of connecting are
-    repeated.
+    """When the control connection is lost, the driver reports the failure and connects again.
 
-    Events may have been missed, so the schema and the states of hosts are checked, too.
+    Events may have been missed, so the driver also reads the schema again and checks the states of
+    hosts.
     """
     harness = ControlHarness(ENDPOINT_A)
     await harness.control.connect()
@@ -203,7 +210,10 @@ async def test_after_a_loss_another_connection_is_opened_and_all_is_read_again()
 
 
 async def test_a_replaced_connection_that_closes_again_is_ignored() -> None:
-    """A second report that the old connection has closed must not disturb the new one."""
+    """If a connection that was already replaced reports its closing again, nothing happens.
+
+    The new connection must not be disturbed.
+    """
     harness = ControlHarness()
     await harness.control.connect()
     lost_connection = harness.opened[0]
@@ -216,7 +226,7 @@ async def test_a_replaced_connection_that_closes_again_is_ignored() -> None:
 
 
 async def test_attempts_continue_until_a_host_answers() -> None:
-    """Whatever error an attempt raises, another attempt follows."""
+    """Whatever error a reconnection attempt raises, another attempt follows until one succeeds."""
     harness = ControlHarness()
     await harness.control.connect()
     errors: list[Exception] = [OSError("down"), ValueError("a fault"), DriverException("refused")]
@@ -230,7 +240,9 @@ async def test_attempts_continue_until_a_host_answers() -> None:
 
 
 async def test_a_host_that_comes_up_ends_the_reconnection_delay() -> None:
-    """`on_host_up` starts an attempt at once, although the next one is due in an hour."""
+    """`on_host_up` starts a reconnection attempt at once, although the next attempt is due in an
+    hour.
+    """
 
     class HourlyDelay(ImmediateReconnectionPolicy):
         def new_schedule(self) -> Iterator[float]:
@@ -253,8 +265,10 @@ async def test_a_host_that_comes_up_ends_the_reconnection_delay() -> None:
 async def test_an_outage_is_logged_once_for_each_reason_and_its_end_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A reason that was seen before is logged at the level INFO; a new reason and the end of the
-    outage are warnings.
+    """During an outage, each new reason is logged as a warning, and a repeated reason at level
+    INFO.
+
+    The end of the outage is a warning, too.
     """
     caplog.set_level(logging.INFO, "cassandra.cluster")
     harness = ControlHarness()
@@ -279,8 +293,8 @@ async def test_an_outage_is_logged_once_for_each_reason_and_its_end_is_logged(
 async def test_a_repeated_reason_is_logged_again_after_a_while(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While attempts fail for the same reasons, there is one warning per REMINDER_INTERVAL
-    seconds.
+    """While attempts fail for the same reasons, one warning per REMINDER_INTERVAL seconds is
+    logged.
     """
     refused, unreachable = OSError("refused"), OSError("no route")
     delay = 1.0  # seconds until the next attempt
@@ -305,7 +319,7 @@ async def test_different_reasons_of_an_outage_do_not_flood_the_log(
 
 
 async def test_a_move_without_an_outage_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """If the first attempt after a loss succeeds, nothing is logged."""
+    """If the first attempt after a lost connection succeeds, nothing is logged."""
     harness = ControlHarness()
     await harness.control.connect()
     harness.opened[0].close()
@@ -318,7 +332,9 @@ async def test_a_move_without_an_outage_is_not_logged(caplog: pytest.LogCaptureF
 
 
 async def test_events_go_to_their_handlers() -> None:
-    """An event is decoded, and passed to the handler of its type."""
+    """An event that the control connection receives is decoded and passed to the handler of its
+    type.
+    """
     harness = ControlHarness()
     await harness.control.connect()
     body = string("STATUS_CHANGE") + string("UP") + inet("10.0.0.9", 9042)
@@ -328,8 +344,9 @@ async def test_events_go_to_their_handlers() -> None:
 
 
 async def test_many_topology_events_in_one_window_cause_one_reading() -> None:
-    """Topology events in quick succession are answered together: the node list is read once and
-    then passed on ("take").
+    """Ten topology events in quick succession make the driver read the node list only once.
+
+    The step "take" records that the node list was passed on.
     """
     harness = ControlHarness()
     await harness.control.connect()
@@ -342,8 +359,9 @@ async def test_many_topology_events_in_one_window_cause_one_reading() -> None:
 
 
 async def test_topology_events_cause_no_reading_if_it_is_switched_off() -> None:
-    """Events are ignored with a negative `topology_event_refresh_window`, or while reading metadata
-    is disabled.
+    """No topology event starts a reading of the node list while such readings are disabled.
+
+    A negative `topology_event_refresh_window` disables them, and so does disabled metadata.
     """
     harness = ControlHarness(topology_event_refresh_window=-1)
     harness.control.on_topology_change({})
@@ -355,9 +373,7 @@ async def test_topology_events_cause_no_reading_if_it_is_switched_off() -> None:
 
 
 async def test_a_failed_reading_replaces_the_connection() -> None:
-    """If the node list cannot be read after an event, the control connection moves to another
-    one.
-    """
+    """If the node list cannot be read after an event, the control connection is replaced."""
     harness = ControlHarness()
     await harness.control.connect()
     harness.fail("read", DriverException("overloaded"))
@@ -377,7 +393,9 @@ async def test_refresh_nodes_reads_and_rebuilds() -> None:
 
 
 async def test_after_close_no_connection_is_opened() -> None:
-    """`close` closes the control connection and forgets pending events."""
+    """`close` closes the control connection and drops topology events that still wait for a
+    reading.
+    """
     harness = ControlHarness()
     await harness.control.connect()
     harness.control.on_topology_change({})
@@ -390,15 +408,17 @@ async def test_after_close_no_connection_is_opened() -> None:
 
 
 async def test_a_connection_that_opens_during_close_is_closed() -> None:
-    """If the control connection is closed while `connect` still runs, the connection that it has
-    just opened is closed, too.
+    """If the control connection is closed while `connect` still runs, `connect` leaves nothing
+    open.
+
+    The connection that `connect` has just opened must be closed, too.
     """
     harness = ControlHarness()
 
     async def shut_down(connection: Any, local: Host) -> None:
         harness.control.close()
 
-    # `on_connected` is the last step before the connection is adopted.
+    # `on_connected` is the last step before `connect` adopts the connection.
     harness.on_connected = shut_down  # type: ignore[method-assign]
     await harness.control.connect()
     assert harness.opened[0].closed

@@ -1,6 +1,4 @@
-"""The control connection on fake nodes: it moves to other hosts, comes back, and misses no
-event.
-"""
+"""Tests with fake nodes: the control connection moves to other hosts, and misses no event."""
 
 from __future__ import annotations
 
@@ -41,8 +39,9 @@ pytestmark = pytest.mark.simulated
 async def test_the_control_connection_moves_to_another_node_when_it_is_lost(
     nodes: FakeCluster, ending: str
 ) -> None:
-    """If the node of the control connection is lost, another node gets it, and its events are
-    handled.
+    """If the node of the control connection is lost, the control connection moves to another node.
+
+    Events that the other node sends must be handled.
     """
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
@@ -60,14 +59,14 @@ async def test_the_control_connection_moves_to_another_node_when_it_is_lost(
             is_reset = ending == "reset"
             await call_in_thread(old_node.drop_connections, reset=is_reset)
         await until_on_loop(lambda: registration_count() > registrations_before)
-        # From here on, the new control connection receives events.
+        # From now on, the new control connection receives events.
         added = await call_in_thread(nodes.add_node)
         await events.expect("add", added.address)
         assert (await session.execute(IDEMPOTENT_READ)).all() != []
 
 
 async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeCluster) -> None:
-    """If the list of nodes cannot be read over a control connection, another host is used."""
+    """If the node list cannot be read over the control connection, it moves to another host."""
     async with connected(nodes, control_connection_timeout=0.1) as (cluster, _):
         events = HostEvents()
         cluster.register_listener(events)
@@ -82,15 +81,16 @@ async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeClus
 async def test_a_node_added_while_all_nodes_were_down_is_found(
     nodes: FakeCluster,
 ) -> None:
-    """The list of nodes is read again when the control connection is back, since events may have
-    been missed.
+    """A node that joins while no node is reachable is found when the control connection is back.
+
+    The driver reads the node list again, because events may have been missed.
     """
     async with connected(nodes) as (cluster, _):
         events = HostEvents()
         cluster.register_listener(events)
         for node in nodes.nodes:
             await call_in_thread(node.stop)
-        # no event is sent, since there is no control connection
+        # Nobody receives the event of this node, because there is no control connection.
         added = await call_in_thread(nodes.add_node)
         for node in nodes.nodes[:3]:
             await call_in_thread(node.start)
@@ -100,7 +100,10 @@ async def test_a_node_added_while_all_nodes_were_down_is_found(
 async def test_the_control_connection_does_not_use_ignored_hosts(
     two_datacenters: FakeCluster,
 ) -> None:
-    """Known hosts that all policies ignore are no candidates; contact points always are."""
+    """The control connection is never opened to a known host that all policies ignore.
+
+    Contact points are candidates even if the policies ignore them.
+    """
     policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.datacenter == "east")
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, _):
         core = cluster._core
@@ -117,7 +120,7 @@ async def test_a_host_that_came_back_while_the_control_connection_moved_is_used(
 ) -> None:
     """If a host comes back while there is no control connection, its event is missed.
 
-    So all hosts that are down are tried again when the control connection has moved.
+    Therefore, the driver tries all hosts that are down again when the control connection has moved.
     """
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, _):
@@ -141,8 +144,9 @@ async def test_a_host_that_came_back_while_the_control_connection_moved_is_used(
 
 
 async def test_hosts_are_tried_at_once_when_the_control_connection_is_back() -> None:
-    """A host that is down is tried when the control connection is back, although its next attempt
-    is due in an hour.
+    """When the control connection is back, the driver tries hosts that are down at once.
+
+    Here, the next reconnection attempt of the host is due in an hour.
     """
     with FakeCluster(2) as nodes:
         hourly = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
@@ -160,7 +164,7 @@ async def test_hosts_are_tried_at_once_when_the_control_connection_is_back() -> 
 
 
 def wait_an_hour_between_attempts(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Make the control connection wait an hour for each further attempt.
+    """Make the control connection wait an hour between its reconnection attempts.
 
     :returns: an event that is set when the first attempt has failed.
     """
@@ -177,8 +181,9 @@ def wait_an_hour_between_attempts(monkeypatch: pytest.MonkeyPatch) -> asyncio.Ev
 async def test_the_control_connection_comes_back_with_the_first_host(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A host that comes up gets the control connection at once, although the next attempt is due in
-    an hour.
+    """When a host comes up, the control connection is opened to the host at once.
+
+    Here, the next attempt to open the control connection is due in an hour.
     """
     attempt_failed = wait_an_hour_between_attempts(monkeypatch)
     with FakeNode() as node:
@@ -196,10 +201,11 @@ async def test_the_control_connection_comes_back_with_the_first_host(
 async def test_the_control_connection_comes_back_with_any_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """When a pool opens a connection, the control connection is opened, too, although its next
-    attempt is due in an hour.
+    """When a pool opens a connection, the control connection is opened, too.
 
-    A lost control connection alone does not mark the host as down, so there may be no "up" event.
+    Here, the next attempt to open the control connection is due in an hour. A lost control
+    connection alone does not mark the host as down, so there may be no "up" event that would start
+    an attempt.
     """
     attempt_failed = wait_an_hour_between_attempts(monkeypatch)
     with FakeNode() as node:
@@ -216,19 +222,17 @@ async def test_the_control_connection_comes_back_with_any_connection(
             await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
 
 
-# the translator blocks in a real thread, which a simulated clock cannot wait for
+# The translator blocks in a real thread, and a simulated clock cannot wait for threads.
 @pytest.mark.simulated(False)
 async def test_a_control_connection_lost_during_address_translation_is_reopened() -> None:
-    """If the new control connection is lost during a slow address translation, another one is
-    opened.
-    """
+    """If a new control connection is lost during a slow address translation, another is opened."""
     with FakeCluster(2) as nodes:
         shall_lose, is_lost = threading.Event(), threading.Event()
 
         class SlowTranslator(AddressTranslator):
             def translate(self, addr: str) -> str:
-                """Return the address unchanged. If `shall_lose` is set, first break all
-                connections.
+                """Return the address unchanged. If `shall_lose` is set, first drop
+                all connections.
                 """
                 if shall_lose.is_set():
                     shall_lose.clear()
@@ -247,10 +251,10 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
             async def open_and_watch(
                 endpoint: Any, target: Any = None, is_control: bool = False
             ) -> Any:
-                """Open a connection, and set `is_lost` when it is closed."""
+                """Open a connection, and set the event `is_lost` when the connection is closed."""
                 connection = await open_connection(endpoint, target, is_control)
-                # The owner of the connection (a pool or the control connection) sets its own
-                # callback later.
+                # This callback is in place until the owner of the connection (a pool or the control
+                # connection) sets another callback.
                 connection.on_closed = lambda *_: is_lost.set()
                 return connection
 
@@ -265,14 +269,15 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
 
 
 async def test_an_event_during_a_move_causes_a_second_reading() -> None:
-    """If an event arrives while the control connection moves, the list of nodes is read once more
-    afterwards.
+    """If an event arrives while the control connection moves, the node list is read once more.
 
     The rows that are read during the move may be older than the event.
     """
 
     def reading_count(node: FakeNode) -> int:
-        """Return the number of queries of system.local, one of which is part of each reading."""
+        """Return how often the node list was read: each reading includes a query of
+        system.local.
+        """
         queries = [query for request in node.requests for query in request.queries]
         return sum("FROM system.local" in query for query in queries)
 
@@ -283,17 +288,18 @@ async def test_an_event_during_a_move_causes_a_second_reading() -> None:
             count_before = reading_count(node)
             assert control.connection is not None
             control.connection.close(ConnectionException("lost"))
-            # An event starts a refresh in the same way.
+            # This is what the driver calls when a topology event arrives.
             control._start_refresh()
-            # One reading is part of the move, and one follows because of the event.
+            # The move includes one reading, and the event causes a second reading.
             await node.wait_until(lambda node: reading_count(node) == count_before + 2)
 
 
 async def test_a_control_connection_that_is_often_lost_follows_the_policy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first losses in quick succession are repaired at once, later ones with the delays of the
-    policy.
+    """The control connection is reopened at once after the first losses in quick succession.
+
+    After later losses, the driver waits for the delays of the reconnection policy.
     """
     monkeypatch.setattr("cassandra.engine.control.connection.SHORT_LIFE", 3600.0)
     with FakeNode() as node:
@@ -314,14 +320,15 @@ async def test_a_control_connection_that_is_often_lost_follows_the_policy(
                 assert control.connection is not None
                 control.connection.close(ConnectionException("lost"))
             await until_on_loop(lambda: control.connection is not None)
-            # The first three connections are reopened at once. For the others, the reconnection
-            # policy gives the delay.
+            # The first three connections are reopened at once. Before all others, the driver waits
+            # for a delay of the reconnection policy.
             assert len(delays) == loss_count - 3
 
 
 async def test_a_node_added_during_a_move_is_read_afterwards() -> None:
-    """An event without a control connection reads nothing. The node is found when the connection is
-    back.
+    """If an event arrives while there is no control connection, the node list is read later.
+
+    The new node is found when the control connection is back.
     """
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (cluster, _):
@@ -346,7 +353,10 @@ async def test_a_node_added_during_a_move_is_read_afterwards() -> None:
 
 
 class LateTranslator(AddressTranslator):
-    """A translator that does not know an address when it is asked for the first time."""
+    """A translator that raises LookupError when it is first asked for a new address.
+
+    An address is new if the translator was asked for other addresses before.
+    """
 
     def __init__(self) -> None:
         self.asked: set[str] = set()
@@ -360,7 +370,10 @@ class LateTranslator(AddressTranslator):
 
 
 async def test_a_new_node_is_found_after_an_error_of_the_translator() -> None:
-    """A node joins before the application's translator knows it. There is no further event."""
+    """If the translator fails for a node that joins, the driver tries again without another event.
+
+    The translator of the application may learn of a new node later than the driver.
+    """
     translator = LateTranslator()
     with FakeCluster(1) as nodes:
         translator.asked.add(nodes[0].address)
@@ -372,7 +385,10 @@ async def test_a_new_node_is_found_after_an_error_of_the_translator() -> None:
 
 
 class FailingTranslator(AddressTranslator):
-    """A translator that fails after it was called a number of times."""
+    """A translator that fails after a number of successful calls.
+
+    :param answers: the number of calls that succeed.
+    """
 
     def __init__(self, answers: int) -> None:
         self.answers = answers
@@ -390,7 +406,11 @@ class FailingTranslator(AddressTranslator):
 
 
 async def test_events_during_errors_of_the_translator_add_no_attempts() -> None:
-    """However many events have come, there is a single next attempt to read the node list."""
+    """While the translator fails, the node list is read at intervals, however many events arrive.
+
+    Each of the five events fails once. Afterwards, there is a single next attempt every
+    NEXT_REFRESH seconds.
+    """
     with FakeCluster(1) as nodes:
         translator = FailingTranslator(answers=1000)
         async with connected(
@@ -412,7 +432,10 @@ async def test_events_during_errors_of_the_translator_add_no_attempts() -> None:
 async def test_a_port_on_which_nobody_listens_gets_advice(
     nodes: FakeCluster, listens: bool
 ) -> None:
-    """A note names the usual reasons, unless another contact point has failed differently."""
+    """If all contact points refuse connections, the error has a note with the usual reasons.
+
+    There is no note if another contact point has failed in a different way.
+    """
     first, second = nodes.nodes[:2]
     await call_in_thread(first.stop)
     if listens:

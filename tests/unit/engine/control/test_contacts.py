@@ -16,14 +16,16 @@ ENDPOINT_A, ENDPOINT_B, ENDPOINT_C, ENDPOINT_D = (
 
 
 async def call_at_once(function: Callable[[], Any]) -> Any:
-    """Call the function without a thread; replaces `Connector.in_thread`."""
+    """Call the function in the current thread; replaces `Connector.in_thread`."""
     return function()
 
 
 def contacts(metadata: Metadata | None = None, ignored: str = "", **changed: Any) -> Contacts:
     """Return contacts whose policies ignore the host with the address `ignored`.
 
-    :param changed: settings of the engine.
+    :param metadata: the known hosts. None means no hosts.
+    :param ignored: an address; the empty string ignores no host.
+    :param changed: settings of the engine that differ from the defaults.
     """
     return Contacts(
         engine_settings(**changed),
@@ -34,9 +36,7 @@ def contacts(metadata: Metadata | None = None, ignored: str = "", **changed: Any
 
 
 async def test_the_contact_points_come_in_any_order() -> None:
-    """Clients of the same contact points begin with different ones, so that they do not all use the
-    first one.
-    """
+    """The contact points are tried in random order, so that not all clients use the first one."""
     contact_points = contacts(endpoints=[ENDPOINT_A, ENDPOINT_B, ENDPOINT_C, ENDPOINT_D])
     orders = {tuple(await contact_points.first()) for _ in range(200)}
     assert len(orders) > 1
@@ -45,8 +45,9 @@ async def test_the_contact_points_come_in_any_order() -> None:
 
 
 async def test_without_contact_points_find_endpoints_is_called() -> None:
-    """The setting `find_endpoints` is a function that looks contact points up. It is not called if
-    there are some.
+    """Without contact points, the driver calls the setting `find_endpoints` to look them up.
+
+    If there are contact points, the driver does not call it.
     """
     assert await contacts(find_endpoints=lambda: [ENDPOINT_A]).first() == [ENDPOINT_A]
     assert await contacts(endpoints=[ENDPOINT_B], find_endpoints=lambda: [ENDPOINT_A]).first() == [
@@ -56,7 +57,9 @@ async def test_without_contact_points_find_endpoints_is_called() -> None:
 
 async def test_hosts_that_are_up_come_first_and_contact_points_last() -> None:
     """The control connection tries hosts that are up, then hosts that are down, then contact
-    points; ignored hosts are left out.
+    points.
+
+    Hosts that the policies ignore are left out.
     """
     metadata = Metadata()
     metadata._replace_hosts(
@@ -72,14 +75,15 @@ async def test_hosts_that_are_up_come_first_and_contact_points_last() -> None:
         endpoints=[ENDPOINT_A, ENDPOINT_D],
         named_endpoints=[ENDPOINT_D],
     )
-    # The order of the hosts is random, but only B is up and not ignored.
+    # Hosts of the same state are shuffled, but here only B is up, and C is ignored.
     for _ in range(50):
         assert contact_points.candidates() == [ENDPOINT_B, ENDPOINT_A, ENDPOINT_D]
 
 
 async def test_if_find_endpoints_fails_the_contact_points_stay() -> None:
-    """`find_again` adds the end points that `find_endpoints` returns to the contact points. If that
-    fails, the contact points stay as they are.
+    """`find_again` adds the end points that `find_endpoints` returns to the contact points.
+
+    If `find_endpoints` fails, the contact points stay as they are.
     """
 
     def failing_lookup() -> Any:

@@ -1,4 +1,7 @@
-"""If no pool can send a request, it may be sent over the control connection."""
+"""Requests that no pool can send, and that are sent over the control connection instead.
+
+The setting `allow_control_connection_query_fallback` permits this fallback.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +33,16 @@ def node() -> Iterator[FakeNode]:
 
 
 class EmptyPlanPolicy(RoundRobinPolicy):
-    """A policy whose query plans are empty, so that requests find no host, as if all pools were
-    closed.
-    """
+    """A policy whose query plans are empty, so that requests find no host with a pool."""
 
     def make_query_plan(self, working_keyspace: Any = None, query: Any = None) -> Any:
         return iter(())
 
 
 def cluster_with_mode(node: FakeNode, mode: Any, **settings: Any) -> Cluster:
-    """Return a cluster with this mode of the fallback. By default, its policy makes empty query
-    plans.
+    """Return a cluster with this mode of the fallback.
+
+    Unless `settings` has another load-balancing policy, all query plans are empty.
     """
     settings.setdefault("load_balancing_policy", EmptyPlanPolicy())
     return Cluster(
@@ -71,7 +73,9 @@ def test_without_the_fallback_no_host_is_available(node: FakeNode) -> None:
 
 
 def test_fallback_sends_requests_without_a_pool_on_the_control_connection(node: FakeNode) -> None:
-    """If the query plan has no host with a pool, the control connection serves the request."""
+    """With `Mode.Fallback`, a request is sent over the control connection if its query plan is
+    empty.
+    """
     with cluster_with_mode(node, Mode.Fallback) as cluster:
         session = cluster.connect()
         result = session.execute("SELECT 1")
@@ -83,7 +87,7 @@ def test_fallback_sends_requests_without_a_pool_on_the_control_connection(node: 
 
 
 def test_fallback_uses_pools_if_there_are_any(node: FakeNode) -> None:
-    """`Mode.Fallback` sends requests over the control connection only if there are no pools."""
+    """With `Mode.Fallback`, a request is sent over a connection of a pool if there is a pool."""
     with cluster_with_mode(
         node, Mode.Fallback, load_balancing_policy=RoundRobinPolicy()
     ) as cluster:
@@ -93,8 +97,9 @@ def test_fallback_uses_pools_if_there_are_any(node: FakeNode) -> None:
 
 
 def test_with_skip_pool_creation_there_is_only_the_control_connection(node: FakeNode) -> None:
-    """With `Mode.SkipPoolCreation`, a session opens no pools and sends all requests over the
-    control connection, on which it also sets its keyspace.
+    """With `Mode.SkipPoolCreation`, a session opens no pools.
+
+    The session sends all requests over the control connection, and sets its keyspace on it.
     """
     policy = RoundRobinPolicy()
     with cluster_with_mode(node, Mode.SkipPoolCreation, load_balancing_policy=policy) as cluster:
@@ -107,12 +112,16 @@ def test_with_skip_pool_creation_there_is_only_the_control_connection(node: Fake
 
 
 def test_connect_succeeds_without_a_pool(node: FakeNode) -> None:
-    """A session that cannot open any pool works on the control connection, in its keyspace."""
+    """A session that cannot open a pool sends its requests over the control connection.
+
+    Before the first request, the control connection is switched to the keyspace of the session.
+    """
     with cluster_with_mode(
         node, Mode.Fallback, load_balancing_policy=RoundRobinPolicy()
     ) as cluster:
         cluster.connect().shutdown()
-        # The node accepts no further connection, so the control connection stays the only one.
+        # From now on, the node accepts no connections, so the control connection stays the only
+        # connection.
         node.refuse_connections()
         session = cluster.connect("ks")
         assert not session._engine.pools
@@ -121,7 +130,7 @@ def test_connect_succeeds_without_a_pool(node: FakeNode) -> None:
 
 
 async def test_asyncio_sessions_use_the_fallback(node: FakeNode) -> None:
-    """With `Mode.SkipPoolCreation`, a session of asyncio uses only the control connection, too."""
+    """With `Mode.SkipPoolCreation`, an asyncio session uses only the control connection."""
     cluster = aio.Cluster(
         [node.address],
         port=node.port,
@@ -134,10 +143,11 @@ async def test_asyncio_sessions_use_the_fallback(node: FakeNode) -> None:
 
 
 def test_sessions_on_the_control_connection_must_share_a_keyspace(node: FakeNode) -> None:
-    """The control connection can be in one keyspace only, so requests of sessions in another one
-    are refused.
+    """Sessions that share the control connection must have the same keyspace.
 
-    When the other sessions are closed, it may switch to another keyspace, but not to none.
+    The control connection can be in one keyspace only, so requests of sessions with another
+    keyspace are refused. When all sessions of the first keyspace are closed, the connection may
+    switch to another keyspace, but no longer to no keyspace.
     """
     with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
         session = cluster.connect("ks")
@@ -152,13 +162,15 @@ def test_sessions_on_the_control_connection_must_share_a_keyspace(node: FakeNode
         session_elsewhere.execute("SELECT 1")
         assert node.queries("SELECT 1")[-1].connection.keyspace == "else"
         session_elsewhere.shutdown()
-        # The connection has a keyspace now, so a session without one cannot use it.
+        # The connection is in a keyspace now, so a session without a keyspace cannot use it.
         with pytest.raises(InvalidRequest, match="no way back"):
             cluster.connect().execute("SELECT 1")
 
 
 def test_use_is_refused_on_the_control_connection(node: FakeNode) -> None:
-    """A USE would change the keyspace of all sessions that share the control connection."""
+    """USE is refused, because it would change the keyspace of all sessions on the control
+    connection.
+    """
     with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
         session = cluster.connect()
         with pytest.raises(InvalidRequest, match="USE"):
@@ -168,8 +180,9 @@ def test_use_is_refused_on_the_control_connection(node: FakeNode) -> None:
 
 
 def test_a_request_for_a_given_host_does_not_use_the_fallback(node: FakeNode) -> None:
-    """A request with `host` needs a pool to this host. Without pools it fails, although the control
-    connection goes to the same host.
+    """With `Mode.SkipPoolCreation`, a request with `host` fails.
+
+    Such a request needs a pool to the host. A control connection to the same host does not suffice.
     """
     with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
         session = cluster.connect()
@@ -179,7 +192,10 @@ def test_a_request_for_a_given_host_does_not_use_the_fallback(node: FakeNode) ->
 
 
 def test_on_the_fallback_an_error_is_not_retried(node: FakeNode) -> None:
-    """There is no other connection on which a retry could succeed."""
+    """An OVERLOADED error on the control connection is raised without a retry.
+
+    There is no other connection on which a retry could succeed.
+    """
     node.prime("SELECT 2", error(ErrorCode.OVERLOADED))
     with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
         session = cluster.connect()
@@ -193,7 +209,7 @@ LARGE_READ = f"SELECT '{'x' * 100_000}'"
 
 @pytest.mark.simulated
 async def test_requests_wait_for_a_free_stream_of_the_control_connection(node: FakeNode) -> None:
-    """More requests are sent at a time than the connection takes."""
+    """If more requests are sent than the control connection has streams, all of them succeed."""
     node.prime(LARGE_READ, rows([("v", "int")], [[1]]))
     cluster = aio.Cluster(
         [node.address],
@@ -208,8 +224,10 @@ async def test_requests_wait_for_a_free_stream_of_the_control_connection(node: F
 
 @pytest.mark.simulated
 async def test_requests_that_waited_for_the_keyspace_wait_for_a_free_stream() -> None:
-    """The first requests of a session all wait until the connection is in its keyspace. Then there
-    are more than it takes.
+    """Requests that waited for the keyspace of the control connection then wait for a free stream.
+
+    The first requests of a session all wait until the control connection is in the session's
+    keyspace. Here, there are 40 such requests, but only eight streams. All requests must succeed.
     """
     with FakeNode(max_version=4) as node:
         node.keyspaces = {"ks"}
@@ -231,7 +249,10 @@ async def test_requests_that_waited_for_the_keyspace_wait_for_a_free_stream() ->
 async def test_requests_that_wait_for_the_control_connection_end_with_it(
     node: FakeNode, is_shut_down: bool
 ) -> None:
-    """They end without a time-out, if the connection is lost or the cluster is shut down."""
+    """Requests that wait for a stream fail when the control connection or the cluster is closed.
+
+    The requests have no timeout, so without the failure they would wait for ever.
+    """
     node.prime(LARGE_READ, silence())
     cluster = aio.Cluster(
         [node.address],
@@ -252,7 +273,10 @@ async def test_requests_that_wait_for_the_control_connection_end_with_it(
 
 
 def test_the_driver_can_always_ask_on_the_control_connection(node: FakeNode) -> None:
-    """Requests of the application leave some streams to the driver's own requests."""
+    """The application's requests never take all streams of the control connection.
+
+    Some streams are left for the driver's own requests, for example for `refresh_nodes`.
+    """
     node.prime("SELECT 2", silence())
     with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
         session = cluster.connect()
@@ -268,7 +292,10 @@ def test_the_driver_can_always_ask_on_the_control_connection(node: FakeNode) -> 
 @pytest.mark.simulated
 @pytest.mark.parametrize("node_count", [1, 2])
 async def test_no_request_is_sent_to_a_host_that_will_stop_soon(node_count: int) -> None:
-    """Requests wait for the next control connection. If there is none, they fail."""
+    """After a GRACEFUL_DISCONNECT event of its host, the control connection sends no more requests.
+
+    New requests wait for the next control connection. They fail if no other host exists.
+    """
     with FakeCluster(node_count, graceful_disconnect=True) as nodes:
         nodes.prime("SELECT 1", rows([("v", "int")], [[1]]))
         cluster = aio.Cluster(

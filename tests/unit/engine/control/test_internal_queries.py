@@ -1,7 +1,4 @@
-"""The queries that the engine itself makes: their results, errors, timeouts and pages.
-
-The tests use no socket.
-"""
+"""`InternalQueries`, which sends the driver's own queries: results, errors, timeouts and pages."""
 
 from __future__ import annotations
 
@@ -49,9 +46,10 @@ def rows_result(*numbers: int, state: bytes | None = None) -> tuple[int, int, by
 
 
 class Peer:
-    """A fake connection that returns `answers` in order, and repeats the last one.
+    """A fake connection that returns `answers` in order, and repeats the last answer.
 
-    An answer is (opcode, flags, body), or an error to raise. `sent` lists the requests.
+    An answer is (opcode, flags, body), or an error to raise. `sent` lists the requests as (opcode,
+    body, timeout in seconds).
     """
 
     def __init__(self, *answers: Any, **attributes: Any) -> None:
@@ -60,7 +58,7 @@ class Peer:
 
         async def request(opcode: int, body: bytes, timeout: float | None) -> Any:
             self.sent.append((opcode, body, timeout))
-            # The last answer is repeated.
+            # Remove the answer from the list unless it is the last.
             answer = remaining_answers[0]
             if len(remaining_answers) > 1:
                 del remaining_answers[0]
@@ -87,15 +85,16 @@ async def test_send_returns_the_decoded_message() -> None:
 
 
 async def test_rows_returns_dicts_and_reads_at_consistency_one() -> None:
-    """`rows` returns each row as a dict by column name. It sends the query with consistency level
-    ONE and the timeout of the settings (3.5 s).
+    """`rows` returns a dict from column names to values for each row.
+
+    It sends the query with consistency level ONE and with `control_connection_timeout` (3.5 s).
     """
     peer = Peer(rows_result(5, 7))
     assert await internal_queries().rows(peer.connection, SELECT) == [{"a": 5}, {"a": 7}]
     ((opcode, body, timeout),) = peer.sent
     assert opcode == QUERY
     assert timeout == 3.5
-    # The consistency level follows the query, which is a [long string].
+    # In the body, the consistency level follows the query, which is a [long string].
     assert body.startswith(value(SELECT.encode()) + short(ConsistencyLevel.ONE))
 
 
@@ -107,8 +106,8 @@ async def test_a_timeout_names_the_query() -> None:
 
 
 async def test_an_error_of_the_server_is_raised() -> None:
-    """An ERROR response is raised as an exception. It leaves the connection open."""
-    invalid = 0x2200  # the error code
+    """An ERROR response is raised as an exception, and the connection stays open."""
+    invalid = 0x2200  # the protocol's code of this error
     peer = Peer((ERROR, 0, int32(invalid) + string("no such table")))
     with pytest.raises(InvalidRequest, match="no such table"):
         await internal_queries().rows(peer.connection, SELECT)
@@ -138,9 +137,7 @@ async def pages_of(peer: Peer, **changed: Any) -> list[list[tuple[Any, ...]]]:
 
 
 async def test_each_page_is_requested_with_the_previous_paging_state() -> None:
-    """The first request has the page size, and each later one has the paging state of the page
-    before.
-    """
+    """The second request has the paging state of the first page, and both have the page size."""
     peer = Peer(rows_result(1, 2, state=b"next"), rows_result(3))
     assert await pages_of(peer, schema_metadata_page_size=2) == [[(1,), (2,)], [(3,)]]
     first, second = (body for _opcode, body, _timeout in peer.sent)
@@ -150,8 +147,9 @@ async def test_each_page_is_requested_with_the_previous_paging_state() -> None:
 
 
 async def test_a_paging_state_that_repeats_is_an_error() -> None:
-    """A node that always sends the same paging state must not keep the driver in an endless
-    loop.
+    """If a node sends the same paging state twice, `pages` raises an error.
+
+    Otherwise, such a node would keep the driver in an endless loop.
     """
     peer = Peer(rows_result(1, state=b"same"))
     with pytest.raises(ProtocolError, match="has no end"):
@@ -174,7 +172,7 @@ class RecordingQueries(InternalQueries):
         question: str,
         statement: str | None = None,
     ) -> Any:
-        """Record the statement, and return the answer of a server that has no further page."""
+        """Record the statement, and return a response without a further page."""
         self.statements.append(statement)
         return SimpleNamespace(paging_state=None)
 
@@ -188,8 +186,9 @@ class RecordingQueries(InternalQueries):
     ],
 )
 async def test_only_queries_to_scylladb_get_using_timeout(features: Any, has_timeout: bool) -> None:
-    """The setting `metadata_request_timeout` is a clause of ScyllaDB's CQL, which Cassandra does
-    not know.
+    """Only queries to ScyllaDB get a USING TIMEOUT clause with `metadata_request_timeout`.
+
+    Cassandra's CQL does not have this clause.
     """
     queries = RecordingQueries(metadata_request_timeout=datetime.timedelta(seconds=2))
     connection = fake_connection(features=features)

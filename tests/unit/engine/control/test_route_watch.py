@@ -1,4 +1,4 @@
-"""`RouteWatch` reads the routes again after events, and until a reading succeeds."""
+"""`RouteWatch`, which reads the client routes after events until a reading succeeds."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ pytestmark = pytest.mark.simulated
 
 
 class Watched:
-    """A `RouteWatch` without a server. `readings` counts how often the routes were read.
-
-    :param failures: how many of the first readings fail.
-    """
+    """A `RouteWatch` on fakes; `readings` counts how often the routes were read."""
 
     def __init__(self, failures: int = 0) -> None:
         self.failures = failures
@@ -49,7 +46,7 @@ class Watched:
 
 
 def event(watched: Watched) -> None:
-    """Report a change of the routes."""
+    """Notify the `RouteWatch` of a change of the routes."""
     watched.watch.on_event({"connection_ids": ["c1"]})
 
 
@@ -63,7 +60,9 @@ async def test_routes_are_read_until_a_reading_succeeds(failures: int) -> None:
 
 
 async def test_a_reading_that_fails_outside_the_task_is_repeated_by_it() -> None:
-    """Another part reads the routes again, too; a failure of it is made up for."""
+    """If a call of `read_again` from outside fails, the `RouteWatch` reads the routes once more
+    itself.
+    """
     watched = Watched(failures=1)
     assert not await watched.watch.read_again(watched.connection)
     await until_on_loop(lambda: watched.readings == 2)
@@ -79,7 +78,7 @@ async def test_an_event_during_a_reading_causes_another_one() -> None:
 
 
 async def test_a_reading_makes_up_for_an_event_without_a_control_connection() -> None:
-    """Routes that were read after the event are current: they are not read once more."""
+    """If the routes were read after an event, `catch_up` does not read them once more."""
     watched = Watched()
     watched.connection = None
     event(watched)

@@ -1,4 +1,4 @@
-"""Several events cause one action, which is delayed only for a limited time."""
+"""`Debouncer`, which runs one action for several events, and delays it only for a limited time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import pytest
 
 from cassandra.engine.hosts.debouncing import REFRESH_DELAY, Debouncer, spread
 
-LONG_WINDOW = 3600.0  # seconds for which events may delay the action at most
+LONG_WINDOW = 3600.0  # seconds; the longest time for which further events may delay the action
 
 
 async def test_events_in_quick_succession_cause_one_action(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The action is called once for all events, REFRESH_DELAY after the last one (here at once).
-    Afterwards, nothing is due.
+    """The action is called once for five events in quick succession.
+
+    It is called REFRESH_DELAY seconds after the last event (here zero). Afterwards, nothing is due.
     """
     monkeypatch.setattr("cassandra.engine.hosts.debouncing.REFRESH_DELAY", 0.0)
     is_called = asyncio.Event()
@@ -33,7 +34,7 @@ async def test_events_in_quick_succession_cause_one_action(monkeypatch: pytest.M
 
 
 async def test_the_action_waits_for_further_events() -> None:
-    """The action comes REFRESH_DELAY seconds after the last event."""
+    """The action is due REFRESH_DELAY seconds after the last event."""
     timer = Debouncer(lambda: LONG_WINDOW, lambda: None)
     time_before = asyncio.get_running_loop().time()
     timer.add()
@@ -43,8 +44,11 @@ async def test_the_action_waits_for_further_events() -> None:
 
 
 async def test_later_events_delay_the_action_at_most_by_the_window() -> None:
-    """Each further event moves the action, but not beyond the window after the first event."""
-    window = REFRESH_DELAY / 10  # shorter than the delay after the last event
+    """A further event delays the action, but not beyond the end of the window.
+
+    The window begins with the first event.
+    """
+    window = REFRESH_DELAY / 10  # seconds; shorter than the delay after the last event
     timer = Debouncer(lambda: window, lambda: None)
     time_before = asyncio.get_running_loop().time()
     timer.add()
@@ -71,7 +75,10 @@ async def test_with_a_negative_window_the_action_comes_at_once() -> None:
 
 
 def test_spread_is_a_short_random_delay() -> None:
-    """Clients that get an event at the same time act at different times, but within the window."""
+    """`spread` returns a random delay, which is at most the window and at most REFRESH_DELAY.
+
+    Clients that get an event at the same time should not all act at the same time.
+    """
     assert spread(0.0) == 0.0
     for _ in range(100):
         assert 0 <= spread(LONG_WINDOW) <= REFRESH_DELAY

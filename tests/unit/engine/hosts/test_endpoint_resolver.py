@@ -31,19 +31,25 @@ class ThreadCounter:
 def new_resolver(
     known_host: Any = None, factory: Any = None, threads: Any = None
 ) -> EndpointResolver:
-    """Return a resolver of a cluster with at most one known host, whose id is HOST_ID."""
+    """Return a resolver of a cluster with at most one known host, whose id is HOST_ID.
+
+    :param known_host: None means that no host is known.
+    :param factory: makes the end points; None means a DefaultEndPointFactory.
+    :param threads: a ThreadCounter; None means a new one.
+    """
     find_host = {HOST_ID: known_host}.get
     any_threads: Any = threads or ThreadCounter()
     return EndpointResolver(factory or DefaultEndPointFactory(9042), any_threads, find_host)
 
 
 async def test_the_local_node_has_the_address_that_was_connected_to() -> None:
-    """The address in the row may be reachable for other nodes only, so the driver keeps the one
-    that works.
+    """The node that the driver is connected to keeps the address that was used for the connection.
+
+    The address in the node's row may be reachable for other nodes only.
     """
     contact = DefaultEndPoint("192.168.0.9")
     assert await new_resolver().of_local(contact, ROW) is contact
-    # The same holds if the host is already known under this address, or under yet another one.
+    # The address is also kept if the host is already known, by this address or by another.
     assert await new_resolver(new_host("192.168.0.9")).of_local(contact, ROW) is contact
     assert await new_resolver(new_host("172.16.0.1")).of_local(contact, ROW) is contact
 
@@ -57,7 +63,10 @@ async def test_a_host_known_by_its_advertised_address_keeps_it() -> None:
 async def test_a_name_with_several_addresses_is_not_a_nodes_end_point(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The name may lead to any of several nodes, so the address in the node's row is used."""
+    """If a contact point's name has several addresses, the address in the node's row is used.
+
+    Such a name may lead to any of several nodes.
+    """
 
     async def two_addresses(*args: Any, **kwargs: Any) -> Any:
         return [(0, 0, 0, "", (address, 9042)) for address in ("10.0.0.1", "10.0.0.2")]
@@ -70,12 +79,13 @@ async def test_a_name_with_several_addresses_is_not_a_nodes_end_point(
 async def test_a_name_with_one_address_is_a_nodes_end_point(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A name that leads to one node only is kept, for example because it is in the node's
-    certificate.
+    """If a contact point's name has a single address, the name stays the node's end point.
+
+    The name may be needed: for example, it may be the name in the node's certificate.
     """
 
     async def one_address(*args: Any, **kwargs: Any) -> Any:
-        # The name has one address, listed for two types of socket, which counts only once.
+        # `getaddrinfo` lists the address twice, for two socket types. It must count as one address.
         socket_types = (socket.SOCK_STREAM, socket.SOCK_DGRAM)
         return [(0, socket_type, 0, "", ("192.168.0.9", 9042)) for socket_type in socket_types]
 
@@ -85,8 +95,9 @@ async def test_a_name_with_one_address_is_a_nodes_end_point(
 
 
 async def test_a_factory_that_names_each_node_makes_the_local_end_point() -> None:
-    """If the factory knows a reachable address of each node (`names_each_node`), the local node
-    gets that, too.
+    """If the factory names each node, the node that the driver is connected to gets this name, too.
+
+    `names_each_node` says that the factory knows a reachable address of each node.
     """
 
     class NamingFactory(DefaultEndPointFactory):
@@ -99,8 +110,9 @@ async def test_a_factory_that_names_each_node_makes_the_local_end_point() -> Non
 
 
 async def test_only_a_factory_that_may_block_gets_a_thread() -> None:
-    """A factory of the application may block, so it is called in a thread; the driver's own is
-    not.
+    """An application's factory is called in a thread because it may block.
+
+    The driver's own factory is called on the event loop.
     """
 
     class CustomFactory(DefaultEndPointFactory):

@@ -1,4 +1,7 @@
-"""The node list is read from the system tables of a fake node that is not started."""
+"""`NodeListReader`, which reads the node list from system tables, here from a fake node's tables.
+
+The fake nodes are not started.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,12 @@ class FakeRouteWatch:
 
 
 def new_reader(tables: Tables, routes: Any = None) -> NodeListReader:
-    """Return a reader of the node list from these tables."""
+    """Return a reader of the node list from these tables.
+
+    :param routes: a FakeRouteWatch; None means that the cluster uses no client routes.
+    """
     metadata = Metadata()
-    # The addresses of these tests need no resolution, so no connector is needed.
+    # The rows contain IP addresses, which need no look-up, so the resolver needs no connector.
     resolver = EndpointResolver(
         DefaultEndPointFactory(9042),
         connector=None,  # type: ignore[arg-type]
@@ -43,7 +49,7 @@ def new_reader(tables: Tables, routes: Any = None) -> NodeListReader:
 
 
 def new_nodes(count: int = 3) -> list[FakeNode]:
-    """Return nodes that are not started, and that are each other's peers."""
+    """Return nodes that are not started. Each node has all other nodes as its peers."""
     fake_nodes = [FakeNode(f"10.0.0.{index + 1}", 9042) for index in range(count)]
     for node in fake_nodes:
         node.peers = [other for other in fake_nodes if other is not node]
@@ -51,8 +57,9 @@ def new_nodes(count: int = 3) -> list[FakeNode]:
 
 
 async def test_the_nodes_and_the_cluster_are_read() -> None:
-    """`read` returns all nodes of the cluster, the queried one first, and stores the name of the
-    cluster in the metadata.
+    """`read` returns all nodes of the cluster, and stores the cluster's name in the metadata.
+
+    The node that was queried comes first.
     """
     first, *others = new_nodes()
     reader = new_reader(Tables(first))
@@ -65,8 +72,9 @@ async def test_the_nodes_and_the_cluster_are_read() -> None:
 
 
 async def test_without_peers_v2_the_table_peers_is_read_from_then_on() -> None:
-    """Cassandra before 4.0 has only the table peers; the driver remembers that for the
-    connection.
+    """If a node has no table peers_v2, the driver reads the table peers instead.
+
+    Cassandra before 4.0 has only the table peers. The driver remembers this for the connection.
     """
     first, second = new_nodes(2)
     first.has_peers_v2 = False
@@ -77,12 +85,12 @@ async def test_without_peers_v2_the_table_peers_is_read_from_then_on() -> None:
         result = await reader.read(connection, connection.endpoint)
         assert [host.address for host in result.hosts] == [first.address, second.address]
     tables_read = [query.rpartition(".")[2] for _, query in tables.queries if "peers" in query]
-    # The node lacks peers_v2. After the first error, the table is not queried again.
+    # Only the first reading queries peers_v2. After the error, the driver queries peers at once.
     assert tables_read == ["peers_v2", "peers", "peers"]
 
 
 async def test_a_node_without_a_local_row_is_not_ready() -> None:
-    """A node that is starting may have no row in system.local yet."""
+    """If system.local has no row, `read` raises an error, because the node is still starting."""
     (node,) = new_nodes(1)
     connection = fake_connection(node.address)
     with pytest.raises(ConnectionException, match="not ready"):
@@ -90,8 +98,9 @@ async def test_a_node_without_a_local_row_is_not_ready() -> None:
 
 
 async def test_incomplete_rows_of_peers_are_left_out() -> None:
-    """A row without a data centre, a rack or tokens belongs to a node that is joining or has
-    left.
+    """A row of peers without a data centre, a rack or tokens is left out.
+
+    Such a row belongs to a node that is joining or has left.
     """
     (node,) = new_nodes(1)
     incomplete = {"peer": "10.0.0.9", "host_id": uuid.uuid4()}
@@ -103,7 +112,10 @@ async def test_incomplete_rows_of_peers_are_left_out() -> None:
 
 
 async def test_other_errors_of_the_server_are_raised() -> None:
-    """Only an error about the table peers_v2 means that the node lacks a table."""
+    """Errors that do not concern the table peers_v2 are raised.
+
+    Only an error about peers_v2 makes the driver read another table.
+    """
     (node,) = new_nodes(1)
     connection = fake_connection(node.address)
     reader = new_reader(Tables(node, local=InvalidRequest("refused")))
@@ -112,7 +124,10 @@ async def test_other_errors_of_the_server_are_raised() -> None:
 
 
 async def test_prepare_reads_the_routes_and_read_reads_them_again() -> None:
-    """Client routes are read before the node list, because end points depend on them."""
+    """`prepare` reads the client routes for the first time, and `read` reads them again.
+
+    Client routes must be read before the node list, because end points depend on them.
+    """
     (node,) = new_nodes(1)
     routes = FakeRouteWatch()
     reader = new_reader(Tables(node), routes)

@@ -1,5 +1,6 @@
-"""`Reconnector`, which tries to reach a host again: its schedule, its end, and its reports. No host
-is needed.
+"""`Reconnector`, which tries to reach a host again: its schedule, its end, and its reports.
+
+No real host is needed: a fake of the host watch makes the attempts.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ HOST = new_host("10.0.0.1", is_up=False)
 DOWN = ConnectionException("still down")
 
 
-ONE_HOUR = 3600.0  # longer than any of the tests
+ONE_HOUR = 3600.0  # seconds; longer than any of the tests
 
 
 class FixedDelays(ReconnectionPolicy):
-    """A policy whose schedules have these delays in seconds."""
+    """A policy whose schedules have these delays (in seconds)."""
 
     def __init__(self, *delays: float) -> None:
         self.delays = delays
@@ -34,10 +35,7 @@ class FixedDelays(ReconnectionPolicy):
 
 
 class FakeWatch:
-    """A fake of the host watch, which records the calls of a `Reconnector`.
-
-    :param outcomes: the outcomes of the attempts, in order: an exception to raise, or a result.
-    """
+    """A fake of the host watch that records the calls of a `Reconnector` in `calls`."""
 
     def __init__(self, *outcomes: Any) -> None:
         self.outcomes = list(outcomes)
@@ -50,7 +48,7 @@ class FakeWatch:
         return self.task
 
     async def try_once(self, host: Any) -> bool:
-        """Make the next attempt: raise its outcome if it is an error, and return it otherwise."""
+        """Make the next attempt: take the next outcome, and raise it if it is an error."""
         self.calls.append("try")
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, BaseException):
@@ -68,10 +66,7 @@ class FakeWatch:
 
 
 def reconnector_for(watch: FakeWatch, delays: list[float]) -> Reconnector:
-    """Start attempts to reach HOST, and return what makes them.
-
-    :param delays: the seconds before each attempt.
-    """
+    """Return a `Reconnector` that has started its attempts to reach HOST."""
     return Reconnector(watch, HOST, FixedDelays(*delays))
 
 
@@ -83,8 +78,10 @@ async def calls_at_end(watch: FakeWatch) -> list[Any]:
 
 
 async def test_attempts_continue_until_one_succeeds() -> None:
-    """Each failed attempt is reported to the watch. The first one that succeeds ends the attempts,
-    although the schedule has a fourth delay.
+    """Attempts are repeated until an attempt succeeds.
+
+    Each failed attempt is reported to the watch. The success ends the attempts, although the
+    schedule has a fourth delay.
     """
     watch = FakeWatch(DOWN, OSError("no route"), True)
     reconnector_for(watch, delays=[0, 0, 0, 0])
@@ -96,14 +93,19 @@ async def test_attempts_continue_until_one_succeeds() -> None:
 
 
 async def test_an_attempt_that_returns_false_is_repeated() -> None:
-    """`try_once` returns False if the host answers but is not served yet."""
+    """If `try_once` returns False, the attempt is repeated.
+
+    False means that the host responds, but does not serve requests yet.
+    """
     watch = FakeWatch(False, True)
     reconnector_for(watch, delays=[0, 0, 0])
     assert await calls_at_end(watch) == ["try", "try", "forgotten"]
 
 
 async def test_the_end_of_the_schedule_is_reported(caplog: pytest.LogCaptureFixture) -> None:
-    """When the policy has no further delay, `on_tries_ended` is called, and the log says so."""
+    """When the policy has no further delay, `on_tries_ended` is called, and a log
+    message says so.
+    """
     watch = FakeWatch(DOWN, DOWN)
     reconnector_for(watch, delays=[0, 0])
     assert await calls_at_end(watch) == ["try", DOWN, "try", DOWN, "ended", "forgotten"]
@@ -111,7 +113,10 @@ async def test_the_end_of_the_schedule_is_reported(caplog: pytest.LogCaptureFixt
 
 
 async def test_refused_credentials_are_not_tried_again(caplog: pytest.LogCaptureFixture) -> None:
-    """AuthenticationFailed ends the attempts, since some servers count them and lock the role."""
+    """After AuthenticationFailed, there are no further attempts.
+
+    Some servers count failed logins and lock the role.
+    """
     refusal = AuthenticationFailed("wrong password")
     watch = FakeWatch(refusal, True)
     reconnector_for(watch, delays=[0, 0])
@@ -120,7 +125,7 @@ async def test_refused_credentials_are_not_tried_again(caplog: pytest.LogCapture
 
 
 async def test_a_login_that_was_not_checked_is_tried_again() -> None:
-    """LoginNotChecked says nothing about the credentials, so it does not end the attempts."""
+    """After LoginNotChecked, attempts continue, because the credentials may be right."""
     failure = LoginNotChecked("the server could not check the login")
     watch = FakeWatch(failure, True)
     reconnector_for(watch, delays=[0, 0])
@@ -130,7 +135,10 @@ async def test_a_login_that_was_not_checked_is_tried_again() -> None:
 async def test_an_error_of_other_code_does_not_end_the_attempts(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """For example, a load balancing policy of the application has failed once."""
+    """An error that is not the driver's is logged, and attempts continue.
+
+    For example, a load-balancing policy of the application may raise such an error.
+    """
     watch = FakeWatch(LookupError("no such rack"), True)
     reconnector_for(watch, delays=[0, 0])
     assert await calls_at_end(watch) == ["try", "try", "forgotten"]
@@ -138,7 +146,7 @@ async def test_an_error_of_other_code_does_not_end_the_attempts(
 
 
 async def test_hurry_ends_the_wait_for_the_next_attempt() -> None:
-    """`hurry` makes an attempt at once, although the next one is due in an hour."""
+    """`hurry` makes an attempt at once, although the next attempt is due in an hour."""
     watch = FakeWatch(DOWN, True)
     reconnector = reconnector_for(watch, delays=[ONE_HOUR, ONE_HOUR])
     for _ in range(2):
@@ -148,7 +156,7 @@ async def test_hurry_ends_the_wait_for_the_next_attempt() -> None:
 
 
 async def test_each_hurry_causes_one_attempt() -> None:
-    """A `hurry` that comes before the first wait causes one attempt, not two."""
+    """If `hurry` is called before the first wait begins, it causes one attempt, not two."""
     watch = FakeWatch(DOWN, True)
     reconnector = reconnector_for(watch, delays=[ONE_HOUR, ONE_HOUR])
     reconnector.hurry()
@@ -165,7 +173,7 @@ async def test_each_hurry_causes_one_attempt() -> None:
 async def test_an_exception_of_the_policy_does_not_end_the_attempts(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """If the policy's `new_schedule` raises, the error is logged, and attempts go on."""
+    """If the policy's `new_schedule` raises an error, it is logged, and attempts continue."""
 
     class BrokenPolicy(ReconnectionPolicy):
         def new_schedule(self) -> Iterator[float]:
@@ -180,8 +188,10 @@ async def test_an_exception_of_the_policy_does_not_end_the_attempts(
 
 
 async def test_hurry_begins_a_new_schedule() -> None:
-    """After an "up" event the schedule begins again, because the node may open its port only a
-    moment later.
+    """`hurry` makes an attempt at once and begins a new schedule.
+
+    `hurry` is called after an "up" event. The node may open its port only a moment after the event,
+    so the next attempts should follow soon.
     """
     watch = FakeWatch(DOWN, DOWN, True)
     reconnector = reconnector_for(watch, delays=[0, 0, ONE_HOUR, ONE_HOUR])
@@ -192,7 +202,10 @@ async def test_hurry_begins_a_new_schedule() -> None:
 
 
 async def test_after_a_failed_attempt_of_hurry_the_new_schedule_goes_on() -> None:
-    """If the attempt that `hurry` makes at once fails, the next ones follow the new schedule."""
+    """If the attempt that `hurry` makes at once fails, the next attempts follow a new schedule.
+
+    The old schedule would wait for an hour.
+    """
     watch = FakeWatch(DOWN, DOWN, True)
     reconnector = Reconnector(watch, HOST, OnceSlowPolicy())
     await run_loop_turns(6)
@@ -201,7 +214,7 @@ async def test_after_a_failed_attempt_of_hurry_the_new_schedule_goes_on() -> Non
 
 
 async def test_restart_schedule_begins_a_new_schedule() -> None:
-    """`restart_schedule` makes no attempt itself; the next attempt follows the new schedule."""
+    """`restart_schedule` makes no attempt itself, but the next attempt follows the new schedule."""
     watch = FakeWatch(True)
     reconnector = Reconnector(watch, HOST, OnceSlowPolicy())
     await run_loop_turns(6)
@@ -211,7 +224,7 @@ async def test_restart_schedule_begins_a_new_schedule() -> None:
 
 
 class OnceSlowPolicy(ReconnectionPolicy):
-    """A policy whose first schedule waits for an hour. Its later schedules do not wait."""
+    """A policy whose first schedule waits for an hour. Later schedules do not wait."""
 
     def __init__(self) -> None:
         self.schedules = 0

@@ -1,7 +1,7 @@
-"""Hosts on fake nodes go down and come back.
+"""Fake nodes stop and start again, and the driver must notice and reconnect.
 
-The tests also cover requests while hosts are down, and conviction policies, which decide that a
-host is down.
+The tests also cover requests while hosts are down, and conviction policies, which decide whether a
+failure means that a host is down.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ pytestmark = pytest.mark.simulated
 
 @pytest.mark.parametrize("sends_events", [True, False], ids=["with events", "without"])
 async def test_a_host_goes_down_and_comes_back(nodes: FakeCluster, sends_events: bool) -> None:
-    """Each node in turn is stopped and started, and the listener is notified. Requests go to the
-    other nodes meanwhile.
+    """Each node in turn is stopped and started, and the listener is notified of both.
 
-    :param sends_events: whether the other nodes send STATUS_CHANGE events about it.
+    While a node is stopped, requests go to the other nodes.
+
+    :param sends_events: whether the other nodes send STATUS_CHANGE events about the stopped node.
     """
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
@@ -54,17 +55,19 @@ async def test_a_host_goes_down_and_comes_back(nodes: FakeCluster, sends_events:
         for node in nodes.nodes:
             await call_in_thread(nodes.stop_node, node, sends_events)
             await events.expect("down", node.address)
-            # Each node answers with its index, which cannot be that of the stopped node.
+            # The response is the index of the node that sent it, so it must not be the index of the
+            # stopped node.
             assert (await session.execute(IDEMPOTENT_READ)).one().k != nodes.nodes.index(node)
             await call_in_thread(nodes.start_node, node, sends_events)
             await events.expect("up", node.address)
-        # All nodes are up again, so the first one answers.
+        # All nodes are up again, so the first node answers.
         assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
 
 
 async def test_all_hosts_go_down_and_come_back(nodes: FakeCluster) -> None:
-    """While all nodes are down, requests fail with NoHostAvailable. Later the session works again
-    without further calls.
+    """While all nodes are down, requests fail with NoHostAvailable.
+
+    When the nodes are started again, requests succeed again without any other call.
     """
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
@@ -92,7 +95,9 @@ async def until_answered(session: aio.Session) -> None:
 
 
 async def test_requests_succeed_while_a_host_is_flapping(nodes: FakeCluster) -> None:
-    """However often the first host is lost and found, each request goes to a host that is up."""
+    """While the first host repeatedly goes down and comes up, each request goes to a host that is
+    up.
+    """
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
@@ -108,8 +113,9 @@ async def test_requests_succeed_while_a_host_is_flapping(nodes: FakeCluster) -> 
 
 
 async def test_a_host_that_does_not_answer_heartbeats_goes_down(nodes: FakeCluster) -> None:
-    """A node that hangs without closing its connections goes down by heartbeats, and comes back
-    when it answers.
+    """A node that hangs without closing its connections is marked as down by heartbeats.
+
+    When the node responds again, it is marked as up.
     """
     settings: dict[str, Any] = {
         "idle_heartbeat_interval": 0.05,
@@ -128,8 +134,9 @@ async def test_a_host_that_does_not_answer_heartbeats_goes_down(nodes: FakeClust
 
 
 async def test_a_host_that_is_down_at_connect_is_used_when_it_comes_up(nodes: FakeCluster) -> None:
-    """`connect` succeeds without the host; an event brings it up, and it serves when the first host
-    stops.
+    """If a host is down at `connect`, an "up" event later makes the session open a pool to it.
+
+    When the first host is stopped, requests go to this host.
     """
     await call_in_thread(nodes[1].stop)
     async with connected(nodes) as (cluster, session):
@@ -144,8 +151,9 @@ async def test_a_host_that_is_down_at_connect_is_used_when_it_comes_up(nodes: Fa
 
 
 async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeCluster) -> None:
-    """A node forgets its prepared statements when it stops, so the driver prepares them when it
-    comes back.
+    """When a stopped node comes back, the driver prepares the session's statements on it again.
+
+    The node forgets its prepared statements when it stops.
     """
     query = "INSERT INTO t (k) VALUES (?)"
     async with connected(nodes) as (cluster, session):
@@ -164,7 +172,7 @@ async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeClus
 async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
     nodes: FakeCluster,
 ) -> None:
-    """Shutting down also closes a connection that a pool is opening to a host that came back."""
+    """Shutting down closes a connection that a pool is just opening to a host that came back."""
     async with connected(nodes) as (cluster, _):
         events = HostEvents()
         cluster.register_listener(events)
@@ -172,8 +180,8 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
         await events.expect("down", nodes[1].address)
         nodes[1].forget_requests()
         held_ready = hold(message(Opcode.READY, b""))
-        # The first STARTUP is for the connection that checks the host, the second one is for its
-        # pool.
+        # The first STARTUP comes from the connection that checks the host. The second STARTUP comes
+        # from the host's new pool.
         nodes[1].prime(
             lambda request: (
                 request.opcode == Opcode.STARTUP and nodes[1].count(Opcode.STARTUP) == 2
@@ -192,8 +200,9 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
 async def test_a_used_host_of_another_data_centre_comes_back(
     two_datacenters: FakeCluster, sends_events: bool
 ) -> None:
-    """With `used_hosts_per_remote_dc`, hosts of other data centres have pools, which are opened
-    again.
+    """Hosts of other data centres that are used come back like local hosts.
+
+    With `used_hosts_per_remote_dc`, such hosts have pools. The session must open these pools again.
     """
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, session):
@@ -212,7 +221,7 @@ async def test_a_used_host_of_another_data_centre_comes_back(
 
 
 class ConvictsThirdFailure(ConvictionPolicy):
-    """A policy that decides after three failures in a row that a host is down."""
+    """A policy that decides that a host is down after three failures in a row."""
 
     def __init__(self, host: Any) -> None:
         super().__init__(host)
@@ -227,9 +236,9 @@ class ConvictsThirdFailure(ConvictionPolicy):
 
 
 async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
-    """A failure that does not convict a host leaves the host up, and the session opens a new pool.
+    """If a failure does not convict a host, the host stays up, and the session opens a new pool.
 
-    The count of failures begins anew after each success.
+    After a success, the policy counts failures from zero again.
     """
     with FakeCluster(2) as nodes:
         nodes.prime(READ, int_row(1))
@@ -245,14 +254,13 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
             assert host is not None
             assert host.conviction_policy is not None
             assert core is not None
-            # A pool has failed once, which does not convict the host, so the session opens a new
-            # pool.
+            # One failure of a pool does not convict the host, so the session opens a new pool.
             session._engine.remove_pool(host)
             core.hosts.on_connection_failure(host, OSError("broken"))
             await until_on_loop(lambda: victim.address in pooled_addresses(session))
             assert events.seen == []
             assert host.conviction_policy.failures == 0
-            # Now attempts keep failing, so the host is convicted and goes down.
+            # From now on, each attempt fails, so the host is convicted and goes down.
             await call_in_thread(nodes.stop_node, victim, tell=False)
             await events.expect("down", victim.address)
             await call_in_thread(nodes.start_node, victim, tell=False)
@@ -261,8 +269,9 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
 
 
 async def test_a_host_whose_new_pool_fails_is_tried_again() -> None:
-    """If opening the new pool of a host fails, the host is tried again, because it may just not
-    know the keyspace yet.
+    """If opening the new pool of a host fails, the driver tries again.
+
+    For example, the host may not know the session's keyspace yet.
     """
     with FakeCluster(2) as nodes:
         nodes.prime(READ, int_row(1))
@@ -281,8 +290,10 @@ async def test_a_host_whose_new_pool_fails_is_tried_again() -> None:
 
 
 async def test_a_session_that_alone_loses_a_pool_opens_it_again() -> None:
-    """If only one session loses its pool to a host, the host stays up, and the session opens a new
-    pool.
+    """If one session loses its pool to a host, but another session keeps its pool, the host stays
+    up.
+
+    The first session opens a new pool.
     """
     with FakeCluster(2) as nodes:
         nodes.prime(READ, int_row(1))
@@ -294,7 +305,8 @@ async def test_a_session_that_alone_loses_a_pool_opens_it_again() -> None:
             victim = nodes[1]
             core = cluster._core
             assert core is not None
-            # Wait until the sessions have followed the hosts' distances after connecting.
+            # After connecting, sessions adapt their pools to the hosts' distances. Wait until this
+            # has ended.
             await until_on_loop(lambda: core.sessions._following is None)
             missing_keyspace = error(ErrorCode.INVALID, "Keyspace 'ks' does not exist")
             victim.prime('USE "ks"', missing_keyspace, times=1)
@@ -311,10 +323,9 @@ async def test_a_session_that_alone_loses_a_pool_opens_it_again() -> None:
 
 
 async def test_a_host_without_further_attempts_is_forced_down(two_datacenters: FakeCluster) -> None:
-    """A host goes down even if the conviction policy never convicts it, when the reconnection
-    policy gives up.
+    """When the reconnection policy gives up, a host goes down even if it was never convicted.
 
-    An event of another node brings it back.
+    A later "up" event from another node brings the host back.
     """
 
     class NeverConvicts(ConvictsThirdFailure):
@@ -348,7 +359,7 @@ async def test_a_host_without_further_attempts_is_forced_down(two_datacenters: F
 
 
 async def change_password(cluster: aio.Cluster, node: FakeNode) -> None:
-    """Let a node require a new password, and wait until it refuses the driver's old password."""
+    """Let a node require a new password, and wait until the node has refused the old password."""
     await call_in_thread(node.require_password, "user", "new")
     await call_in_thread(node.drop_connections)
     host = cluster.metadata.get_host(node.address)
@@ -357,9 +368,7 @@ async def change_password(cluster: aio.Cluster, node: FakeNode) -> None:
 
 
 async def test_a_new_auth_provider_is_tried_on_hosts_that_refused_the_old_one() -> None:
-    """A node that refuses the password is down. Setting `auth_provider` makes the driver try the
-    node again.
-    """
+    """When `auth_provider` is set, the driver tries nodes that refused the old password again."""
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.require_password("user", "old")
@@ -375,7 +384,8 @@ async def test_a_new_auth_provider_is_tried_on_hosts_that_refused_the_old_one() 
 
 
 async def test_a_new_auth_provider_ends_an_outage() -> None:
-    """If every node refuses the old password, a new auth provider is tried at once.
+    """If every node refuses the old password, setting a new auth provider makes new attempts at
+    once.
 
     The driver waits neither for an event nor for the next attempt, which is due in an hour.
     """
@@ -401,8 +411,10 @@ async def test_a_new_auth_provider_ends_an_outage() -> None:
 
 
 async def test_a_node_that_could_not_check_the_login_is_not_given_up() -> None:
-    """A node that starts before the replicas of its table of passwords answers "bad credentials".
-    The driver tries it again, without an event, as `reconnection_policy` says.
+    """If a node could not check the login, the driver tries the node again without an event.
+
+    A node that starts before the replicas of its table of passwords answers "bad credentials". The
+    attempts follow `reconnection_policy`.
     """
     unchecked = error(
         ErrorCode.BAD_CREDENTIALS,
@@ -428,8 +440,9 @@ async def test_a_node_that_could_not_check_the_login_is_not_given_up() -> None:
 
 
 async def test_connect_tries_the_next_node_if_one_could_not_check_the_login() -> None:
-    """If a node answers the password with a SERVER_ERROR, it did not say that the password is
-    wrong. So `connect` goes on with the other contact point, and only this one gets a pool.
+    """If a contact point answers the password with SERVER_ERROR, `connect` tries the next one.
+
+    SERVER_ERROR does not say that the password is wrong. Only the second node gets a pool.
     """
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
@@ -442,9 +455,9 @@ async def test_connect_tries_the_next_node_if_one_could_not_check_the_login() ->
 
 @pytest.mark.simulated(False)
 async def test_a_new_ssl_context_is_tried_at_once(authority: Authority, tmp_path: Path) -> None:
-    """A host that is down because of the old TLS context is tried when a new one is set.
+    """When `ssl_context` is set, a host that was down because of the old context is tried at once.
 
-    The next attempt would be due in an hour.
+    The next scheduled attempt would be due in an hour.
     """
     with FakeNode(ssl_context=authority.server("127.0.0.1")) as node:
         trusting_context = authority.client()

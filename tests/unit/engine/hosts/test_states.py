@@ -1,4 +1,4 @@
-"""The table of host states: what each event does in each state. The tests need no host."""
+"""The state machine of hosts: how each event changes each state, and which actions it causes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.engine.hosts.states import TABLE, Action, Event, Facts, State, Up
 STATES = [State(up, tried) for up, tried in itertools.product(Up, (False, True))]
 FACTS = [Facts(*bits) for bits in itertools.product((False, True), repeat=len(Facts._fields))]
 
-# The states of the tests. In those that end in "_TRIED", a task tries again to reach the host.
+# States of a host. If the name ends in "_TRIED", a task is trying to reach the host again.
 UNKNOWN = State()
 UP = State(Up.UP)
 UP_TRIED = State(Up.UP, tried=True)
@@ -20,8 +20,9 @@ DOWN_TRIED = State(Up.DOWN, tried=True)
 GIVEN_UP = State(Up.GIVEN_UP)
 GIVEN_UP_TRIED = State(Up.GIVEN_UP, tried=True)
 
-# Facts about hosts that the tests use.
-DISCONNECTED = Facts()  # no session has a pool to it, but it was not convicted of being down
+# Combinations of facts about a host.
+# no session has a pool to the host, but the host was not convicted of being down
+DISCONNECTED = Facts()
 LOST = Facts(convicted=True)
 CONNECTED = Facts(has_pool=True, is_served=True)
 HALF_SERVED = Facts(convicted=True, has_pool=True, is_served=False)
@@ -57,20 +58,21 @@ IGNORED = Facts(is_ignored=True)
         (UP, Event.REPORTED_DOWN, IGNORED, DOWN, [Action.MARK_DOWN]),
         (UP, Event.REPORTED_DOWN, LOST, DOWN_TRIED, [Action.MARK_DOWN, Action.START_TRIES]),
         (UP, Event.REPORTED_DOWN, DISCONNECTED, UP_TRIED, [Action.START_TRIES]),
-        # The control connection was opened again, perhaps to another host. Reports that hosts are
-        # up may have been missed meanwhile, so each host that is not up is tried.
+        # The control connection was opened again, perhaps to another host. While there was no
+        # control connection, reports that hosts are up may have been missed, so each host that is
+        # not up is tried.
         (GIVEN_UP, Event.LOOK_AGAIN, DISCONNECTED, GIVEN_UP_TRIED, [Action.START_TRIES, Action.HURRY]),  # noqa: E501
         (DOWN_TRIED, Event.LOOK_AGAIN, DISCONNECTED, DOWN_TRIED, [Action.HURRY]),
         (DOWN, Event.LOOK_AGAIN, DISCONNECTED, DOWN, [Action.BRING_UP]),
         (DOWN, Event.LOOK_AGAIN, IGNORED, DOWN, [Action.PROBE]),
         (GIVEN_UP, Event.LOOK_AGAIN, IGNORED, GIVEN_UP, [Action.PROBE]),
         (UP, Event.LOOK_AGAIN, CONNECTED, UP, []),
-        # The list of nodes has changed: the host is in another data centre or rack.
+        # The node list has changed: the host is in another data centre or rack.
         (UP, Event.RELOCATED, CONNECTED, UP, [Action.RELOCATE]),
         (DOWN, Event.RELOCATED, IGNORED, DOWN, []),
         (DOWN, Event.RELOCATED, DISCONNECTED, DOWN, [Action.BRING_UP]),
         (DOWN_TRIED, Event.RELOCATED, DISCONNECTED, DOWN_TRIED, [Action.HURRY]),
-        # A policy that has ignored the host wants connections to it now.
+        # A policy that used to ignore the host wants connections to it now.
         (DOWN, Event.WANTED, DISCONNECTED, DOWN, [Action.BRING_UP]),
         (DOWN_TRIED, Event.WANTED, DISCONNECTED, DOWN_TRIED, []),
         (GIVEN_UP, Event.WANTED, DISCONNECTED, GIVEN_UP, []),
@@ -83,13 +85,17 @@ IGNORED = Facts(is_ignored=True)
 def test_an_event_changes_the_state_and_causes_actions(
     state: State, event: Event, facts: Facts, expected_state: State, expected_actions: list[Action]
 ) -> None:
-    """The table in `states` is what operators expect in the most frequent cases."""
+    """In each row, an event changes the state as expected, and causes the expected actions.
+
+    The rows are the most frequent cases.
+    """
     assert transition(state, event, facts) == (expected_state, expected_actions)
 
 
 def every_transition() -> list[tuple[State, Event, Facts, State, list[Action]]]:
-    """Return (state, event, facts, new state, actions) for each combination of state, event and
-    facts.
+    """Return the transitions of all combinations of state, event and facts.
+
+    :returns: (state, event, facts, new state, actions) for each combination.
     """
     transitions = []
     for state, event, facts in itertools.product(STATES, Event, FACTS):
@@ -103,13 +109,12 @@ def test_every_event_is_in_the_table() -> None:
 
 
 def test_actions_are_possible_and_not_repeated_in_every_state() -> None:
-    """In every state and for every event, the state machine only demands actions that make sense in
-    this state, and each of them once.
-    """
+    """No transition causes an action that makes no sense in its state, or the same action twice."""
     for state, event, facts, new_state, actions in every_transition():
         details = (state, event, facts, actions)
         assert len(set(actions)) == len(actions), details
-        # A host that is up is not marked as up, and a host that is down is not marked as down.
+        # A host that is up must not be marked as up, and a host that is down must not be marked as
+        # down.
         if Action.MARK_UP in actions:
             assert state.up is not Up.UP, details
             assert Action.MARK_DOWN not in actions, details
@@ -122,14 +127,16 @@ def test_actions_are_possible_and_not_repeated_in_every_state() -> None:
             assert state.tried or Action.START_TRIES in actions, details
         if Action.STOP_TRIES in actions:
             assert state.tried, details
-        # A host to which a connection is open goes down only if it leaves or announces its stop.
+        # A host with an open connection goes down only if it leaves the cluster or announces its
+        # stop.
         if facts.has_pool and event not in (Event.LEFT, Event.DRAINS) and state.up != Up.DRAINING:
             assert new_state.up is state.up or new_state.up is Up.UP, details
 
 
 def test_a_draining_host_is_tried_only_by_the_schedule() -> None:
-    """A draining host would soon close new connections, so nothing but its schedule causes an
-    attempt.
+    """A draining host is tried only according to its schedule.
+
+    A draining host would soon close new connections, so no event causes an attempt at once.
     """
     for state, event, facts, new_state, actions in every_transition():
         if event is Event.DRAINS and not state.up.is_down:
@@ -143,9 +150,7 @@ def test_a_draining_host_is_tried_only_by_the_schedule() -> None:
 
 
 def test_a_host_that_is_lost_comes_back_or_waits_for_the_cluster() -> None:
-    """In every state, a host that is lost is either tried again or waits for a report of the
-    cluster.
-    """
+    """A lost host is either tried again, or waits for a report that it is up."""
     for state, event, facts, new_state, actions in every_transition():
         if event is Event.CONNECTION_FAILED and not (facts.has_pool and facts.is_served):
             assert new_state.tried, (state, facts, actions)

@@ -1,4 +1,7 @@
-"""Status events of known hosts: of several events of a host, only the last one counts."""
+"""`StatusEvents`, which handles the STATUS_CHANGE events of known hosts.
+
+Of several events of a host in quick succession, only the last event counts.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from tests.unit.engine.partners import engine_settings, new_host, run_loop_turns
 
 
 class RecordingWatch:
-    """A fake of the host watch. It records the status events, and the unknown addresses that are to
-    be read.
+    """A fake of the host watch that records status events and requests to read the node list.
 
-    `known` is the result of `knows`.
+    `known` is the result of `knows`. `calls` has ("up", address), ("down", address) and ("read",
+    address).
     """
 
     def __init__(self) -> None:
@@ -38,7 +41,10 @@ class RecordingWatch:
 
 
 def status_event(change: str, address: str = "10.0.0.1", port: int = 9042) -> dict[str, Any]:
-    """Return a STATUS_CHANGE event, with the change "UP" or "DOWN"."""
+    """Return a STATUS_CHANGE event.
+
+    :param change: "UP" or "DOWN".
+    """
     return {"change_type": change, "address": (address, port)}
 
 
@@ -48,7 +54,7 @@ def watch() -> RecordingWatch:
 
 
 def status_events(watch: RecordingWatch, window: float = 0.0) -> StatusEvents:
-    """Return the handler of status events of two hosts.
+    """Return a `StatusEvents` that knows the hosts 10.0.0.1 and 10.0.0.2.
 
     :param window: the setting `status_event_refresh_window`, in seconds.
     """
@@ -60,18 +66,19 @@ def status_events(watch: RecordingWatch, window: float = 0.0) -> StatusEvents:
 
 
 async def wait_for_all(events: StatusEvents) -> None:
-    """Wait until the handler has passed on all events."""
+    """Wait until the delayed events have been passed on."""
     while events._delayed_calls:
         await run_loop_turns()
 
 
 async def test_the_last_event_of_a_host_in_one_window_counts(watch: RecordingWatch) -> None:
-    """Events are passed on after a delay, and only the last one of each host."""
+    """Of several events of a host, only the last is passed on, after a delay."""
     events = status_events(watch)
     for change in ("UP", "DOWN", "UP", "DOWN"):
         events.on_event(status_event(change))
     events.on_event(status_event("UP", "10.0.0.2"))
-    # A node that comes up may be another one at the same address, so the node list is read, too.
+    # After each UP event, the node list is read, because another node may have come up at the same
+    # address.
     assert watch.calls == [("read", "10.0.0.1")] * 2 + [("read", "10.0.0.2")]
     watch.calls.clear()
     await wait_for_all(events)
@@ -81,7 +88,11 @@ async def test_the_last_event_of_a_host_in_one_window_counts(watch: RecordingWat
 async def test_an_event_with_another_port_finds_the_host_by_its_address(
     watch: RecordingWatch,
 ) -> None:
-    """Nodes report the port that they listen on, which a translator may have changed."""
+    """A DOWN event finds its host by the address alone, even if the port is another.
+
+    Nodes report the port that they listen on. A translator may have changed the port that the
+    driver uses.
+    """
     events = status_events(watch)
     events.on_event(status_event("DOWN", port=19042))
     await wait_for_all(events)
@@ -89,13 +100,16 @@ async def test_an_event_with_another_port_finds_the_host_by_its_address(
 
 
 async def test_an_event_of_an_unknown_node_reads_the_node_list(watch: RecordingWatch) -> None:
-    """A node whose address is unknown may have been added, so the node list is read at once."""
+    """An UP event of an unknown address makes the driver read the node list at once.
+
+    The node may have been added to the cluster.
+    """
     status_events(watch).on_event(status_event("UP", "10.9.9.9"))
     assert watch.calls == [("read", "10.9.9.9")]
 
 
 async def test_an_event_of_a_host_that_has_left_is_dropped(watch: RecordingWatch) -> None:
-    """Events are passed on with a delay. If the host has left by then, its event is dropped."""
+    """An event of a host that leaves the cluster before the event's delay ends is dropped."""
     events = status_events(watch)
     events.on_event(status_event("DOWN"))
     watch.known = False
@@ -104,8 +118,9 @@ async def test_an_event_of_a_host_that_has_left_is_dropped(watch: RecordingWatch
 
 
 async def test_a_negative_window_switches_status_events_off(watch: RecordingWatch) -> None:
-    """With a negative window, neither events of known hosts nor of unknown ones (10.9.9.9) are
-    passed on.
+    """With a negative window, status events are ignored, and the node list is not read.
+
+    This holds for the known host 10.0.0.1 and for the unknown address 10.9.9.9.
     """
     events = status_events(watch, window=-1)
     events.on_event(status_event("UP"))
@@ -115,7 +130,7 @@ async def test_a_negative_window_switches_status_events_off(watch: RecordingWatc
 
 
 async def test_no_event_is_passed_on_after_close(watch: RecordingWatch) -> None:
-    """`close` also drops the events whose delay is not over yet."""
+    """`close` drops the events whose delay has not ended."""
     events = status_events(watch)
     events.on_event(status_event("DOWN"))
     events.close()

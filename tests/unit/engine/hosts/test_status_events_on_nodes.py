@@ -1,4 +1,4 @@
-"""Hosts on fake nodes follow the servers' events and the rows of the node list."""
+"""Fake nodes send events and change their node list, and the driver's hosts must follow."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ pytestmark = pytest.mark.simulated
 
 @pytest.mark.parametrize("sends_new_node", [True, False])
 async def test_a_node_that_was_replaced_is_another_host(sends_new_node: bool) -> None:
-    """If a node has the address of a lost node but another host id, it becomes another host.
+    """If a new node takes over the address of a lost node, the driver replaces the host object.
 
-    Some servers send only DOWN and UP in this case, and no NEW_NODE.
+    The new node has another host id. Some servers send only DOWN and UP in this case, and no
+    NEW_NODE.
     """
     with FakeCluster(2) as nodes:
         settings: Any = {
@@ -64,7 +65,10 @@ async def test_a_node_that_was_replaced_is_another_host(sends_new_node: bool) ->
 
 
 async def test_rows_without_tokens_are_ignored(nodes: FakeCluster) -> None:
-    """Nodes that are joining or have left leave such rows in system.peers behind."""
+    """Rows of system.peers without tokens make no hosts.
+
+    Nodes that are joining or have left leave such rows behind.
+    """
     for node in nodes.nodes:
         node.peers = [*node.peers, FakeNode("127.0.0.99", nodes.port, tokens=())]
     async with connected(nodes) as (cluster, session):
@@ -74,9 +78,7 @@ async def test_rows_without_tokens_are_ignored(nodes: FakeCluster) -> None:
 
 @pytest.mark.slow
 async def test_nodes_that_join_and_leave_are_added_and_removed(nodes: FakeCluster) -> None:
-    """The cluster's hosts follow the nodes that are added and removed, and listeners are
-    notified.
-    """
+    """When nodes join or leave, hosts are added or removed, and listeners are notified."""
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
@@ -91,7 +93,7 @@ async def test_nodes_that_join_and_leave_are_added_and_removed(nodes: FakeCluste
 
 
 async def test_many_events_cause_few_readings(nodes: FakeCluster) -> None:
-    """Events that arrive shortly after one another share a reading of the node list."""
+    """One thousand events in quick succession cause at most three readings of the node list."""
     async with connected(nodes) as (cluster, _):
         node = control_node(nodes)
         assert node is not None
@@ -104,14 +106,17 @@ async def test_many_events_cause_few_readings(nodes: FakeCluster) -> None:
             node.send_event("STATUS_CHANGE", "UP", "127.0.9.9", added.port)
         await events.expect("add", added.address)
         readings = [request for request in node.requests if "peers" in (request.query or "")]
-        # There were 1000 events.
+        # There were 1000 events, so without the shared readings there would be many more.
         assert 1 <= len(readings) <= 3
 
 
 async def test_a_down_event_of_a_host_that_answers_is_ignored(
     nodes: FakeCluster,
 ) -> None:
-    """The driver's own connections to a host count more than the report of another node."""
+    """A DOWN event about a host to which the driver has open connections is ignored.
+
+    The driver's own connections prove more than the report of another node.
+    """
     async with connected(nodes) as (_, session):
         node = control_node(nodes)
         assert node is not None
@@ -126,8 +131,8 @@ async def test_a_down_event_of_a_host_that_answers_is_ignored(
 async def test_schema_events_and_unknown_events_disturb_nothing(
     nodes: FakeCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """After events about the schema, and one with an unknown change, later events are still handled
-    and no error is logged.
+    """Schema events and an event with an unknown change neither stop the events after them nor log
+    errors.
     """
     async with connected(nodes) as (_, session):
         node = control_node(nodes)
@@ -146,8 +151,9 @@ async def test_schema_events_and_unknown_events_disturb_nothing(
 async def test_unused_hosts_follow_events_without_a_connection(
     two_datacenters: FakeCluster,
 ) -> None:
-    """For a host that no policy uses, the events of the cluster decide whether it is up; the driver
-    does not connect to it.
+    """A host that no policy uses is marked as up or down by the cluster's events alone.
+
+    The driver does not connect to the host to check.
     """
     policy = DCAwareRoundRobinPolicy("east")
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, session):
@@ -155,7 +161,8 @@ async def test_unused_hosts_follow_events_without_a_connection(
         assert core is not None
         events = HostEvents()
         cluster.register_listener(events)
-        # Choose a node that does not have the control connection, which may use any host.
+        # Choose a node that does not have the control connection, because that connection may use
+        # any host.
         victim = next(
             node
             for node in two_datacenters.nodes[1:]
@@ -164,7 +171,7 @@ async def test_unused_hosts_follow_events_without_a_connection(
         startups_before = victim.count(Opcode.STARTUP)
         await call_in_thread(two_datacenters.tell, "STATUS_CHANGE", "DOWN", victim)
         await events.expect("down", victim.address)
-        # The host is not used, so the driver does not try to connect to it.
+        # No policy uses the host, so the driver does not try to connect to the host.
         assert core.hosts._tries == {}
         await call_in_thread(two_datacenters.tell, "STATUS_CHANGE", "UP", victim)
         await events.expect("up", victim.address)
@@ -176,8 +183,9 @@ async def test_unused_hosts_follow_events_without_a_connection(
 
 
 async def test_another_node_under_the_same_address_is_another_host() -> None:
-    """If a node gets another host id, the old host is removed and a new host is added, in this
-    order.
+    """If a node gets another host id, listeners are notified of the old host's end first.
+
+    The old host is removed, then a host with the same address is added and comes up.
     """
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (cluster, session):
@@ -192,7 +200,7 @@ async def test_another_node_under_the_same_address_is_another_host() -> None:
             assert new_host is not None
             assert new_host is not host_before
             await until_on_loop(lambda: new_host.is_up is True)
-            # Listeners get each event once.
+            # Listeners get each event exactly once.
             assert events.seen == [(event, replaced.address) for event in ("remove", "add", "up")]
             assert any(host is new_host for host in session.get_pool_state())
             assert host_before is not None
@@ -202,9 +210,9 @@ async def test_another_node_under_the_same_address_is_another_host() -> None:
 async def test_a_node_found_under_a_new_address_has_moved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a contact point leads to a known node under a new address, its host gets this address.
+    """If a contact point leads to a known node under a new address, the host moves to this address.
 
-    This happens if all pods of a Kubernetes cluster get new addresses.
+    This happens, for example, when all pods of a Kubernetes cluster get new addresses.
     """
     with FakeCluster(2) as nodes:
         old_node, new_node = nodes.nodes
@@ -254,8 +262,9 @@ async def test_a_node_reached_by_another_address_stays_the_same_host() -> None:
 async def test_policies_follow_a_node_to_another_data_centre(
     two_datacenters: FakeCluster,
 ) -> None:
-    """If the rows of a node name another data centre, policies compute its distance anew, and pools
-    follow.
+    """If a node's rows name another data centre, policies compute the host's distance again.
+
+    Sessions then open or close their pools to the host.
     """
     policy = DCAwareRoundRobinPolicy("east")
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, session):
@@ -281,8 +290,9 @@ async def test_policies_follow_a_node_to_another_data_centre(
 async def test_a_node_that_moves_to_the_local_data_centre_while_down_is_tried(
     two_datacenters: FakeCluster,
 ) -> None:
-    """A host in another data centre is not tried while it is down. When it becomes local, the
-    driver tries it.
+    """If a host that is down moves to the local data centre, the driver tries to connect to it.
+
+    While the host was in another data centre, no policy used it, so the driver did not try.
     """
     policy = DCAwareRoundRobinPolicy("east")
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, session):

@@ -1,4 +1,4 @@
-"""`NodeList`, which compares the rows of the node list with the hosts that the driver knows."""
+"""`NodeList`, which compares the rows of system tables with the hosts that the driver knows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ ID_1, ID_2, ID_3 = (uuid.UUID(int=number) for number in (1, 2, 3))
 
 
 def endpoint_and_row(host_id: uuid.UUID | None, address: str, **columns: Any) -> Any:
-    """Return the end point and the row of a node; `columns` are added to the row or replaced in
-    it.
+    """Return the end point and the row of a node.
+
+    :param host_id: None makes an incomplete row.
+    :param columns: columns that are added to the row or replace its defaults.
     """
     defaults = {"host_id": host_id, "rpc_address": address, "data_center": "dc1", "rack": "r1"}
     return DefaultEndPoint(address), {**defaults, "tokens": ["1"], **columns}
@@ -44,7 +46,9 @@ def test_a_row_with_a_missing_column_is_incomplete(missing: str) -> None:
 
 
 def test_update_host_copies_the_row_and_reports_changes() -> None:
-    """`update_host` returns True if the data centre or the rack has changed."""
+    """`update_host` copies a row's columns, and returns True if the data centre or rack has
+    changed.
+    """
     updated = new_host("10.0.0.1")
     _, row = endpoint_and_row(ID_1, "10.0.0.1", peer="10.9.9.9", release_version="4.1.0")
     assert update_host(updated, row)
@@ -60,14 +64,17 @@ def test_update_host_copies_the_row_and_reports_changes() -> None:
     assert not update_host(updated, shorter_row)
     # If the tokens are equal, the host keeps its tuple of tokens.
     assert updated.tokens is tokens
-    # An attribute whose column the row lacks is not changed.
+    # The second row has no `release_version`, so the attribute keeps its value.
     assert updated.release_version == "4.1.0"
     _, row_with_other_rack = endpoint_and_row(ID_1, "10.0.0.1", rack="r2")
     assert update_host(updated, row_with_other_rack)
 
 
 def test_the_first_row_is_the_local_node() -> None:
-    """The first row comes from the queried node. If no host was known before, all are added."""
+    """The first row becomes the local node, because it comes from the queried node.
+
+    All hosts are added, because no host was known before.
+    """
     node_list = new_node_list(
         [endpoint_and_row(ID_1, "10.0.0.1"), endpoint_and_row(ID_2, "10.0.0.2")]
     )
@@ -78,7 +85,10 @@ def test_the_first_row_is_the_local_node() -> None:
 
 
 def test_a_node_with_the_same_id_and_address_keeps_its_host() -> None:
-    """Applications may hold host objects, so an unchanged node keeps its object."""
+    """A node with the same host id and the same address keeps its host object.
+
+    Applications may hold host objects.
+    """
     hosts_before = hosts_from(
         endpoint_and_row(ID_1, "10.0.0.1"), endpoint_and_row(ID_2, "10.0.0.2")
     )
@@ -91,8 +101,9 @@ def test_a_node_with_the_same_id_and_address_keeps_its_host() -> None:
 
 
 def test_another_address_or_another_id_is_another_host() -> None:
-    """A node that has moved to another address, or was replaced at its address, gets a new host
-    object.
+    """A node with another address or another host id gets a new host object.
+
+    Here, one node has moved to another address, and one node was replaced at its address.
     """
     hosts_before = hosts_from(
         endpoint_and_row(ID_1, "10.0.0.1"), endpoint_and_row(ID_2, "10.0.0.2")
@@ -112,8 +123,9 @@ def test_a_node_in_another_rack_is_relocated() -> None:
 
 
 def test_the_first_of_two_rows_for_a_node_counts(caplog: pytest.LogCaptureFixture) -> None:
-    """Two rows may contradict each other while a node is replaced; the later one is ignored with a
-    warning.
+    """Of two rows with the same host id or address, the later row is ignored with a warning.
+
+    Such rows may exist while a node is replaced.
     """
     node_list = new_node_list(
         [
@@ -122,7 +134,6 @@ def test_the_first_of_two_rows_for_a_node_counts(caplog: pytest.LogCaptureFixtur
             endpoint_and_row(ID_2, "10.0.0.1"),
         ]
     )
-    # The second row has the host id of the first one, and the third row has its address, so both
-    # are ignored.
+    # The second row repeats the host id of the first row, and the third row repeats its address.
     assert [str(listed.address) for listed in node_list.hosts] == ["10.0.0.1"]
     assert caplog.text.count("one is ignored") == 2

@@ -1,4 +1,4 @@
-"""`HostWatch` learns about hosts and marks them up or down, without a connection."""
+"""`HostWatch`, which marks hosts as up or down, tested with fakes and without connections."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LOST = ConnectionException("lost")
 
 
 class WatchedHosts:
-    """A `HostWatch` of two hosts, which sees this object as a session and as a listener.
+    """A `HostWatch` of two hosts, for which this object is the only session and the only listener.
 
-    The test sets the session's pools, and the error of an attempt to reach a host. `probed` lists
-    the addresses of the hosts that were tried, `events` what the listener was told. By default the
-    reconnection policy makes three attempts, without delay.
+    A test sets `pools` (the session's pools) and `probe_error` (the error of an attempt to reach a
+    host). `probed` lists the addresses of the hosts that were tried, and `events` lists the
+    listener's calls. By default, the reconnection policy allows three attempts without delay.
 
-    :param changed: settings of the engine that differ from this.
+    :param changed: settings of the engine that differ from these defaults.
     """
 
     def __init__(self, **changed: Any) -> None:
@@ -44,10 +44,10 @@ class WatchedHosts:
         self.listeners.user_listeners = [self]
         self.probed: list[str] = []
         self.probe_error: Exception | None = None
-        self.add_errors: list[Exception] = []  # what the next calls of `add_pool` raise
+        self.add_errors: list[Exception] = []  # errors that the next calls of `add_pool` raise
         self.pools: dict[Host, object] = {}
         self.distances: dict[Host, int] = {}
-        self.distance_error: BaseException | None = None  # what `distance` raises
+        self.distance_error: BaseException | None = None  # the error that `distance` raises, if any
         self.sessions = Sessions()
         session: Any = self
         self.sessions.add(session)
@@ -63,7 +63,7 @@ class WatchedHosts:
             self.probe,
         )
 
-    # The interface of a session.
+    # `HostWatch` calls the next methods as if this object were a session.
 
     def distance(self, host: Host) -> int:
         if self.distance_error is not None:
@@ -85,7 +85,7 @@ class WatchedHosts:
         if self.probe_error is not None:
             raise self.probe_error
 
-    # The interface of a listener.
+    # `HostWatch` calls the next methods as if this object were a listener.
 
     def on_up(self, host: Host) -> None:
         self.events.append(("up", host.address))
@@ -100,15 +100,16 @@ class WatchedHosts:
         self.events.append(("remove", host.address))
 
     async def settle(self) -> None:
-        """Wait until no host is being tried any more, and all effects are over."""
+        """Wait until no host is being tried any more and all callbacks have run."""
         while self.watch._tries:
             await run_loop_turns()
         await run_loop_turns()
 
 
 async def test_a_host_that_is_lost_is_tried_until_it_answers() -> None:
-    """A host without connections goes down. Attempts follow until one succeeds; then the host is up
-    and has a pool.
+    """A host whose connections are lost goes down and is tried until an attempt succeeds.
+
+    Afterwards, the host is up and has a pool.
     """
     watched = WatchedHosts()
     watched.probe_error = LOST
@@ -123,8 +124,9 @@ async def test_a_host_that_is_lost_is_tried_until_it_answers() -> None:
 
 
 async def test_a_host_with_a_pool_is_not_down() -> None:
-    """While a session has a pool to the host, neither failures nor reports of the cluster mark the
-    host as down.
+    """While a session has a pool to a host, the host stays up.
+
+    Neither a failed connection nor a report from the cluster marks the host as down.
     """
     watched = WatchedHosts()
     watched.pools[watched.first] = object()
@@ -134,14 +136,15 @@ async def test_a_host_with_a_pool_is_not_down() -> None:
 
 
 async def test_at_the_end_of_the_schedule_the_host_is_forced_down() -> None:
-    """When the reconnection policy makes no further attempt, only a report of the cluster brings
-    the host back.
+    """When the reconnection policy allows no further attempt, the host is forced down.
+
+    Afterwards, the host is tried only when the cluster reports that it is up.
     """
     watched = WatchedHosts()
     watched.probe_error = LOST
     watched.watch.on_connection_failure(watched.first, LOST)
     await watched.settle()
-    # The policy of `WatchedHosts` has three delays.
+    # The policy of `WatchedHosts` allows three attempts.
     assert watched.probed == ["10.0.0.1"] * 3
     assert watched.first.state == "forced down"
     watched.probe_error = None
@@ -151,7 +154,9 @@ async def test_at_the_end_of_the_schedule_the_host_is_forced_down() -> None:
 
 
 async def test_refused_credentials_end_the_attempts() -> None:
-    """A host that refuses the credentials is not tried again, since some servers lock the role."""
+    """A host that refuses the credentials is not tried again, because some servers
+    lock the role.
+    """
     watched = WatchedHosts()
     watched.probe_error = AuthenticationFailed("wrong password")
     watched.watch.on_connection_failure(watched.first, LOST)
@@ -161,15 +166,16 @@ async def test_refused_credentials_end_the_attempts() -> None:
 
 
 async def test_other_credentials_are_tried_on_hosts_that_refused_the_old_ones() -> None:
-    """`on_access_changed` is called when the application sets other credentials. Hosts that are
-    down are tried with them.
+    """When credentials change, `on_access_changed` tries hosts that refused the old credentials.
+
+    The application calls it indirectly by setting `auth_provider`.
     """
     watched = WatchedHosts()
     watched.probe_error = AuthenticationFailed("wrong password")
     watched.watch.on_connection_failure(watched.first, LOST)
     await watched.settle()
     assert watched.first.state == "forced down"
-    watched.watch.on_access_changed()  # these are refused, too
+    watched.watch.on_access_changed()  # the host refuses these credentials, too
     await watched.settle()
     assert watched.probed == ["10.0.0.1"] * 2
     assert watched.first.state == "forced down"
@@ -181,7 +187,10 @@ async def test_other_credentials_are_tried_on_hosts_that_refused_the_old_ones() 
 
 
 async def test_other_credentials_are_tried_for_sessions_without_a_pool() -> None:
-    """A host may be up for a session that logged in before the password changed."""
+    """When credentials change, each session without a pool to a host tries to open the pool.
+
+    The host may be up because another session logged in before the password changed.
+    """
     watched = WatchedHosts()
     watched.watch.on_access_changed()
     await watched.settle()
@@ -190,8 +199,9 @@ async def test_other_credentials_are_tried_for_sessions_without_a_pool() -> None
 
 
 async def test_other_credentials_mean_nothing_to_ignored_hosts() -> None:
-    """When credentials change, the driver tries the hosts again that are down. But hosts with the
-    distance IGNORED get no connections, so they stay in their state.
+    """When credentials change, hosts with the distance IGNORED are not tried.
+
+    Such hosts get no connections, so they keep their state.
     """
     watched = WatchedHosts()
     watched.distances[watched.second] = HostDistance.IGNORED
@@ -202,8 +212,9 @@ async def test_other_credentials_mean_nothing_to_ignored_hosts() -> None:
 
 
 async def test_a_recheck_does_not_bring_up_an_ignored_host_that_does_not_answer() -> None:
-    """`recheck` tries hosts that are down once. An ignored host that answers is up, but gets no
-    pool.
+    """`recheck` tries a host that is down once, even if all policies ignore the host.
+
+    If the host responds, it is marked as up, but gets no pool.
     """
     watched = WatchedHosts()
     watched.distances[watched.first] = HostDistance.IGNORED
@@ -213,7 +224,7 @@ async def test_a_recheck_does_not_bring_up_an_ignored_host_that_does_not_answer(
     await watched.settle()
     assert watched.first.is_up is False
     assert watched.events == [("down", "10.0.0.1")]
-    # No session wants connections to the host, so one attempt is enough.
+    # No session wants connections to the host, so the driver makes one attempt only.
     assert watched.probed == ["10.0.0.1"]
     watched.probe_error = None
     watched.watch.recheck()
@@ -223,7 +234,7 @@ async def test_a_recheck_does_not_bring_up_an_ignored_host_that_does_not_answer(
 
 
 async def test_a_host_that_was_ignored_is_tried_when_a_policy_wants_it() -> None:
-    """An ignored host that was reported down is tried when a policy begins to use the host."""
+    """An ignored host that was reported as down is tried when a policy starts to use the host."""
     watched = WatchedHosts(
         reconnection_policy=ConstantReconnectionPolicy(delay=0.0, max_attempts=5)
     )
@@ -240,7 +251,7 @@ async def test_a_host_that_was_ignored_is_tried_when_a_policy_wants_it() -> None
 
 
 async def test_the_newest_reason_of_a_host_wins(caplog: pytest.LogCaptureFixture) -> None:
-    """`last_failure` of a host is the error of the last attempt. Each different error is logged
+    """`Host.last_failure` is the error of the last attempt, and each different error is logged
     once.
     """
     watched = WatchedHosts(
@@ -254,7 +265,8 @@ async def test_the_newest_reason_of_a_host_wins(caplog: pytest.LogCaptureFixture
     while len(watched.probed) < 3:
         await run_loop_turns(1)
     watched.probe_error = denied
-    watched.watch.on_reported_down(watched.first)  # our own error says more
+    # a report must not replace the driver's own error, which says more
+    watched.watch.on_reported_down(watched.first)
     assert watched.first.last_failure is refused
     await watched.settle()
     failure: Any = watched.first.last_failure
@@ -282,8 +294,9 @@ async def test_different_reasons_do_not_flood_the_log(caplog: pytest.LogCaptureF
 async def test_the_end_of_an_outage_is_logged_like_its_beginning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Operators who see the warning that a host is down must also see, at the same level, that it
-    is up.
+    """The message that a host is up again is a warning, like the message that it is down.
+
+    Operators who see only warnings must see both.
     """
     watched = WatchedHosts()
     watched.watch.on_connection_failure(watched.first, LOST)
@@ -298,8 +311,9 @@ async def test_the_end_of_an_outage_is_logged_like_its_beginning(
 
 
 async def test_a_report_is_the_reason_of_a_host_without_connections() -> None:
-    """If the cluster reports a host down that the driver has no connection to, `last_failure` says
-    so.
+    """If the cluster reports a host as down, `last_failure` says that the report is the reason.
+
+    This holds for hosts without connections of the driver.
     """
     watched = WatchedHosts()
     watched.watch.on_reported_down(watched.first)
@@ -307,7 +321,7 @@ async def test_a_report_is_the_reason_of_a_host_without_connections() -> None:
 
 
 async def test_statements_are_prepared_on_a_host_that_comes_up() -> None:
-    """`bring_up` prepares the statements on the host, if `reprepare_on_up` is set."""
+    """`bring_up` prepares the statements on the host if `reprepare_on_up` is True."""
     addresses: list[str] = []
 
     async def record_preparing(host: Host) -> None:
@@ -323,7 +337,7 @@ async def test_statements_are_prepared_on_a_host_that_comes_up() -> None:
 def node_list_of(*hosts: Host, existing: list[Host]) -> NodeList:
     """Return a node list with these hosts.
 
-    :param existing: the hosts that the metadata has so far.
+    :param existing: the hosts that the metadata already has.
     """
     rows: list[Any] = []
     hosts_by_endpoint: dict[Any, Host] = {}
@@ -335,7 +349,7 @@ def node_list_of(*hosts: Host, existing: list[Host]) -> NodeList:
 
 
 async def test_a_new_node_list_adds_and_removes_hosts() -> None:
-    """Hosts that the new list lacks are removed, and new ones get a pool and come up."""
+    """Hosts that the new node list lacks are removed, and new hosts get a pool and come up."""
     watched = WatchedHosts()
     added_host = new_host("10.0.0.3", is_up=None)
     watched.watch.take_node_list(
@@ -360,8 +374,10 @@ async def test_a_new_node_list_adds_and_removes_hosts() -> None:
     ids=["failure", "failed try", "draining", "reported down", "wanted"],
 )
 async def test_late_events_of_a_replaced_host_do_not_concern_the_new_one(report: Any) -> None:
-    """The new host has the same address, so the hosts are equal. If the old one got a reconnector,
-    the new one would get none, and would never be reached again.
+    """Late events of a host that was replaced do not concern the new host at its address.
+
+    The hosts are equal, because they have the same address. If the old host got a `Reconnector`,
+    the new host would get none, and would never be reached again.
     """
     watched = WatchedHosts()
     watched.probe_error = LOST
@@ -382,7 +398,10 @@ async def test_late_events_of_a_replaced_host_do_not_concern_the_new_one(report:
 async def test_a_new_host_is_tried_again_after_an_error_of_a_policy(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The policy of an application may fail when it is asked about a host that it does not know."""
+    """If a policy raises an error for a new host, the driver tries again until the host has a pool.
+
+    An application's policy may fail for hosts that it does not know.
+    """
     watched = WatchedHosts()
     watched.add_errors = [LookupError("no such rack"), LookupError("no such rack")]
     added_host = new_host("10.0.0.3", is_up=None)
@@ -404,8 +423,9 @@ async def test_a_new_host_is_tried_again_after_an_error_of_a_policy(
 async def test_an_event_is_handled_although_a_policy_raises_an_error(
     event: Callable[[WatchedHosts], None],
 ) -> None:
-    """If a load balancing policy cannot tell the distance of a host, the host counts as wanted. The
-    event is not lost: the host is down, and is tried until it answers.
+    """If a policy raises an error when it is asked for a host's distance, the host counts as used.
+
+    The event is not lost: the host goes down, and is tried until it responds.
     """
     watched = WatchedHosts()
     watched.distance_error = LookupError("no such rack")
@@ -418,7 +438,7 @@ async def test_an_event_is_handled_although_a_policy_raises_an_error(
 
 
 async def test_every_host_is_checked_again_although_a_policy_raises_an_error() -> None:
-    """The error of a policy for one host does not stop the check of the hosts after it."""
+    """If a policy raises an error for one host, `recheck` still checks the hosts after it."""
     watched = WatchedHosts()
     watched.second.set_down()
     watched.distance_error = LookupError("no such rack")
@@ -429,7 +449,7 @@ async def test_every_host_is_checked_again_although_a_policy_raises_an_error() -
 
 
 class FailingConvictions(ConvictionPolicy):
-    """A conviction policy of an application whose methods raise errors."""
+    """A conviction policy of an application, whose methods raise errors."""
 
     def __init__(self, host: Host) -> None:
         pass
@@ -444,7 +464,9 @@ class FailingConvictions(ConvictionPolicy):
 async def test_an_event_is_handled_although_the_conviction_policy_raises_an_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A host whose conviction policy fails counts as down after a failure, and comes up again."""
+    """If a conviction policy raises an error, the failed host still goes down and
+    comes up again.
+    """
     watched = WatchedHosts()
     watched.first.conviction_policy = FailingConvictions(watched.first)
     watched.watch.on_connection_failure(watched.first, LOST)
@@ -457,8 +479,9 @@ async def test_an_event_is_handled_although_the_conviction_policy_raises_an_erro
 
 
 async def test_the_placement_is_computed_again_only_on_changes_or_with_rebuild() -> None:
-    """The placement of tokens on hosts takes long to compute, so an unchanged node list does not
-    compute it again.
+    """The token placement is computed again only if the node list changes or `rebuild` is True.
+
+    The computation takes long.
     """
     watched = WatchedHosts()
     watched.metadata.partitioner = "org.apache.cassandra.dht.Murmur3Partitioner"
@@ -466,7 +489,9 @@ async def test_the_placement_is_computed_again_only_on_changes_or_with_rebuild()
     watched.second.tokens = ("100",)
 
     def version_after_node_list(rebuild: bool) -> int:
-        """Take the same node list again, and return the version of the placement."""
+        """Pass an unchanged node list to the watch, and return the version of the
+        token placement.
+        """
         hosts = watched.metadata.all_hosts()
         watched.watch.take_node_list(node_list_of(*hosts, existing=hosts), rebuild)
         return watched.metadata.placement_version
@@ -477,9 +502,7 @@ async def test_the_placement_is_computed_again_only_on_changes_or_with_rebuild()
 
 
 async def test_after_close_failures_are_ignored() -> None:
-    """`close` ends the attempts to reach hosts, and later failures neither mark hosts nor start
-    attempts.
-    """
+    """After `close`, attempts to reach hosts end, and later failures have no effect."""
     watched = WatchedHosts()
     watched.probe_error = LOST
     watched.watch.on_connection_failure(watched.first, LOST)

@@ -1,4 +1,4 @@
-"""Hosts on fake nodes: policies, removals, listeners, names, translators, and latencies."""
+"""Hosts on fake nodes: policies, removals, listeners, host names, translators, and latencies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ pytestmark = pytest.mark.simulated
 async def test_a_policy_that_is_added_later_knows_which_hosts_are_down(
     two_datacenters: FakeCluster,
 ) -> None:
-    """A profile that is added to a connected cluster gets the hosts with their states."""
+    """A profile that is added to a connected cluster knows which hosts are up and
+    which are down.
+    """
     hourly = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
     async with connected(two_datacenters, reconnection_policy=hourly) as (cluster, _):
         down, live = (host for host in cluster.metadata.all_hosts() if host.datacenter == "west")
@@ -54,8 +56,9 @@ async def test_a_policy_that_is_added_later_knows_which_hosts_are_down(
 async def test_a_policy_that_is_added_later_reaches_hosts_that_were_ignored(
     two_datacenters: FakeCluster,
 ) -> None:
-    """An ignored host counts as down if its report that it is up was lost. A policy that uses the
-    host makes the driver try it.
+    """When a new profile uses a host that was ignored and is marked as down, the driver tries it.
+
+    The report that the ignored host is up may have been lost.
     """
     local = {"load_balancing_policy": DCAwareRoundRobinPolicy("east")}
     async with connected(two_datacenters, local) as (cluster, session):
@@ -73,7 +76,7 @@ async def test_a_policy_that_is_added_later_reaches_hosts_that_were_ignored(
 
 @pytest.mark.simulated(False)
 async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_back() -> None:
-    """If the connection to a removed host opens late, there is neither a pool nor an "up" event."""
+    """If a host is removed while its pool is opened, it gets neither a pool nor an "up" event."""
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (cluster, session):
             core = cluster._core
@@ -82,7 +85,7 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
             cluster.register_listener(events)
             no_options = b"\x00\x00"  # an empty [string multimap]
             held_supported = hold(message(Opcode.SUPPORTED, no_options))
-            # A node that is added later does not answer OPTIONS, so its pool stays half open.
+            # Nodes that are added from now on do not answer OPTIONS, so their pools stay half open.
             nodes._primes.append((Opcode.OPTIONS, held_supported))
             added = await call_in_thread(nodes.add_node)
             await events.expect("add", added.address)
@@ -107,13 +110,13 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
 
 
 async def test_listeners_may_be_registered_before_the_first_connect() -> None:
-    """Such a listener gets an "add" event for each host of the first node list."""
+    """A listener that is registered before `connect` gets an "add" event for each host."""
     with FakeCluster(2) as nodes:
         async with aio.Cluster(nodes.contact_points, port=nodes.port) as cluster:
             events = HostEvents()
             unregistered_events = HostEvents()
             cluster.register_listener(events)
-            # A listener that is registered twice still gets each event once.
+            # A listener that is registered twice must still get each event once.
             cluster.register_listener(events)
             cluster.register_listener(unregistered_events)
             cluster.unregister_listener(unregistered_events)
@@ -128,9 +131,9 @@ async def test_listeners_may_be_registered_before_the_first_connect() -> None:
 
 
 class LoopWithResolver:
-    """An event loop whose resolver returns these addresses for each name.
+    """An event loop whose `getaddrinfo` returns these addresses for every name.
 
-    A connection to 192.0.2.1 never opens, as if the network dropped each packet.
+    A connection to 192.0.2.1 never opens, as if the network dropped all packets to this address.
     """
 
     def __init__(self, loop: Any, addresses: list[str]) -> None:
@@ -149,9 +152,7 @@ class LoopWithResolver:
     async def create_connection(
         self, factory: Any, address: str, port: int, **settings: Any
     ) -> Any:
-        """Open a connection, but never return for 192.0.2.1: like a network that drops all packets
-        to it.
-        """
+        """Open a connection; for 192.0.2.1, wait for ever."""
         if address == "192.0.2.1":
             await asyncio.Event().wait()
         return await self._loop.create_connection(factory, address, port, **settings)
@@ -163,8 +164,10 @@ class LoopWithResolver:
 async def test_a_name_with_an_unreachable_address_is_reached_at_another_one(
     unreachable: str,
 ) -> None:
-    """If one address of a name drops packets or refuses connections, the driver tries the next one
-    in time.
+    """If one address of a host name is unreachable, the driver connects to the next address.
+
+    The first address either drops all packets or refuses connections. The second address must be
+    tried before `connect_timeout` (1 s) is over.
     """
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
@@ -179,7 +182,10 @@ async def test_a_name_with_an_unreachable_address_is_reached_at_another_one(
 
 
 async def test_if_no_address_of_a_name_answers_the_error_has_the_name() -> None:
-    """Users know the name that they have configured, and not its addresses."""
+    """If no address of a host name can be connected to, the error has the name.
+
+    Users know the name that they have configured, but not its addresses.
+    """
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
             core = cluster._core
@@ -199,9 +205,9 @@ async def test_if_no_address_of_a_name_answers_the_error_has_the_name() -> None:
 
 
 class RecordingTranslator(AddressTranslator):
-    """A translator that records the running loop of each call, or None.
+    """A translator that records which event loop runs in the thread of each call.
 
-    :param translation: the result for each address; None to return the address itself.
+    :param translation: the result for every address; None returns the address itself.
     """
 
     def __init__(self, translation: Any = None) -> None:
@@ -209,8 +215,8 @@ class RecordingTranslator(AddressTranslator):
         self.loops: list[Any] = []
 
     def translate(self, addr: str) -> Any:
-        """Record the running event loop (None if none runs in this thread), and return the
-        translation.
+        """Record the running event loop of this thread (None if there is none), and translate the
+        address.
         """
         try:
             self.loops.append(asyncio.get_running_loop())
@@ -221,7 +227,10 @@ class RecordingTranslator(AddressTranslator):
 
 @pytest.mark.simulated(False)
 async def test_a_translator_does_not_run_on_the_loop() -> None:
-    """A translator may block, for example to resolve a name, so the driver calls it in a thread."""
+    """The driver calls translators in a thread without an event loop.
+
+    A translator may block, for example to resolve a name.
+    """
     translator = RecordingTranslator()
     with FakeCluster(3) as nodes:
         async with connected(nodes, address_translator=translator) as (cluster, _):
@@ -231,8 +240,9 @@ async def test_a_translator_does_not_run_on_the_loop() -> None:
 
 
 async def test_if_a_translator_returns_no_address_the_error_names_it() -> None:
-    """An empty result fails `connect` with an error that names the translator and the address it
-    was given.
+    """If a translator returns an empty string, `connect` fails.
+
+    The error names the translator and the address that was passed to it.
     """
     with FakeCluster(2) as nodes:
         cluster = aio.Cluster(
@@ -247,13 +257,11 @@ async def test_if_a_translator_returns_no_address_the_error_names_it() -> None:
         assert repr(nodes[1].address) in str(failure)
 
 
-# -- how fast a host is ----------------------------------------------------------------------------
+# -- latencies of hosts --------------------------------------------------------------------------
 
 
 class RefusalRecorder(RequestObserver):
-    """An observer that records the address of each host that refuses a request, and whether it took
-    any time.
-    """
+    """An observer that records (address, whether it took any time) for each refused request."""
 
     def __init__(self, refusals: list[tuple[str, bool]]) -> None:
         self._refusals = refusals
@@ -276,9 +284,9 @@ class RefusalRecorder(RequestObserver):
 )
 @pytest.mark.simulated(False)
 async def test_which_answers_count_as_latencies(answer: Any, is_latency: bool) -> None:
-    """An answer that refuses the request does not count as a latency of the host.
+    """A response that refuses the request does not count as a latency of the host.
 
-    Otherwise an overloaded host that refuses at once would look fast.
+    Otherwise, an overloaded host that refuses requests at once would look fast.
     """
     with FakeNode() as node:
         node.prime(READ, answer)
@@ -295,7 +303,7 @@ async def test_which_answers_count_as_latencies(answer: Any, is_latency: bool) -
             )
             core.observe_requests(RefusalRecorder(refusals))
             await asyncio.wait({asyncio.ensure_future(session.execute(READ))})
-            # The answer is reported once: as a latency, or as a refusal.
+            # Each response is reported once: as a latency, or as a refusal.
             entry = (node.address, True)
             assert latencies == ([entry] if is_latency else [])
             assert refusals == ([] if is_latency else [entry])

@@ -1,4 +1,4 @@
-"""Connection pools: retired connections, orphaned requests, the waiting queue, and refilling."""
+"""`HostPool`: retired connections, orphaned requests, the queue for free streams, and refilling."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ SLOW = "SELECT slow"
 
 
 async def test_heartbeats_close_a_retired_connection_whose_node_is_silent() -> None:
-    """A connection that left the pool stays open for its requests, and heartbeats still watch
-    it.
+    """A connection that left its pool but still waits for a response is watched by heartbeats.
+
+    If the node no longer responds, the heartbeat closes the connection, and its request fails.
     """
     with FakeNode() as node:
         node.prime(SLOW, silence())
@@ -62,10 +63,10 @@ async def test_heartbeats_close_a_retired_connection_whose_node_is_silent() -> N
             (pool,) = session._engine.pools.values()
             pending_requests = [session.execute(SLOW, timeout=None) for _ in range(2)]
             await until_on_loop(lambda: pool.in_flight == 2)
-            # Retire one of the two connections; its request is still in flight.
+            # Retire one of the two connections; the request on it is still in flight.
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
             assert len(pool.open_connections()) == 2
-            # From now on, the node answers nothing.
+            # From now on, the node sends no responses.
             for connection in node.connections:
                 connection.loop.call_soon_threadsafe(connection.hang)
             errors = await asyncio.wait_for(
@@ -76,7 +77,9 @@ async def test_heartbeats_close_a_retired_connection_whose_node_is_silent() -> N
 
 
 async def test_a_retired_connection_closes_when_its_last_request_is_cancelled() -> None:
-    """A connection that left the pool is kept for its request, and closed when that ends."""
+    """A connection that left its pool stays open for its last request, and closes when it is
+    cancelled.
+    """
     with FakeNode() as node:
         node.prime(SLOW, silence())
         async with connected(node, connections_per_host=2, idle_heartbeat_interval=0) as (
@@ -88,7 +91,7 @@ async def test_a_retired_connection_closes_when_its_last_request_is_cancelled() 
                 asyncio.ensure_future(session.execute(SLOW, timeout=None)) for _ in range(2)
             )
             await until_on_loop(lambda: pool.in_flight == 2)
-            # Retire one of the two connections; its request is still in flight.
+            # Retire one of the two connections; the request on it is still in flight.
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
             (retired,) = set(pool.open_connections()) - set(pool.connections)
             assert not retired.closed
@@ -99,8 +102,9 @@ async def test_a_retired_connection_closes_when_its_last_request_is_cancelled() 
 
 
 async def test_a_retired_connection_sends_no_waiting_request() -> None:
-    """A request that waits for a stream is sent on the remaining connection, and the retired one is
-    closed.
+    """A request that waits for a free stream is never sent on a connection that has left the pool.
+
+    The request is sent on the remaining connection, and the retired connection is closed.
     """
     with FakeNode() as node:
         held_answers = hold(int_row(1))
@@ -124,7 +128,7 @@ async def test_a_retired_connection_sends_no_waiting_request() -> None:
 
 
 async def test_a_time_out_names_the_statement_and_the_host() -> None:
-    """The error has the query as it was written, without the values of its parameters."""
+    """OperationTimedOut names the host and the query, but not the values of the parameters."""
     with FakeNode() as node:
         node.prime(SLOW, silence())
         async with connected(node) as (_, session):
@@ -139,8 +143,9 @@ async def test_a_time_out_names_the_statement_and_the_host() -> None:
 
 
 async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) -> None:
-    """A connection with many orphaned requests (abandoned, but not answered) is replaced, and
-    closed after its last request.
+    """A connection with too many orphaned requests is replaced, and closed after its last request.
+
+    A request is orphaned if the application no longer waits for it, but the node has not responded.
     """
     abandoned_answers = hold(int_row(13))
     live_answer = hold(int_row(7))
@@ -151,7 +156,7 @@ async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) ->
         old_connection.set_stream_limit(10)
         live_request = session.execute("go on")
         await call_in_thread(live_answer.wait)
-        # Abandon nine requests, which leaves one of the ten streams.
+        # Abandon nine requests, so that nine of the ten streams stay in use.
         abandoned_requests = [session.execute(READ, timeout=0.03) for _ in range(9)]
         for request in abandoned_requests:
             assert isinstance(await exception_of(request), OperationTimedOut)
@@ -161,14 +166,14 @@ async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) ->
         assert (await session.execute(READ_OTHER)).one().k == 1
         assert only_connection(session) is not old_connection
         abandoned_answers.release_all()
-        # Two connections are open: the one that replaces the old one, and the control connection.
+        # Two connections are open: the new pool connection and the control connection.
         await call_in_thread(node.wait_for, lambda node: len(node.connections) == 2)
         assert old_connection.closed
 
 
 async def test_a_connection_with_only_orphans_is_replaced(node: FakeNode) -> None:
-    """A connection is replaced even if all of its requests are orphaned and no answer ever arrives
-    on it.
+    """A connection whose requests are all orphaned is replaced, even if no response ever arrives on
+    it.
     """
     node.prime(READ, silence())
     async with connected(node) as (_, session):
@@ -180,7 +185,10 @@ async def test_a_connection_with_only_orphans_is_replaced(node: FakeNode) -> Non
 
 
 async def test_requests_that_wait_for_a_free_stream_time_out(node: FakeNode) -> None:
-    """A request that times out in the queue is not sent later; a request behind it is."""
+    """A request that times out while it waits for a free stream is never sent.
+
+    A request behind it in the queue is sent when a stream is free.
+    """
     held_answers = hold(int_row(7))
     node.prime(READ, held_answers)
     async with connected(node) as (_, session):
@@ -199,8 +207,9 @@ async def test_requests_that_wait_for_a_free_stream_time_out(node: FakeNode) -> 
 async def test_max_waiting_requests_limits_the_queue(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the queue of a pool is full, a request fails at once. Cancelled requests leave the
-    queue.
+    """If `max_waiting_requests` requests wait for a stream, another request fails at once.
+
+    Cancelled requests leave the queue.
     """
     monkeypatch.setattr("cassandra.engine.pools.pool.DROP_INTERVAL", 0.0)
     held_answer = hold(int_row(7))
@@ -216,7 +225,7 @@ async def test_max_waiting_requests_limits_the_queue(
         assert isinstance(error, NoConnectionsAvailable)
         assert "2 requests wait already, as many as may (max_waiting_requests)" in str(error)
         assert "are full (connections: 1, in flight: 1 of 1), and" in str(error)
-        # The cancelled request must not use up a place in the queue, so the later one gets it.
+        # The cancelled request must not count, so the later request may enter the queue.
         queued_requests[0].cancel()
         later_request = session.execute(READ_OTHER)
         held_answer.release_all()
@@ -227,8 +236,10 @@ async def test_max_waiting_requests_limits_the_queue(
 
 
 async def test_a_surplus_connection_closes_after_its_last_request() -> None:
-    """If `connections_per_host` shrinks, a busy connection leaves the pool but answers its request
-    before it closes.
+    """If `connections_per_host` shrinks, a busy connection leaves the pool and closes when it is
+    idle.
+
+    The request on it still gets its response.
     """
     with FakeNode() as node:
         held_answers = hold(int_row(7))
@@ -244,13 +255,15 @@ async def test_a_surplus_connection_closes_after_its_last_request() -> None:
             assert not any(connection.closed for connection in busy_connections)
             held_answers.open()
             assert [(await request).one().k for request in requests] == [7, 7]
-            # Open are the remaining pool connection and the control connection.
+            # Two connections are open: the remaining pool connection and the control connection.
             await node.wait_until(lambda node: len(node.connections) == 2)
             assert not only_connection(session).closed
 
 
 async def test_a_pool_that_shrinks_while_it_fills_has_the_smaller_size() -> None:
-    """If the setting falls from 6 to 2 while connections open, the surplus ones are closed."""
+    """If `connections_per_host` falls from 6 to 2 while connections open, the pool ends up with
+    two.
+    """
     with FakeNode() as node:
         async with connected(node) as (cluster, session):
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 6)
@@ -259,12 +272,15 @@ async def test_a_pool_that_shrinks_while_it_fills_has_the_smaller_size() -> None
             (pool,) = session._engine.pools.values()
             await pool.fill()
             assert len(pool.connections) == 2
-            # Open are two pool connections and the control connection.
+            # Three connections are open: two of the pool and the control connection.
             await node.wait_until(lambda node: len(node.connections) == 3)
 
 
 async def test_missing_connections_are_opened_by_the_reconnection_policy() -> None:
-    """Each refill of a pool asks the policy for one new schedule, and retries after its delays."""
+    """To replace lost connections, the pool takes one new schedule from the reconnection policy.
+
+    The pool retries after the delays of this schedule. A later loss takes a new schedule.
+    """
     with FakeNode() as node:
         schedules = []
 
@@ -272,7 +288,8 @@ async def test_missing_connections_are_opened_by_the_reconnection_policy() -> No
             def new_schedule(self) -> Iterator[float]:
                 schedules.append(self)
                 yield 0.0
-                # The first attempt to open a connection was refused; the next one may succeed.
+                # The pool asks for the second delay after its first attempt was refused. Let the
+                # next attempt succeed.
                 node.accept_connections()
                 yield 0.0
 
@@ -289,7 +306,7 @@ async def test_missing_connections_are_opened_by_the_reconnection_policy() -> No
                 for connection in pool.connections[:2]:
                     connection.close(ConnectionException("lost"))
                 await node.wait_until(lambda node, opened=opened: node.opened == opened + 2)  # type: ignore[misc]
-                # Open are three pool connections and the control connection.
+                # Four connections are open: three of the pool and the control connection.
                 await node.wait_until(lambda node: len(node.connections) == 4)
                 assert len(schedules) == refills
                 await pool.fill()
@@ -306,16 +323,16 @@ def new_connection() -> Connection:
 
 
 def is_filled(pool: HostPool) -> bool:
-    """Return True if no task opens connections for the pool."""
+    """Return True if no task is opening connections for the pool."""
     return pool._filling is None or pool._filling.done()
 
 
 def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(0.0)) -> HostPool:
-    """Return a pool that is closed if filling it fails.
+    """Return a pool that is closed if it cannot be filled.
 
     :param size: the number of connections.
     :param open_connection: opens a connection; called with the host.
-    :param new_schedule: returns the delays between attempts in seconds, by default always 0.
+    :param new_schedule: returns the delays between attempts in seconds. By default, all are 0.
     """
 
     def close_pool(pool: HostPool, error: Exception) -> None:
@@ -330,13 +347,13 @@ def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(
 
 @pytest.mark.parametrize("is_in_pool", [0, 1], ids=["before the pool has it", "after"])
 async def test_filling_fails_if_the_only_connection_is_lost_at_once(is_in_pool: bool) -> None:
-    """If the pool's first connection is lost at once, `fill` raises.
+    """If the pool's only connection is lost at once, `fill` raises ConnectionException.
 
-    Otherwise the host would count as up without having a connection.
+    Otherwise, the host would count as up without having a connection.
     """
 
     async def open_and_lose(host: Any) -> Connection:
-        """Return a connection that is lost at once: after it is in the pool, or before."""
+        """Return a connection that is lost before the pool has it, or soon after."""
         connection = new_connection()
         error = ConnectionException("lost")
         if is_in_pool:
@@ -352,9 +369,7 @@ async def test_filling_fails_if_the_only_connection_is_lost_at_once(is_in_pool: 
 
 
 async def test_a_connection_lost_while_others_open_is_replaced() -> None:
-    """If a connection is lost while `fill` still opens others, the pool reaches its size
-    nevertheless.
-    """
+    """If a connection is lost while `fill` opens others, the pool still reaches its size."""
     first = new_connection()
     may_open = asyncio.Event()
     connected_hosts = []
@@ -373,13 +388,15 @@ async def test_a_connection_lost_while_others_open_is_replaced() -> None:
     may_open.set()
     await filling
     await until_on_loop(lambda: len(pool.connections) == 2)
-    # The pool opened two connections, and one that replaces the first of them.
+    # The pool opened three connections: two at first, and one to replace the lost connection.
     assert len(connected_hosts) == 3
     pool.close()
 
 
 async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -> None:
-    """However often a host has dropped connections, the pool tries it again."""
+    """A host that dropped 20 connections in a row is still tried, and used when it
+    stops dropping.
+    """
     with FakeNode() as node:
         node.prime(READ, int_row(7))
         async with connected(node) as (_, session):
@@ -388,8 +405,8 @@ async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -
                 node.loop.call_soon(request.connection.end)
                 return message(Opcode.READY, b"")
 
-            # Let the node drop each connection right after its handshake, which gives the pool a
-            # connection that is lost at once.
+            # Let the node drop each connection right after its handshake, so that the pool loses
+            # each connection at once.
             startup_rule = node.prime(Opcode.STARTUP, answer_and_drop)
             await call_in_thread(node.drop_connections)
             await node.wait_until(lambda node: startup_rule.used >= 20)
@@ -399,7 +416,7 @@ async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -
                 while True:
                     try:
                         return await session.execute(READ)
-                    # The node drops the first connections. This attempt may have used one of them.
+                    # This request may have used a connection that the node drops. Try again.
                     except (ConnectionException, NoHostAvailable):
                         await asyncio.sleep(0)
 
@@ -409,8 +426,9 @@ async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -
 async def test_connections_that_are_often_lost_are_reopened_by_the_policy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first two losses in quick succession are repaired at once, later ones with the delays of
-    the reconnection policy.
+    """The pool replaces the first two connections that are lost in quick succession at once.
+
+    For later losses, it waits for the delays of the reconnection policy.
     """
     monkeypatch.setattr("cassandra.engine.pools.pool.SHORT_LIFE", 3600.0)
     delays: list[float] = []
@@ -426,10 +444,10 @@ async def test_connections_that_are_often_lost_are_reopened_by_the_policy(
     await pool.fill()
     for _ in range(6):
         pool.connections[-1].close(ConnectionException("lost"))
-        # If the connection is lost while the filling task still runs, the same task opens another
-        # one.
+        # If the connection is lost while the filling task still runs, the same task opens the
+        # replacement, so we also wait for the end of the task.
         await until_on_loop(lambda: len(pool.connections) == 2 and is_filled(pool))
-    # The first two connections are reopened at once. For the other four, the reconnection policy
+    # The first two of six losses are repaired at once. For the other four, the reconnection policy
     # gives the delay.
     assert len(delays) == 4
     pool.close()
@@ -439,9 +457,9 @@ async def test_connections_that_are_often_lost_are_reopened_by_the_policy(
 
 
 class Opener:
-    """Opens connections for a pool, and calls `on_open` with each of them.
+    """Opens connections for a pool, and calls `on_open` with each connection.
 
-    Each call waits until `gate` is set, and raises the next of `errors` while there are any.
+    Each call waits until `gate` is set. While `errors` is not empty, a call raises its first item.
     """
 
     def __init__(self, *errors: Exception) -> None:
@@ -464,9 +482,9 @@ class Opener:
 
 
 class FakeWaiter:
-    """A fake request that waits for a free stream. It records in `ends` what the pool calls.
+    """A fake request that waits for a free stream, and records in `ends` how the pool notifies it.
 
-    :param error: if given, each of its methods raises it.
+    :param error: an error that each method raises; None raises nothing.
     """
 
     def __init__(self, error: Exception | None = None) -> None:
@@ -475,7 +493,10 @@ class FakeWaiter:
         self.ends: list[tuple[str, Any]] = []
 
     def _end(self, event: str, cause: Any) -> None:
-        """Record the event ("room", "closed" or "draining") with its connection or error."""
+        """Record the event ("room", "closed" or "draining") and its connection or error.
+
+        "room" means that a stream is free.
+        """
         self.ends.append((event, cause))
         if self.error is not None:
             raise self.error
@@ -494,7 +515,7 @@ class FakeWaiter:
 
 
 class Unanswered:
-    """A responder of a request whose answer does not matter."""
+    """A responder for requests whose response does not matter."""
 
     def on_response(self, *answer: Any) -> None:
         pass
@@ -504,7 +525,7 @@ class Unanswered:
 
 
 def send(connection: Connection) -> tuple[int, Any]:
-    """Put a request on a stream of `connection`; return the stream and the request's responder."""
+    """Send a request on `connection`, and return its stream and its responder."""
     responder = Unanswered()
     stream = connection.send(responder, Opcode.OPTIONS, flags=0, body=b"")
     return stream, responder
@@ -521,7 +542,7 @@ async def filled_pool(size: int = 1, opener: Opener | None = None, **settings: A
 
 
 async def test_the_connection_with_the_fewest_requests_is_picked() -> None:
-    """`pick` returns None if no connection has a free stream."""
+    """`pick` returns the connection with the fewest requests, or None if no stream is free."""
     pool = await filled_pool(size=2)
     first, second = pool.connections
     assert pool.pick() is first
@@ -544,8 +565,9 @@ async def test_the_connection_with_the_fewest_requests_is_picked() -> None:
 
 
 async def test_a_pool_is_worth_waiting_for_while_it_has_or_opens_a_connection() -> None:
-    """A request waits for a stream of this pool only if one may become free; otherwise it tries the
-    next host.
+    """`is_worth_waiting_for` is True while the pool has a connection or opens one.
+
+    Only then may a stream become free. Otherwise, a request tries the next host.
     """
     opener = Opener()
     pool: Any = pool_of(size=1, open_connection=opener)
@@ -563,12 +585,14 @@ async def test_a_pool_is_worth_waiting_for_while_it_has_or_opens_a_connection() 
 
 
 async def test_two_callers_fill_a_pool_once_and_one_may_be_cancelled() -> None:
-    """Concurrent calls of `fill` share one task, which goes on if one of the calls is cancelled."""
+    """Concurrent calls of `fill` share one task, which continues if one of the calls
+    is cancelled.
+    """
     opener = Opener()
     opener.gate.clear()
     pool = pool_of(size=2, open_connection=opener)
     cancelled_call, other_call = (asyncio.ensure_future(pool.fill()) for _ in range(2))
-    # Let both calls begin to wait for the connections.
+    # Let both calls start to wait for the connections.
     await asyncio.sleep(0)
     cancelled_call.cancel()
     # Let the cancellation take effect.
@@ -582,12 +606,14 @@ async def test_two_callers_fill_a_pool_once_and_one_may_be_cancelled() -> None:
 
 
 async def test_waiting_requests_get_the_streams_of_a_new_connection_in_order() -> None:
-    """When a connection opens, queued requests get its free streams, first come, first served."""
+    """When a connection opens, queued requests get its free streams in the order of
+    their arrival.
+    """
     opener = Opener()
     pool = pool_of(size=1, open_connection=opener)
     opener.on_open = lambda connection: connection.set_stream_limit(2)
     timed_out: Any = FakeWaiter()
-    timed_out.done = True  # so the pool must skip it
+    timed_out.done = True  # the pool must skip it
     raising: Any = FakeWaiter(ZeroDivisionError())
     waiter: Any = FakeWaiter()
     for queued in (timed_out, raising, waiter):
@@ -600,13 +626,14 @@ async def test_waiting_requests_get_the_streams_of_a_new_connection_in_order() -
     assert raising.ends == [("room", connection), ("failed", raising.error)]
     assert waiter.ends == [("room", connection)]
     assert pool.waiting == 0
-    # The connection has no free stream, so the next request waits until one is free.
+    # Fill both streams of the connection, so that the next request waits until one is free.
     streams = [send(connection)[0] for _ in range(2)]
     later_waiter: Any = FakeWaiter()
     pool.wait_for_room(later_waiter)
     pool._on_room(connection)
     assert later_waiter.ends == []
-    # An answer without options, as (stream, opcode, flags, body, version), frees a stream.
+    # A SUPPORTED response without options, as (stream, opcode, flags, body, version), frees a
+    # stream.
     supported = (streams[0], Opcode.SUPPORTED, 0, b"\0\0", 4)
     connection.streams.dispatch(connection, [supported])
     pool._on_room(connection)
@@ -615,8 +642,9 @@ async def test_waiting_requests_get_the_streams_of_a_new_connection_in_order() -
 
 
 async def test_finished_requests_leave_the_queue_when_it_is_full() -> None:
-    """A full queue drops requests that have ended, but looks for them at most once per
-    DROP_INTERVAL seconds.
+    """A full queue drops requests that have ended, to make place for new requests.
+
+    The pool searches for such requests at most once per DROP_INTERVAL seconds.
     """
     pool = await filled_pool()
     pool._most_waiting = 2
@@ -628,8 +656,8 @@ async def test_finished_requests_leave_the_queue_when_it_is_full() -> None:
     with pytest.raises(NoConnectionsAvailable, match="2 requests wait already"):
         pool.wait_for_room(third)
     first.done = True
-    # The queue still counts the request that has ended, since the pool looks for such requests only
-    # after a while.
+    # The queue still counts the request that has ended, because the pool has just searched for such
+    # requests.
     with pytest.raises(NoConnectionsAvailable):
         pool.wait_for_room(third)
     await asyncio.sleep(DROP_INTERVAL * 2)
@@ -665,7 +693,10 @@ async def test_waiting_requests_are_notified_of_the_end_although_one_fails(actio
 
 
 async def test_a_pool_that_is_closed_closes_all_connections_and_opens_no_others() -> None:
-    """`close` also closes retired connections; `refill` and `resize` do nothing afterwards."""
+    """`close` closes all connections, and afterwards `refill` and `resize` open none.
+
+    `close` also closes connections that left the pool but are still busy.
+    """
     opener = Opener()
     pool = await filled_pool(size=2, opener=opener)
     first, second = pool.connections
@@ -681,13 +712,13 @@ async def test_a_pool_that_is_closed_closes_all_connections_and_opens_no_others(
     assert pool.open_connections() == []
     pool.refill()
     pool.resize(3)
-    # If the pool opened connections, they would be open after this time.
+    # If `refill` or `resize` opened connections, they would be open by now.
     await asyncio.sleep(1)
     assert len(opener.opened) == 2
 
 
 async def test_a_connection_that_opens_after_the_end_is_closed() -> None:
-    """If the pool is closed while a connection opens, that connection is closed and not pooled."""
+    """A connection that finishes opening after the pool was closed is closed and not added."""
     opener = Opener()
     pool = pool_of(size=1, open_connection=opener)
     opener.on_open = lambda connection: pool.close()
@@ -697,7 +728,9 @@ async def test_a_connection_that_opens_after_the_end_is_closed() -> None:
 
 
 async def test_a_connection_that_drains_already_is_refused() -> None:
-    """If the server announces during the handshake that it will disconnect, `fill` raises."""
+    """If the server sends GRACEFUL_DISCONNECT during the handshake, `fill` raises
+    ConnectionShutdown.
+    """
 
     def drain(connection: Connection) -> None:
         connection.is_draining = True
@@ -712,9 +745,9 @@ async def test_a_connection_that_drains_already_is_refused() -> None:
 
 @pytest.mark.parametrize("is_busy", [True, False])
 async def test_a_draining_pool_ends_when_its_last_connection_is_idle(is_busy: bool) -> None:
-    """`drain` closes idle connections at once, and busy ones when their last request ends.
+    """`drain` closes idle connections at once, and each busy connection after its last request.
 
-    Then it calls its callback once.
+    When all connections are closed, `drain` calls its callback once.
     """
     pool = await filled_pool(size=2)
     drained: list[Any] = []
@@ -737,9 +770,7 @@ async def test_a_draining_pool_ends_when_its_last_connection_is_idle(is_busy: bo
 
 
 async def test_a_connection_that_is_given_up_is_replaced() -> None:
-    """`Connection.give_up` removes an idle connection from the pool, which closes it and opens
-    another one.
-    """
+    """`Connection.give_up` makes the pool close an idle connection and open a replacement."""
     opener = Opener()
     pool = await filled_pool(size=1, opener=opener)
     (first,) = pool.connections
@@ -750,8 +781,9 @@ async def test_a_connection_that_is_given_up_is_replaced() -> None:
 
 
 async def test_a_host_whose_connections_live_briefly_fails_after_some() -> None:
-    """After MOST_SHORT_LIVES losses of young connections in succession, the pool reports a failure
-    and stops.
+    """After MOST_SHORT_LIVES losses of young connections in a row, the pool reports a failure.
+
+    It opens no further connection, and the requests in its queue are notified.
     """
     failures: list[Any] = []
     opener = Opener()
@@ -759,10 +791,10 @@ async def test_a_host_whose_connections_live_briefly_fails_after_some() -> None:
     pool._on_failure = lambda pool, error: failures.append(error)
     waiter: Any = FakeWaiter()
     lost = ConnectionException("lost")
-    # The pool fails at the loss number MOST_SHORT_LIVES.
+    # The loss number MOST_SHORT_LIVES makes the pool fail, so there is one loss less here.
     for count in range(MOST_SHORT_LIVES - 1):
         pool.connections[0].close(lost)
-        # Opened are the first connection and one for each loss.
+        # The pool has opened the first connection and a replacement for each loss.
         await until_on_loop(lambda count=count: len(opener.opened) == count + 2)  # type: ignore[misc]
         await until_on_loop(lambda: bool(pool.connections) and is_filled(pool))
     assert failures == []
@@ -771,14 +803,18 @@ async def test_a_host_whose_connections_live_briefly_fails_after_some() -> None:
     pool.connections[0].close(lost)
     assert failures == [lost]
     assert waiter.ends == [("closed", lost)]
-    # After this time, no further connection has been opened.
+    # The pool must not open further connections during this second.
     await asyncio.sleep(1)
     assert len(opener.opened) == MOST_SHORT_LIVES
     pool.close()
 
 
 async def test_young_connections_that_are_lost_together_count_once() -> None:
-    """The host has not closed one connection after the other, so the pool opens others at once."""
+    """Young connections that are lost together count as one loss, so the pool replaces them at
+    once.
+
+    The pool fails only if the host closes one new connection after the other.
+    """
     failures: list[Any] = []
     count = 2 * MOST_SHORT_LIVES
     pool = await filled_pool(size=count)
@@ -791,21 +827,23 @@ async def test_young_connections_that_are_lost_together_count_once() -> None:
 
 
 async def test_long_lives_between_losses_are_no_failure() -> None:
-    """If each connection lived longer than SHORT_LIFE seconds, any number of losses is repaired."""
+    """If each lost connection was older than SHORT_LIFE seconds, the pool always replaces it."""
     opener = Opener()
     pool = await filled_pool(size=1, opener=opener)
     for count in range(2 * MOST_SHORT_LIVES):
         await asyncio.sleep(SHORT_LIFE * 2)
         pool.connections[0].close(ConnectionException("lost"))
-        # Opened are the first connection and one for each loss.
+        # The pool has opened the first connection and a replacement for each loss.
         await until_on_loop(lambda count=count: len(opener.opened) == count + 2)  # type: ignore[misc]
         await until_on_loop(lambda: bool(pool.connections) and is_filled(pool))
     pool.close()
 
 
 async def test_a_refill_that_fails_is_reported_with_its_error() -> None:
-    """If the last connection is lost and no other can be opened, the owner and the waiting requests
-    get the error.
+    """If the last connection is lost and cannot be replaced, the pool reports the error of the
+    attempt.
+
+    The pool's owner and the waiting requests get this error.
     """
     failures: list[Any] = []
     opener = Opener()
@@ -825,7 +863,11 @@ async def test_a_refill_that_fails_is_reported_with_its_error() -> None:
 
 
 async def test_a_request_that_waits_for_a_new_connection_gets_another_if_none_opens() -> None:
-    """The pool has another connection with room, so the request does not wait for the next try."""
+    """If no new connection can be opened, a waiting request gets a free stream of another
+    connection.
+
+    The request does not wait for the pool's next attempt.
+    """
     opener = Opener()
     pool = await filled_pool(size=2, opener=opener)
     lost, other = pool.connections
@@ -850,7 +892,7 @@ async def test_the_first_error_of_a_failed_fill_is_raised() -> None:
 
 
 async def test_a_pool_that_grows_opens_what_is_missing() -> None:
-    """`resize` opens the missing connections, or closes those beyond the new size."""
+    """`resize` opens the missing connections, or closes the connections beyond the new size."""
     opener = Opener()
     pool = await filled_pool(size=1, opener=opener)
     pool.resize(1)
@@ -863,14 +905,15 @@ async def test_a_pool_that_grows_opens_what_is_missing() -> None:
 
 
 async def test_a_pool_that_grows_while_it_fills_opens_the_rest_afterwards() -> None:
-    """`fill` opens as many connections as the pool had to have when it began. If `resize` raises
-    the number meanwhile, the pool opens the rest in the background.
+    """If `resize` enlarges a pool during `fill`, the pool opens the rest in the background.
+
+    `fill` itself opens only as many connections as the pool should have had when `fill` began.
     """
     opener = Opener()
     opener.gate.clear()
     pool = pool_of(size=1, open_connection=opener)
     filling = asyncio.ensure_future(pool.fill())
-    # Let `fill` begin to open the connection.
+    # Let `fill` start to open the connection.
     await asyncio.sleep(0)
     pool.resize(3)
     opener.gate.set()

@@ -1,4 +1,7 @@
-"""Requests that wait for a free stream, or for the connection that a pool opens again."""
+"""Requests that wait for a free stream, or for the connection that a pool opens again.
+
+A request waits at the pools of at most MOST_AWAITED hosts. The pools call a free stream "room".
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ OCCUPY = "SELECT occupy"
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Yield nodes that answer `READ` with their index; one more than a request waits for."""
+    """Yield nodes that answer `READ` with their index; one node more than a request waits for."""
     with FakeCluster(MOST_AWAITED + 1) as cluster:
         for index, node in enumerate(cluster.nodes):
             node.prime(READ, int_row(index))
@@ -33,7 +36,9 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 class FullPools:
-    """All pools of a session, each with one stream, which a request takes until it is released."""
+    """The pools of a session, each with a single stream, which a request occupies until it is
+    released.
+    """
 
     def __init__(self, nodes: FakeCluster, session: aio.Session) -> None:
         by_address = {host.address: pool for host, pool in session._engine.pools.items()}
@@ -44,7 +49,7 @@ class FullPools:
         self._occupants: list[asyncio.Future[Any]] = []
 
     async def fill(self) -> None:
-        """Take the stream of each pool."""
+        """Occupy the only stream of each pool with a request."""
         for node, pool in zip(self._nodes.nodes, self.pools, strict=True):
             pool.connections[0].set_stream_limit(1)
             self._holds.append(hold())
@@ -55,19 +60,19 @@ class FullPools:
         await until_on_loop(lambda: all(len(held.held) == 1 for held in self._holds))
 
     async def free(self, index: int) -> None:
-        """Let the node answer, so that its stream is free."""
+        """Let the node with this index answer, so that its stream becomes free."""
         self._holds[index].release_all()
         await self._occupants[index]
 
     async def free_all(self) -> None:
-        """Let all nodes answer that have not answered yet."""
+        """Let all nodes answer the requests that occupy the streams."""
         for index, occupant in enumerate(self._occupants):
             if not occupant.done():
                 await self.free(index)
 
     @property
     def waiting(self) -> list[int]:
-        """The numbers of requests that wait at each pool."""
+        """The number of requests that wait at each pool, in the order of the nodes."""
         return [pool.waiting for pool in self.pools]
 
 
@@ -75,8 +80,9 @@ class FullPools:
 async def test_the_first_of_the_busy_hosts_with_room_gets_the_request(
     nodes: FakeCluster, index: int
 ) -> None:
-    """A request that finds all hosts full waits at the first of them, and leaves their queues when
-    one has room.
+    """A request that finds all hosts busy waits at MOST_AWAITED pools for the first free stream.
+
+    When one of these pools has a free stream, the request is sent there, and leaves all queues.
     """
     async with connected(nodes) as (_, session):
         full = FullPools(nodes, session)
@@ -108,7 +114,7 @@ async def test_requests_are_served_in_the_order_in_which_they_came(nodes: FakeCl
 
 
 async def test_a_full_queue_is_passed_over(nodes: FakeCluster) -> None:
-    """If one queue is full, the request waits at the others; if all are full, it fails."""
+    """A request does not wait at a pool whose queue is full; if all queues are full, it fails."""
     async with connected(nodes, max_waiting_requests=1) as (_, session):
         full = FullPools(nodes, session)
         await full.fill()
@@ -127,7 +133,7 @@ async def test_a_full_queue_is_passed_over(nodes: FakeCluster) -> None:
 
 
 async def test_a_pool_that_is_closed_leaves_the_request_to_the_others(nodes: FakeCluster) -> None:
-    """The request goes on waiting at the other pools, and on the plan if none is left."""
+    """If one of the pools is closed, a request continues to wait at the other pools."""
     async with connected(nodes) as (_, session):
         full = FullPools(nodes, session)
         await full.fill()
@@ -142,7 +148,7 @@ async def test_a_pool_that_is_closed_leaves_the_request_to_the_others(nodes: Fak
 
 
 async def test_the_end_of_the_session_ends_a_request_that_waits(nodes: FakeCluster) -> None:
-    """`close` ends the request, although it waits at several pools."""
+    """If the session is shut down, a request that waits at several pools fails."""
     async with connected(nodes) as (_, session):
         full = FullPools(nodes, session)
         await full.fill()
@@ -163,8 +169,10 @@ async def test_the_end_of_the_session_ends_a_request_that_waits(nodes: FakeClust
 async def test_a_request_waits_for_the_connections_that_broke_unnoticed(
     node_count: int, is_reset: bool, shards: int | None, pool_size: int
 ) -> None:
-    """Requests of a process that was suspended, whose connections were all cut in the meantime,
-    wait once for new connections instead of failing.
+    """Idempotent requests whose connections all broke unnoticed wait for new connections.
+
+    This happens, for example, if the process was suspended and all its connections were cut during
+    this time. The requests must not fail.
     """
     with FakeCluster(node_count, scylla=shards) as nodes:
         nodes.prime(READ, int_row(7))
@@ -173,7 +181,7 @@ async def test_a_request_waits_for_the_connections_that_broke_unnoticed(
             count = (shards or 1) * pool_size
             await until_on_loop(lambda: all(len(pool.connections) == count for pool in pools))
             await asyncio.sleep(2 * SILENCE)
-            # The client learns of the ends only after it has sent its requests.
+            # The client notices the closed connections only after it has sent its requests.
             for node in nodes.nodes:
                 node.drop_connections(reset=is_reset)
             requests = [session.execute(IDEMPOTENT_READ) for _ in range(10)]
@@ -182,7 +190,7 @@ async def test_a_request_waits_for_the_connections_that_broke_unnoticed(
 
 
 async def test_a_request_waits_only_once() -> None:
-    """If the new connection breaks, too, the request fails."""
+    """If the new connection breaks, too, the request fails and is not sent a third time."""
     with FakeNode() as node:
         node.prime(READ, reset())
         async with connected(node) as (_, session):
@@ -193,7 +201,7 @@ async def test_a_request_waits_only_once() -> None:
 
 
 async def test_a_request_does_not_wait_for_a_host_that_is_gone() -> None:
-    """If the host refuses the new connection, the request does not wait for its time-out."""
+    """If the host refuses the new connection, the request fails at once, not after its timeout."""
     with FakeNode() as node:
         async with connected(node) as (_, session):
             await asyncio.sleep(2 * SILENCE)
@@ -217,7 +225,10 @@ async def test_a_request_does_not_wait_for_a_host_that_is_gone() -> None:
 async def test_only_a_request_that_may_be_retried_waits(
     statement: SimpleStatement, settings: dict[str, Any]
 ) -> None:
-    """The retry policy decides as before: a request that it does not retry is not sent again."""
+    """A request that may not be retried is sent once only, although its connection broke unnoticed.
+
+    It may not be retried if it is not idempotent, or if the retry policy refuses.
+    """
     with FakeNode() as node:
         node.prime(READ, sequence(reset(), int_row(7)))
         async with connected(node, settings) as (_, session):
@@ -227,8 +238,9 @@ async def test_only_a_request_that_may_be_retried_waits(
 
 
 async def test_a_connection_in_use_that_breaks_makes_no_request_wait() -> None:
-    """If the connection was not silent, the request itself may have broken it, so it fails as in
-    cassandra-driver.
+    """If a connection that was just in use breaks, the request fails without waiting for another.
+
+    The request itself may have broken the connection. The error is the same as in cassandra-driver.
     """
     with FakeNode() as node:
         node.prime("warm", int_row(1))
@@ -240,11 +252,15 @@ async def test_a_connection_in_use_that_breaks_makes_no_request_wait() -> None:
             assert len(node.queries(READ)) == 1
 
 
-# -- pools that have room before the wait begins ---------------------------------------------------
+# -- pools with a free stream before the wait begins -----------------------------------------------
 
 
 async def test_a_busy_host_that_is_idle_again_gets_the_request(nodes: FakeCluster) -> None:
-    """If another host is tried first and fails, no event would end a wait at the idle host."""
+    """If a busy host becomes idle while another host is tried, the request is then sent to it at
+    once.
+
+    The request must not start to wait at the idle host, because no event would end the wait.
+    """
     async with connected(nodes, idle_heartbeat_interval=0) as (_, session):
         full = FullPools(nodes, session)
         await full.fill()
@@ -262,7 +278,9 @@ async def test_a_busy_host_that_is_idle_again_gets_the_request(nodes: FakeCluste
 
 
 async def test_a_connection_that_was_replaced_before_it_broke_needs_no_wait() -> None:
-    """If the pool has opened another connection already, the request is sent on it at once."""
+    """If a broken connection was already replaced, the request is sent on the new connection at
+    once.
+    """
     with FakeNode() as node:
         held = hold()
         node.prime(READ, sequence(held, int_row(7)))
@@ -281,7 +299,7 @@ async def test_a_connection_that_was_replaced_before_it_broke_needs_no_wait() ->
 
 
 class CountedWaiter:
-    """A request that waits, and counts how often it is compared with another one."""
+    """A waiting request that counts how often it is compared with another object."""
 
     done = False
     comparisons = 0
@@ -295,7 +313,11 @@ class CountedWaiter:
 
 
 async def test_a_request_leaves_a_long_queue_without_a_search(nodes: FakeCluster) -> None:
-    """Requests that other pools continue leave the queue of a hung host, in which many wait."""
+    """Leaving a queue of 1000 requests takes no search, so it needs few comparisons.
+
+    In practice, many requests wait for a host that hangs, and leave its queue when other pools
+    serve them.
+    """
     async with connected(nodes) as (_, session):
         (pool, *_) = session._engine.pools.values()
         waiters: list[Any] = [CountedWaiter() for _ in range(1000)]
@@ -309,7 +331,11 @@ async def test_a_request_leaves_a_long_queue_without_a_search(nodes: FakeCluster
 
 
 async def test_a_delayed_retry_waits_at_its_host_if_that_is_busy() -> None:
-    """While the retry policy's delay passes, other requests may take the streams of the host."""
+    """If the host of a delayed retry has no free stream when the delay ends, the retry waits for
+    one.
+
+    During the delay, other requests may have taken all streams of the host.
+    """
     with FakeNode() as node:
         timeout = error(0x1200, received=1, blockfor=1, data_present=0)
         node.prime(READ, sequence(timeout, int_row(7)))
@@ -329,7 +355,7 @@ async def test_a_delayed_retry_waits_at_its_host_if_that_is_busy() -> None:
 
 
 async def test_requests_that_are_over_do_not_make_a_pool_busy(nodes: FakeCluster) -> None:
-    """They stay in the queue of a host that hangs, but nobody waits for them any more."""
+    """Requests that timed out do not make their pool busy, although they are still in its queue."""
     async with connected(nodes) as (_, session):
         full = FullPools(nodes, session)
         await full.fill()

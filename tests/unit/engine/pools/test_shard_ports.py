@@ -1,5 +1,6 @@
-"""Local ports for connections to a shard: the port modulo the number of shards decides the
-shard.
+"""Local ports for connections to a shard.
+
+The remainder of the local port, divided by the number of shards, decides the shard.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from cassandra.engine.pools.shard_ports import connected_to_shard
 
 @pytest.mark.parametrize(("shard", "shard_count"), [(0, 1), (0, 8), (7, 8), (3, 5)])
 def test_ports_lead_to_their_shard(shard: int, shard_count: int) -> None:
-    """A generator yields all ports of its range whose remainder, divided by the number of shards,
-    is the shard.
-    """
+    """A port generator yields exactly those ports of its range that lead to the shard."""
     ports = list(ShardAwarePortGenerator(50_000, 50_100).generate(shard, shard_count))
     assert sorted(ports) == [port for port in range(50_000, 50_101) if port % shard_count == shard]
     assert next(DefaultShardAwarePortGenerator.generate(shard, shard_count)) % shard_count == shard
 
 
 def test_a_range_may_have_no_port_of_a_shard_but_must_be_valid() -> None:
-    """A range of two ports may have none for a shard, which is no error. But a range whose end is
-    before its start raises ValueError, and so does a shard that does not exist.
+    """A port range need not have a port for each shard, but its start must not exceed its end.
+
+    A generator without ports is no error. A reversed range or a shard that does not exist raises
+    ValueError.
     """
     two_ports = ShardAwarePortGenerator(50_000, 50_001)
     assert list(two_ports.generate(shard_id=5, total_shards=100)) == []
@@ -46,18 +47,18 @@ def server() -> Iterator[tuple[str, int]]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return local ports that were free when they were tried."""
+    """Return local ports that were free at the time of the call."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(("", 0))) for _ in range(count)]
         return [bound_socket.getsockname()[1] for bound_socket in sockets]
 
 
 async def test_a_connection_uses_the_first_free_port(server: tuple[str, int]) -> None:
-    """The local ports are tried in order, and those that are in use are skipped."""
+    """Local ports are tried in order, and ports that are in use are skipped."""
     loop = asyncio.get_running_loop()
     taken, free = free_ports(2)
     with socket.socket() as holder:
-        # Occupy the first of the ports.
+        # Occupy the first port.
         holder.bind(("0.0.0.0", taken))
         holder.listen()
         with await connected_to_shard(loop, *server, [taken, free]) as sock:
@@ -72,7 +73,9 @@ async def test_without_a_free_port_the_error_is_eaddrinuse(server: tuple[str, in
 
 
 async def test_if_the_address_refuses_no_other_port_is_tried() -> None:
-    """A refused connection is the node's answer, so another local port would not help."""
+    """If the node refuses the connection, no other local port is tried, because it
+    would not help.
+    """
     (closed_port, *local_ports) = free_ports(3)
     tried: list[int] = []
 

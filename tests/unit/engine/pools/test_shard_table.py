@@ -1,6 +1,6 @@
-"""A connection is chosen by the shard of a request, and payloads with tablets are read.
+"""`ShardTable` chooses the connection of a request by its shard; tablets come from payloads.
 
-The tests cover both implementations.
+Most tests run with the pure Python version and with the compiled version.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ class FakeConnection:
 
 
 def send_request(connection: FakeConnection) -> None:
-    """Put a request on the connection that is never answered."""
+    """Send a request on the connection that is never answered."""
     connection.streams.send(object(), QUERY, 0, b"")
 
 
 def new_shard_table(
     implementation: Any, shard_count: int = 4, ignore_msb: int = 0, tablets: Any = None
 ) -> Any:
-    """Return an empty table.
+    """Return an empty shard table.
 
     :param ignore_msb: how many of a token's most significant bits the node ignores.
-    :param tablets: the known tablets; None for no tablets.
+    :param tablets: the known tablets; None means that no tablets are known.
     """
     if tablets is None:
         tablets = implementation.tablets.TabletMap()
@@ -54,7 +54,9 @@ def new_shard_table(
 
 
 def test_the_table_computes_the_shard_of_a_token(implementation: Any) -> None:
-    """For random tables and tokens, the shard is that of the fake ScyllaDB node."""
+    """`shard_of` computes the same shard as the fake ScyllaDB node, for random tables
+    and tokens.
+    """
     chooser = random.Random(5)
     for _ in range(500):
         count, ignore_msb = chooser.randrange(1, 300), chooser.randrange(64)
@@ -67,14 +69,16 @@ def test_the_table_computes_the_shard_of_a_token(implementation: Any) -> None:
 
 @pytest.mark.parametrize(("count", "ignore_msb"), [(0, 0), (-1, 0), (1 << 16, 0), (1, 64), (1, -1)])
 def test_impossible_tables_are_refused(implementation: Any, count: int, ignore_msb: int) -> None:
-    """A table has 1 to 65535 shards, and ignores 0 to 63 bits."""
+    """A table has 1 to 65535 shards and ignores 0 to 63 bits; other numbers raise ValueError."""
     with pytest.raises(ValueError, match="to 6"):
         new_shard_table(implementation, count, ignore_msb)
 
 
 def test_pick_returns_the_least_busy_connection_of_a_shard(implementation: Any) -> None:
-    """`pick` returns None for a shard without a connection, and raises IndexError for a number that
-    is no shard.
+    """`pick` returns the connection of a shard with the fewest requests in flight.
+
+    It returns None for a shard without a connection, and raises IndexError if the shard does not
+    exist.
     """
     shards = new_shard_table(implementation)
     connection, other = FakeConnection(implementation), FakeConnection(implementation)
@@ -82,7 +86,7 @@ def test_pick_returns_the_least_busy_connection_of_a_shard(implementation: Any) 
     shards.add(1, other)
     assert shards.counts() == [0, 2, 0, 0]
     send_request(connection)
-    # The other connection of this shard has fewer requests in flight.
+    # The other connection to shard 1 has fewer requests in flight.
     assert shards.pick(1) is other
     assert shards.pick(0) is None
     # Removing a connection a second time has no effect.
@@ -113,9 +117,10 @@ def statement_of(key: bytes | None, table: str = "t") -> SimpleStatement:
 
 
 def routing_bytes(host: Any, shard: int, version: int = 0) -> bytes:
-    """Return the value of a routing payload that describes one tablet with all tokens and one
-    replica.
+    """Return a routing payload's value that describes one tablet with all tokens and one replica.
 
+    :param host: the host of the replica.
+    :param shard: the shard of the replica.
     :param version: the version of the tablet.
     """
     replica = Replica(host.host_id, shard)
@@ -130,9 +135,10 @@ HOST = SimpleNamespace(host_id=uuid.UUID(int=9))
 
 
 def test_the_shard_comes_from_the_token_or_the_tablet(implementation: Any) -> None:
-    """A request goes to the shard of its tablet's replica, if that is known, or else of its token.
+    """A request goes to the shard of its tablet's replica, or else to the shard of its token.
 
-    Without either, or if that shard has no free connection, the least busy connection is used.
+    The least busy connection is used if the token is unknown or if this shard has no free
+    connection.
     """
     session = session_of(implementation)
     tablets = session.core.metadata.tablets
@@ -152,7 +158,8 @@ def test_the_shard_comes_from_the_token_or_the_tablet(implementation: Any) -> No
 
     expected = shard_of(murmur3(b"key"), shard_count, ignore_msb)
     assert chosen_shard(b"key") == expected
-    # Without a key, neither shard nor tablet is known, so the least busy connection is chosen.
+    # Without a routing key, neither token nor tablet is known, so the least busy connection is
+    # used.
     for connection in connections[:2]:
         send_request(connection)
     assert chosen_shard(key=None) == 2
@@ -160,16 +167,16 @@ def test_the_shard_comes_from_the_token_or_the_tablet(implementation: Any) -> No
     assert chosen_shard(b"key") == 1
     assert tablets.hits == 1
     assert tablets.misses == 0
-    # For a table without a known tablet, or a host that has no replica, the least busy connection
-    # is chosen.
+    # If no tablet is known for the table, or the host has no replica, the least busy connection is
+    # used. The keys of such requests do not choose a shard.
     assert chosen_shard(b"key", table="unknown") == 2
     assert tablets.misses == 1
     assert chosen_shard(b"key", host=SimpleNamespace(host_id=None)) == 2
-    # If the connection to the right shard is busy, the request is sent to another shard without
-    # waiting.
+    # If the connection to the right shard takes no requests, the request is sent to another shard
+    # without waiting.
     connections[1].streams.paused = True
     assert chosen_shard(b"key") == 2
-    # In a pool without shards, the least busy connection is chosen.
+    # In a pool without shards, the least busy connection is used.
     pool.shards = None
     assert chosen_shard(b"key") == 2
 
@@ -177,7 +184,10 @@ def test_the_shard_comes_from_the_token_or_the_tablet(implementation: Any) -> No
 def test_for_a_shard_that_the_node_no_longer_has_another_connection_is_used(
     implementation: Any,
 ) -> None:
-    """A node may come back with fewer shards than its tablets name."""
+    """If a tablet names a shard that the node no longer has, another connection is used.
+
+    A node may come back with fewer shards than its tablets name.
+    """
     session = session_of(implementation)
     tablets = session.core.metadata.tablets
     tablets.take_hosts([HOST])
@@ -193,8 +203,9 @@ def test_for_a_shard_that_the_node_no_longer_has_another_connection_is_used(
 
 
 def test_requests_send_the_parts_of_the_version_in_turn(implementation: Any) -> None:
-    """A request sends one hex digit of the version of its tablet, so that the node notices an old
-    version.
+    """Each request sends one hex digit of its tablet's version, and 16 requests send all digits.
+
+    The node compares the digits to notice that a client knows an old version.
     """
     session = session_of(implementation)
     tablets = session.core.metadata.tablets
@@ -204,8 +215,8 @@ def test_requests_send_the_parts_of_the_version_in_turn(implementation: Any) -> 
         session, statement_of(b"key"), request_body=None, on_done=print
     )
     blocks = {request.version_block() for _ in range(16)}
-    # Each block has an index in its upper 4 bits, and the hex digit at that index of the version in
-    # its lower 4 bits. In this version, the two are equal.
+    # The upper 4 bits of a block are an index, and the lower 4 bits are the version's hex digit at
+    # this index. In this version, each digit equals its index.
     assert blocks == {index << 4 | index for index in range(16)}
     # Without a routing key, the tablet is unknown, so the lower 4 bits are 0.
     request_without_key = implementation.happy_path.RequestBase(
@@ -215,9 +226,9 @@ def test_requests_send_the_parts_of_the_version_in_turn(implementation: Any) -> 
 
 
 def test_the_version_block_is_an_attribute_of_the_message(implementation: Any) -> None:
-    """The version block of the tablet is set on the message before the message is encoded.
+    """The tablet's version block is set on the message before the message is encoded.
 
-    Listeners and handlers may change the message and encode it themselves.
+    Listeners and protocol handlers may change the message and encode it themselves.
     """
     session = session_of(implementation)
     message = SimpleNamespace(tablet_version_block=None)
@@ -243,7 +254,7 @@ def test_the_version_block_is_an_attribute_of_the_message(implementation: Any) -
             session, statement_of(b"key"), MessageBody(), print
         )
         request.send_to(HOST, FakeConnection(implementation, wire_format))
-    # On the first connection, tablet versions were not negotiated.
+    # The first connection has not negotiated tablet versions.
     assert rendered_blocks[0] is None
     assert isinstance(rendered_blocks[1], int)
 
@@ -252,7 +263,7 @@ def test_the_version_block_is_an_attribute_of_the_message(implementation: Any) -
 def test_an_answer_with_a_tablet_finishes_the_request(
     implementation: Any, has_tablet: bool
 ) -> None:
-    """A void result ends the request. If its custom payload has a tablet, the tablet is stored."""
+    """A void result ends the request, and a tablet in its custom payload is stored."""
     session = session_of(implementation)
     tablets = session.core.metadata.tablets
     body: Any = SimpleNamespace(decodes=False, depends=False)
@@ -264,7 +275,7 @@ def test_an_answer_with_a_tablet_finishes_the_request(
     attempt = implementation.happy_path.Attempt(request, HOST, connection, 0.0)
     tablet = routing_bytes(HOST, shard=3)
     void = b"\0\0\0\1"
-    # A [bytes map] with one entry, which precedes the body.
+    # The payload is a [bytes map] with one entry, which precedes the rest of the body.
     payload_map = b"\0\1\0\x12tablets-routing-v2" + len(tablet).to_bytes(4, "big") + tablet
     flags = CUSTOM_PAYLOAD_FLAG if has_tablet else 0
     answer_body = payload_map + void if has_tablet else void

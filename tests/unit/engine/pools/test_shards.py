@@ -1,4 +1,4 @@
-"""A pool with connections to each shard, and a stub in place of the ScyllaDB node."""
+"""`ShardPool`, which has connections to each shard; a stub replaces the ScyllaDB node."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ INFO = ShardingInfo(
 class StubNode:
     """Opens connections to a node with `info.shards_count` shards, and records their targets.
 
-    Without a target, the node chooses the shard with the fewest connections. `change` gets the
-    target and the shard, and returns the shard that the connection really has. The `errors`, if
-    there are any, are raised first.
+    Without a target, the stub chooses the shard with the fewest connections. `change` maps the
+    target and this shard to the shard that the connection really gets. While `errors` is not empty,
+    opening a connection raises its last item.
     """
 
     def __init__(self, info: ShardingInfo | None = INFO) -> None:
@@ -58,8 +58,9 @@ class StubNode:
         self.failures: list[Exception] = []
 
     async def open(self, host: Any, target: ShardTarget | None = None) -> Connection:
-        """Open a connection to the shard of `target`, or, without a target, to the shard that has
-        the fewest connections, which is how servers choose one. `change` may send it to another
+        """Open a connection to the shard of `target`, or to the shard with the fewest connections.
+
+        Servers choose the shard in the same way if there is no target. `change` may replace the
         shard.
         """
         self.targets.append(target)
@@ -71,7 +72,7 @@ class StubNode:
         else:
             used_shards = self.shards_of(self.opened)
             shard_count = self.info.shards_count if self.info is not None else 1
-            # Of shards with equally many connections, `min` returns the first.
+            # If several shards have the fewest connections, `min` returns the first one.
             shard = min(range(shard_count), key=used_shards.count)
         connection.features = SimpleNamespace(  # type: ignore[assignment]
             sharding_info=self.info, shard_id=self.change(target, shard)
@@ -80,14 +81,15 @@ class StubNode:
         return connection
 
     def shards_of(self, connections: list[Connection]) -> list[int]:
-        """Return the shards of those connections that are open, in ascending order."""
+        """Return the shards of the open connections, in ascending order."""
         features: list[Any] = [
             connection.features for connection in connections if not connection.closed
         ]
         return sorted(feature.shard_id for feature in features)
 
     def pool(self, size: int = 1, port: int | None = PORT) -> ShardPool:
-        """Return a pool that is not filled. Missing connections are opened after a second.
+        """Return a pool that is not filled. If opening a connection fails, it tries again after 1
+        s.
 
         :param size: the number of connections to each shard.
         :param port: the shard-aware port; None if there is none.
@@ -127,12 +129,13 @@ def targets(*shards: int) -> list[ShardTarget]:
 
 @pytest.mark.simulated
 async def test_the_first_connection_shows_the_shards(stub: StubNode) -> None:
-    """The answer to the first connection tells the number of shards. Then each other shard gets a
-    connection.
+    """The pool learns the number of shards from its first connection, then connects to each other
+    shard.
     """
     pool = stub.pool()
     await pool.fill()
-    # The node has chosen shard 0. Connections to the other shards are opened in the background.
+    # The node has chosen shard 0 for the first connection. Connections to the other shards are
+    # opened in the background.
     assert pool.size == 4
     assert HOST.sharding_info is INFO
     await until_on_loop(lambda: pool.connected_shards == 4)
@@ -146,7 +149,9 @@ async def test_the_first_connection_shows_the_shards(stub: StubNode) -> None:
 
 @pytest.mark.simulated
 async def test_each_shard_has_as_many_connections_as_requested(stub: StubNode) -> None:
-    """`resize` sets the number of connections to each shard, and closes or opens connections."""
+    """`resize` sets the number of connections to each shard; the pool opens or closes
+    connections.
+    """
     pool = stub.pool(size=2)
     await pool.fill()
     await until_on_loop(lambda: len(pool.connections) == 8)
@@ -155,7 +160,7 @@ async def test_each_shard_has_as_many_connections_as_requested(stub: StubNode) -
     assert pool.size == 4
     assert stub.shards_of(pool.connections) == [0, 1, 2, 3]
     assert stub.shards_of(stub.opened) == [0, 1, 2, 3]
-    pool.resize(1)  # no change
+    pool.resize(1)  # the size is already 1, so nothing changes
     pool.resize(3)
     assert pool.size == 12
     await until_on_loop(lambda: len(pool.connections) == 12)
@@ -168,8 +173,9 @@ async def test_each_shard_has_as_many_connections_as_requested(stub: StubNode) -
 
 @pytest.mark.simulated
 async def test_surplus_connections_of_a_busy_shard_are_closed_too(stub: StubNode) -> None:
-    """Connections whose streams are all taken get no further requests, and are closed when they are
-    idle.
+    """If a pool shrinks, surplus connections are removed even if all their streams are in use.
+
+    They get no further requests, and are closed when they are idle.
     """
     pool = stub.pool(size=2)
     await pool.fill()
@@ -186,20 +192,20 @@ async def test_surplus_connections_of_a_busy_shard_are_closed_too(stub: StubNode
 
 @pytest.mark.simulated
 async def test_behind_a_nat_the_node_chooses_all_shards(stub: StubNode) -> None:
-    """A NAT changes the client's ports, so a connection reaches another shard than its target.
+    """If connections do not reach their target shards, the pool connects to the normal port.
 
-    Then the driver uses the ordinary port, where the node chooses shards in turn, until each shard
-    has a connection.
+    A NAT changes the client's ports, so the shard-aware port leads to another shard. On the normal
+    port, the node chooses the shards in turn. The pool opens connections until each shard has one.
     """
-    # Connections to the shard-aware port lead to shard 0.
+    # All connections to the shard-aware port lead to shard 0.
     stub.change = lambda target, shard: shard if target is None else 0
     pool = stub.pool()
     await pool.fill()
     await until_on_loop(lambda: pool.connected_shards == 4)
-    # One attempt is enough to see that the port does not choose the shard.
+    # After one attempt, the pool knows that the client's port does not choose the shard.
     assert stub.targets[:2] == [None, *targets(1)]
     assert set(stub.targets[2:]) == {None}
-    # A connection to a shard that has enough of them is closed when all shards have theirs.
+    # Surplus connections to a shard are closed when each shard has a connection.
     assert stub.shards_of(stub.opened) == [0, 1, 2, 3]
     pool.close()
 
@@ -209,15 +215,15 @@ async def test_behind_a_nat_the_node_chooses_all_shards(stub: StubNode) -> None:
 async def test_a_shard_that_cannot_be_reached_is_tried_again_later(
     stub: StubNode, port: int | None
 ) -> None:
-    """If a shard gets no connection in a number of attempts, the pool tries again after a
+    """If a shard gets no connection within a number of attempts, the pool tries again after a
     minute.
     """
-    stub.change = lambda target, shard: min(shard, 2)  # never the last shard
+    stub.change = lambda target, shard: min(shard, 2)  # no connection ever reaches the last shard
     pool = stub.pool(port=port)
     await pool.fill()
     await until_on_loop(lambda: pool._retry_timer is not None)
-    # The cluster opens at most twice as many connections to a node as it has shards, one of which
-    # is the control connection.
+    # The cluster opens at most twice as many connections to a node as it has shards. One of these
+    # is the control connection, which is not opened here.
     assert len(stub.opened) == 2 * INFO.shards_count - 1
     assert stub.shards_of(stub.opened) == [0, 1, 2]
     assert stub.failures == []
@@ -235,7 +241,11 @@ async def test_a_shard_that_cannot_be_reached_is_tried_again_later(
 async def test_a_pool_that_grows_while_it_is_filled_gets_all_connections(
     stub: StubNode, port: int | None
 ) -> None:
-    """The limit of connections to open grows, too: the rest must not wait for the next attempt."""
+    """If a pool grows while it is filled, it opens all connections at once.
+
+    The limit of attempts must grow with the size. Otherwise, the rest would wait for the next
+    retry.
+    """
     pool = stub.pool(port=port)
     open_at_once = pool._open
 
@@ -253,15 +263,18 @@ async def test_a_pool_that_grows_while_it_is_filled_gets_all_connections(
 
 @pytest.mark.simulated
 async def test_refused_connections_are_opened_after_the_policys_delay(stub: StubNode) -> None:
-    """If connections to shards are refused, the reconnection policy says when to try again, here
-    after a second.
+    """If connections to shards are refused, the pool tries again after the reconnection policy's
+    delay.
+
+    Here, the delay is one second.
     """
     pool = stub.pool()
     pool.connections.append(await stub.open(HOST))
     pool._adopt_sharding(INFO)
     assert pool.shards is not None
     pool.shards.add(0, pool.connections[0])
-    # The shard-aware port once, and then the ordinary port for each of the three missing shards.
+    # One error for the shard-aware port, and one for each of the three missing shards on the normal
+    # port.
     stub.errors = [OSError("refused")] * 4
     clock = asyncio.get_running_loop().time
     started = clock()
@@ -276,7 +289,7 @@ async def test_refused_connections_are_opened_after_the_policys_delay(stub: Stub
 
 @pytest.mark.simulated
 async def test_a_node_without_shards_has_a_plain_pool(stub: StubNode) -> None:
-    """A node of Cassandra has no shards, so the size is that of the whole pool."""
+    """A Cassandra node has no shards, so `size` is the number of connections of the whole pool."""
     stub.info = None
     pool = stub.pool(size=2)
     await pool.fill()
@@ -293,7 +306,7 @@ async def test_a_node_without_shards_has_a_plain_pool(stub: StubNode) -> None:
 
 @pytest.mark.simulated
 async def test_another_number_of_shards_replaces_all_connections(stub: StubNode) -> None:
-    """If a node restarts with another number of shards, the pool replaces its connections."""
+    """If a node restarts with another number of shards, the pool replaces all its connections."""
     pool = stub.pool()
     await pool.fill()
     await until_on_loop(lambda: pool.connected_shards == 4)
@@ -302,7 +315,7 @@ async def test_another_number_of_shards_replaces_all_connections(stub: StubNode)
     old_connections[0].close(ConnectionException("restarted"))
     await until_on_loop(lambda: pool.connected_shards == pool.size == 2)
     assert all(connection.closed for connection in old_connections)
-    # A node of Cassandra at the same address has no shards.
+    # A Cassandra node at the same address has no shards.
     stub.info = None
     for connection in list(pool.connections):
         connection.close(ConnectionException("restarted"))
@@ -314,9 +327,7 @@ async def test_another_number_of_shards_replaces_all_connections(stub: StubNode)
 
 @pytest.mark.simulated
 async def test_a_shard_that_the_node_does_not_have_is_refused(stub: StubNode) -> None:
-    """A connection whose shard number is too large is closed, because the pool has no place for
-    it.
-    """
+    """A connection is closed if its shard number is not below the number of shards."""
     pool = stub.pool()
     connection = await stub.open(HOST)
     features: Any = connection.features
@@ -344,8 +355,9 @@ async def test_a_shard_that_the_node_does_not_have_is_refused(stub: StubNode) ->
     ],
 )
 def test_only_known_ways_of_sharding_are_used(changes: dict[str, Any], is_usable: bool) -> None:
-    """The driver computes shards only with the algorithm and the partitioner that it knows, and
-    plausible numbers.
+    """Sharding is used only with the known algorithm and partitioner, and with plausible numbers.
+
+    Otherwise, the driver would compute wrong shards.
     """
     info = INFO._replace(**changes)
     connection: Any = SimpleNamespace(features=SimpleNamespace(sharding_info=info))
@@ -379,8 +391,9 @@ class RoutedEndPoint(DefaultEndPoint):
 def test_the_port_that_selects_a_shard(
     endpoint: Any, is_enabled: bool, has_tls: bool, port: int | None
 ) -> None:
-    """The shard-aware port depends on TLS, on the setting, and on the class of the end point. A
-    socket file has no port.
+    """The shard-aware port depends on TLS, on the setting, and on the class of the end point.
+
+    A Unix socket has no port.
     """
     settings: Any = SimpleNamespace(shard_aware_port=is_enabled, tls=object() if has_tls else None)
     assert shard_aware_port(settings, endpoint, INFO) == port

@@ -1,4 +1,4 @@
-"""Requests reach the right shards of fake ScyllaDB nodes, in both APIs.
+"""Requests reach the right shards of fake ScyllaDB nodes, in the blocking and asyncio APIs.
 
 The tests cover the shard-aware port, NAT and changed nodes.
 """
@@ -26,11 +26,12 @@ from tests.processes import run_python
 from tests.waiting import until
 
 SELECT = "SELECT v FROM {}.t WHERE k = ?"
-# Keyspaces of the fake nodes. Each has a table `t`, distributed with vnodes or with tablets.
+# Two keyspaces of the fake nodes. Each has a table `t`: distributed with vnodes in the first, with
+# tablets in the second.
 VNODES, TABLETS = "vn", "tb"
 
 
-SHARD_COUNTS = [7, 5, 8]  # of the three nodes
+SHARD_COUNTS = [7, 5, 8]  # the numbers of shards of the three nodes
 
 
 def scylla_cluster(**settings: Any) -> FakeCluster:
@@ -61,7 +62,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 def settings_of(nodes: FakeCluster, **settings: Any) -> dict[str, Any]:
-    """Return settings of a cluster that connects to these nodes."""
+    """Return settings of a `Cluster` that connects to these nodes."""
     return {"contact_points": nodes.contact_points, "port": nodes.port, **settings}
 
 
@@ -74,8 +75,9 @@ def all_connected(cluster: Any) -> bool:
 
 
 def check_arrivals(nodes: FakeCluster, count: int) -> None:
-    """Check that `count` executions of prepared statements have arrived, each of them at a shard
-    that has its partition.
+    """Check that `count` executions of prepared statements arrived, each at the right shard.
+
+    A shard is right if it has a replica of the partition.
     """
     arrivals = nodes.scylla.arrivals
     assert arrivals.counted == count
@@ -93,7 +95,7 @@ def cluster(nodes: FakeCluster) -> Iterator[Cluster]:
 def warm_up(nodes: FakeCluster, execute: Callable[[int], Any], count: int = 1000) -> None:
     """Call `execute` with each of `count` keys, so that the driver learns the tablets.
 
-    Then let the nodes forget where these requests arrived.
+    Then reset the nodes' records of where requests arrived.
     """
     for key in range(count):
         execute(key)
@@ -114,8 +116,9 @@ def has_connections_to_each_shard(node: Any, count: int) -> bool:
 def test_each_shard_has_a_connection_through_the_shard_aware_port(
     nodes: FakeCluster, cluster: Cluster
 ) -> None:
-    """The first connection shows the port where the client chooses the shard; the others use that
-    port.
+    """Each shard gets one connection, and all but the first connection use the shard-aware port.
+
+    The driver learns the shard-aware port from its first connection to a node.
     """
     assert cluster.is_shard_aware()
     assert cluster.shard_aware_stats() == {
@@ -125,8 +128,8 @@ def test_each_shard_has_a_connection_through_the_shard_aware_port(
     for node in nodes.scylla.nodes:
         connections = [connection for connection in node.connections if not connection.event_types]
         assert sorted(connection.shard for connection in connections) == list(range(node.shards))
-        # The driver does not know the shard-aware port before its first connection. All other
-        # connections use that port.
+        # The first connection uses the normal port, and all other connections use the shard-aware
+        # port.
         client_ports = [
             connection.peer[1]
             for connection in connections
@@ -138,7 +141,7 @@ def test_each_shard_has_a_connection_through_the_shard_aware_port(
 
 
 def test_hosts_have_sharding_info(nodes: FakeCluster, cluster: Cluster) -> None:
-    """`Host.sharding_info` computes the shard of a token from what the node has announced."""
+    """`Host.sharding_info` has what the node has announced, and computes the shard of a token."""
     info_by_host = {host.host_id: host.sharding_info for host in cluster.metadata.all_hosts()}
     for node in nodes.scylla.nodes:
         info = info_by_host[node.host_id]
@@ -152,18 +155,18 @@ def test_hosts_have_sharding_info(nodes: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_nodes_of_cassandra_have_no_shards() -> None:
-    """Nodes that do not announce shards get one connection, and the cluster is not shard-aware."""
+    """A node that announces no shards gets one connection, and the cluster is not shard-aware."""
     with FakeCluster(1) as plain, Cluster(**settings_of(plain)) as cluster:
         assert not cluster.is_shard_aware()
         cluster.connect()
         assert not cluster.is_shard_aware()
         assert cluster.shard_aware_stats() == {}
-        # Open are the control connection and one pool connection.
+        # The node has accepted the control connection and one pool connection.
         assert plain[0].opened == 2
 
 
 def test_shard_awareness_can_be_disabled(nodes: FakeCluster) -> None:
-    """With `disable`, pools ignore shards and have one connection to each node."""
+    """With `disable` in `shard_aware_options`, each node gets one connection."""
     options = {"disable": True}
     with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
@@ -175,8 +178,8 @@ def test_shard_awareness_can_be_disabled(nodes: FakeCluster) -> None:
 
 
 def test_the_shard_aware_port_can_be_disabled(nodes: FakeCluster) -> None:
-    """Without the shard-aware port, the driver opens connections to the normal port until each
-    shard has one.
+    """Without the shard-aware port, the driver connects to the normal port until each shard has
+    one.
     """
     options = ShardAwareOptions(disable_shardaware_port=True)
     with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
@@ -187,8 +190,9 @@ def test_the_shard_aware_port_can_be_disabled(nodes: FakeCluster) -> None:
 
 
 def test_options_are_checked() -> None:
-    """Unknown options and ports beyond 65535 raise ValueError. Options may be copied from other
-    options.
+    """Unknown shard-aware options and ports beyond 65535 raise ValueError.
+
+    `ShardAwareOptions` also accepts other options to copy.
     """
     with pytest.raises(ValueError, match="disabled"):
         Cluster(shard_aware_options={"disabled": True})
@@ -212,7 +216,7 @@ def test_connections_use_only_free_ports_of_the_configured_range(
             listener.bind(("0.0.0.0", port))  # without SO_REUSEADDR the port is exclusive
             listener.listen()
         except OSError:
-            # A connection that was just closed may still use this port, so skip it.
+            # A connection that was just closed may still occupy this port, so skip the port.
             listener.close()
         else:
             taken[port] = listener
@@ -227,7 +231,8 @@ def test_connections_use_only_free_ports_of_the_configured_range(
                 for connection in node.connections
                 if connection.local_port == node.shard_aware_port and connection.peer
             ]
-        # One connection for each shard, without the first connection to each node.
+        # One connection for each shard, except for the first connection to each node, which uses
+        # the normal port.
         assert len(ports) == sum(SHARD_COUNTS) - len(SHARD_COUNTS)
         assert taken
         for port in ports:
@@ -254,7 +259,7 @@ async def test_without_a_free_port_the_error_says_so() -> None:
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 here")
 async def test_the_local_port_over_ipv6_leads_to_the_shard() -> None:
-    """The client's port modulo the number of shards is the shard, over IPv6 as over IPv4."""
+    """Over IPv6, too, the client's port modulo the number of shards is the shard."""
     loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_INET6) as listener:
         try:
@@ -274,7 +279,7 @@ async def test_the_local_port_over_ipv6_leads_to_the_shard() -> None:
 
 
 def test_with_tls_the_shard_aware_tls_port_is_used(tmp_path: Any) -> None:
-    """Over TLS, the connections to given shards go to the shard-aware port for TLS, too."""
+    """With TLS, connections to chosen shards go to the node's shard-aware TLS port."""
     material = TlsMaterial.make(str(tmp_path), "required")
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(material.client_certificate, material.client_key)
@@ -289,14 +294,15 @@ def test_with_tls_the_shard_aware_tls_port_is_used(tmp_path: Any) -> None:
         until(lambda: all_connected(cluster))
         node = nodes.scylla.nodes[0]
         ports = [connection.local_port for connection in node.connections]
-        # Expected is one connection for each of 4 shards, without the first one, which was opened
-        # before the port was known.
+        # There is one connection for each of 4 shards. The first connection was opened before the
+        # driver knew the port, so three connections use it.
         assert ports.count(node.shard_aware_port) == 3
 
 
 def test_several_connections_to_each_shard(nodes: FakeCluster) -> None:
-    """With two connections per host and shard, each shard has two; a smaller setting closes one of
-    them.
+    """`set_core_connections_per_host` sets the number of connections to each shard.
+
+    With 2, each shard gets two connections. With 1, one of the two is closed.
     """
     with Cluster(**settings_of(nodes, protocol_version=4)) as cluster:
         for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL):
@@ -317,7 +323,7 @@ def test_a_lost_connection_to_a_shard_is_opened_again(nodes: FakeCluster, cluste
     node = nodes.scylla.nodes[0]
     opened_before = node.opened
     shard = 3
-    # The control connection, which has event types, may go to the same shard.
+    # Skip the control connection, which has event types and may go to the same shard.
     victim = next(
         connection
         for connection in node.connections
@@ -332,7 +338,7 @@ def test_a_lost_connection_to_a_shard_is_opened_again(nodes: FakeCluster, cluste
 def test_a_node_comes_back_with_another_number_of_shards(
     nodes: FakeCluster, cluster: Cluster, shards: int
 ) -> None:
-    """After a node has restarted with another number of shards, requests reach the right shard
+    """After a node has restarted with another number of shards, requests reach the right shards
     again.
     """
     node = nodes.scylla.nodes[0]
@@ -351,10 +357,10 @@ def test_a_node_comes_back_with_another_number_of_shards(
 
 
 def test_behind_a_nat_few_connections_are_opened() -> None:
-    """A NAT rewrites the client's ports, so connections reach arbitrary shards: the driver gives up
-    after a few attempts.
+    """Behind a NAT, the driver stops trying the shard-aware port after a few attempts.
 
-    Requests still reach the right node.
+    A NAT rewrites the client's ports, so connections reach arbitrary shards. Requests still reach
+    the right node.
     """
     shard_count, request_count = 7, 2000
     with scylla_cluster(shards=shard_count, rewrites_ports=True) as nodes:
@@ -374,10 +380,10 @@ def test_behind_a_nat_few_connections_are_opened() -> None:
 
 
 def test_behind_a_nat_the_normal_port_reaches_all_shards() -> None:
-    """Behind a NAT, the node assigns shards in turn on its normal port, so the driver opens
-    connections until each shard has one.
+    """Behind a NAT, each shard gets a connection through the normal port of its node.
 
-    The driver opens at most eight connections to a node for that.
+    On this port, the node assigns shards in turn. The driver opens at most twice as many
+    connections to a node as it has shards (4).
     """
     with scylla_cluster(shards=4, rewrites_ports=True) as nodes:
         with Cluster(**settings_of(nodes)) as cluster:
@@ -387,7 +393,10 @@ def test_behind_a_nat_the_normal_port_reaches_all_shards() -> None:
 
 
 def test_if_the_shard_aware_port_is_closed_the_normal_port_is_used(nodes: FakeCluster) -> None:
-    """A firewall may block the shard-aware port, so the driver falls back to the normal one."""
+    """If the shard-aware port is closed, the driver uses the normal port.
+
+    A firewall may block the shard-aware port.
+    """
     for node in nodes.scylla.nodes:
         node.close_shard_aware_port()
     with Cluster(**settings_of(nodes)) as cluster:
@@ -408,8 +417,9 @@ def test_if_the_shard_aware_port_is_closed_the_normal_port_is_used(nodes: FakeCl
 def test_every_read_reaches_its_shard(
     nodes: FakeCluster, keyspace: str, version: int, policy: Any
 ) -> None:
-    """With both protocols for tablets, token-aware policies send each request to the shard of a
-    replica.
+    """Token-aware policies send each request to a shard of a replica.
+
+    This holds for vnodes, and for tablets with both versions of the tablet protocol.
     """
     nodes.scylla.tablets_version = version
     with Cluster(**settings_of(nodes, load_balancing_policy=policy)) as cluster:
@@ -422,9 +432,9 @@ def test_every_read_reaches_its_shard(
         arrivals = nodes.scylla.arrivals
         assert arrivals.counted == 1000
         assert arrivals.right == 1000
-        # The nodes send tablets in payloads, but only to clients that do not know them.
+        # The nodes send a tablet in a payload only to a client that does not know it.
         assert arrivals.payloads == 0
-        # Every shard number got requests.
+        # Each shard number got requests.
         assert len(arrivals.by_shard) == max(SHARD_COUNTS)
         assert not any(node.malformed for node in nodes.nodes)
 
@@ -445,7 +455,9 @@ def nodes_of_seven() -> Iterator[FakeCluster]:
 def test_when_all_tablets_are_known_every_read_reaches_its_shard(
     nodes_of_seven: FakeCluster, keyspace: str, version: int, api: str, count: int
 ) -> None:
-    """In each API, reads reach the right shard of a replica, once the driver knows all tablets."""
+    """If the driver knows all tablets, every read reaches the right shard of a replica, in each
+    API.
+    """
     nodes = nodes_of_seven
     nodes.scylla.tablets_version = version
     query = SELECT.format(keyspace)
@@ -467,7 +479,7 @@ def test_when_all_tablets_are_known_every_read_reaches_its_shard(
 
 
 async def _read_in_asyncio(nodes: FakeCluster, query: str, count: int) -> None:
-    """Read `count` keys, 200 at a time, after reads of 1000 keys that make the tablets known."""
+    """Read 1000 keys to learn the tablets. Then read `count` keys, 200 at a time."""
     async with aio.Cluster(**settings_of(nodes)) as cluster:
         session = await cluster.connect(wait_for_all_pools=True)
         await asyncio.to_thread(until, lambda: all_connected(cluster))
@@ -486,8 +498,9 @@ async def _read_in_asyncio(nodes: FakeCluster, query: str, count: int) -> None:
 def test_most_reads_reach_their_shard_while_tablets_move(
     nodes: FakeCluster, version: int, count: int
 ) -> None:
-    """After a tablet has moved, the old replica answers and sends the new place, so few requests
-    take a detour.
+    """While tablets move, at least 99 % of the reads reach the right shard.
+
+    After a move, the old replica still answers, and sends the tablet's new location.
     """
     nodes.scylla.tablets_version = version
     placement = nodes.scylla.placement
@@ -502,14 +515,14 @@ def test_most_reads_reach_their_shard_while_tablets_move(
             session.execute(prepared, (key,))
         arrivals = nodes.scylla.arrivals
         assert arrivals.counted == count
-        # Only the first requests after each move may reach another shard.
+        # Only the first requests after each move may reach a wrong shard.
         assert arrivals.right >= 0.99 * count
 
 
 def test_requests_succeed_while_connections_have_few_streams(
     nodes: FakeCluster, cluster: Cluster
 ) -> None:
-    """If the connection to one shard is full, requests for other shards are not delayed."""
+    """All of 3000 requests succeed, although each connection has only two streams."""
     session = cluster.connect()
     for pool in session._engine.pools.values():
         for connection in pool.connections:
@@ -524,8 +537,10 @@ def test_requests_succeed_while_connections_have_few_streams(
 @pytest.mark.parametrize("implementation", ["python", "c"])
 @pytest.mark.slow
 def test_both_implementations_reach_the_shards(implementation: str) -> None:
-    """With tablets and without them, all requests reach the right shard. As the implementation is
-    chosen when the package is imported, the program runs in a process of its own.
+    """In a process with each implementation, all requests reach the right shard.
+
+    This holds with and without tablets. The implementation is chosen when the package is imported,
+    so each run needs a new process.
     """
     program = """
 from cassandra.cluster import Cluster

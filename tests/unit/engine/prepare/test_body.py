@@ -1,4 +1,4 @@
-"""The body of a PREPARE: native_protocol_v5.spec, section 4.1.5."""
+"""The body of a PREPARE request: native_protocol_v5.spec, section 4.1.5."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""After ALTER TYPE, values of new fields can be bound to statements that were prepared before.
+"""`ChangedTypes`: after ALTER TYPE, statements that were prepared before take the new fields.
 
-The first tests use fakes of the preparer; the others use a fake node.
+The first tests use fakes of the preparer. The other tests use a fake node.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ INSERT = "INSERT INTO ks.t (k, a) VALUES (?, ?)"
 
 
 def type_changed(name: str = "address", change: str = "UPDATED", keyspace: str = "ks") -> Any:
-    """Return the event about a user-defined type."""
+    """Return a SCHEMA_CHANGE event about a user-defined type."""
     return {
         "target_type": "TYPE",
         "change_type": change,
@@ -43,7 +43,7 @@ def type_changed(name: str = "address", change: str = "UPDATED", keyspace: str =
 
 
 def statement_with(cql_type: Any) -> PreparedStatement:
-    """Return a prepared statement with one bind column."""
+    """Return a prepared statement with one bind marker, of this type."""
     columns = [ColumnMetadata("ks", "t", "a", cql_type)]
     return PreparedStatement(columns, b"id", None, INSERT, "ks", 5, None, None)
 
@@ -60,8 +60,9 @@ STATEMENTS = {
 
 
 class ChangedTypesHarness:
-    """A `ChangedTypes` with fakes of everything that it uses. `renewed` has the names of the
-    statements of each renewal.
+    """A `ChangedTypes` with fakes of everything that it uses.
+
+    `renewed` lists the renewals, each as the names of its statements in STATEMENTS.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -101,7 +102,8 @@ class ChangedTypesHarness:
         (type_changed("person"), ["person"]),
         (type_changed(keyspace="other"), ["other"]),
         (type_changed("unused"), []),
-        # Names beyond Latin-1 come garbled, so all types with such names may be meant.
+        # Servers garble names with letters beyond Latin-1. A name that is not ASCII may therefore
+        # mean any type.
         (type_changed("\xc3\x9cn"), ["address", "person"]),
         (type_changed(keyspace="\xc3\x9cn"), ["address", "person", "other"]),
     ],
@@ -109,11 +111,14 @@ class ChangedTypesHarness:
 async def test_the_statements_that_use_a_changed_type_are_renewed(
     event: Any, names: list[str]
 ) -> None:
-    """A type may be nested in another one. A statement without the type is left alone."""
+    """When a type changes, exactly the statements that use the type are renewed.
+
+    A statement may use the type inside of another type.
+    """
     harness = ChangedTypesHarness()
     await harness.changed_types.after_ddl(event)
     assert harness.renewed == [names]
-    assert harness.agreements == 0  # the session has waited for it already
+    assert harness.agreements == 0  # the session has already waited for schema agreement
 
 
 async def test_other_changes_renew_nothing() -> None:
@@ -128,7 +133,12 @@ async def test_other_changes_renew_nothing() -> None:
 
 @pytest.mark.parametrize("window", [0.0, 2.0, -1.0])
 async def test_many_events_cause_one_renewal_when_the_nodes_agree(window: float) -> None:
-    """The events are collected for a random time, also if the schema is not read after events."""
+    """Two hundred events in quick succession cause one renewal, after the nodes agree on the
+    schema.
+
+    The events are collected for a random time. This holds even if the schema is not read after
+    events (window -1).
+    """
     harness = ChangedTypesHarness(schema_event_refresh_window=window)
     for _ in range(100):
         harness.changed_types.on_event(type_changed())
@@ -139,7 +149,11 @@ async def test_many_events_cause_one_renewal_when_the_nodes_agree(window: float)
 
 
 async def test_statements_that_a_server_has_described_as_before_are_renewed_again() -> None:
-    """A server may report the change before it drops the statement from its cache."""
+    """If a server describes a renewed statement with the old fields, the statement is renewed
+    again.
+
+    A server may report the change before it drops the statement from its cache.
+    """
     harness = ChangedTypesHarness()
     fields = SimpleNamespace(field_names=["street"])
     harness.keyspaces["ks"] = SimpleNamespace(user_types={"address": fields})
@@ -147,7 +161,7 @@ async def test_statements_that_a_server_has_described_as_before_are_renewed_agai
     await until_on_loop(lambda: harness.renewed)
     await asyncio.sleep(LATER_CHECKS[0] + 0.1)
     assert harness.renewed == [["address", "person"]]
-    # Now the schema was read, and the statements lack a field.
+    # From now on, the schema has a field that the statements lack.
     fields.field_names.append("city")
     await asyncio.sleep(sum(LATER_CHECKS))
     assert harness.renewed == 2 * [["address", "person"]]
@@ -172,7 +186,9 @@ async def test_without_a_control_connection_statements_are_renewed_all_the_same(
 
 
 async def test_the_event_about_a_statement_of_our_own_is_forgotten() -> None:
-    """If the event comes before the answer to ALTER TYPE, the statements are renewed only once."""
+    """If the event precedes the response to the session's own ALTER TYPE, there is one renewal
+    only.
+    """
     harness = ChangedTypesHarness()
     harness.changed_types.on_event(type_changed())
     await harness.changed_types.after_ddl(type_changed())
@@ -181,10 +197,14 @@ async def test_the_event_about_a_statement_of_our_own_is_forgotten() -> None:
 
 
 async def test_after_missed_events_the_schema_decides() -> None:
-    """Statements whose types have other fields in the schema are renewed."""
+    """`catch_up` renews statements whose types have other fields in the schema.
+
+    Events may have been missed, so the schema shows which types have changed.
+    """
     harness = ChangedTypesHarness()
     await harness.changed_types.catch_up()
-    assert harness.renewed == [[]]  # the keyspace is not in the schema
+    # the schema does not have the keyspace yet, so nothing is renewed
+    assert harness.renewed == [[]]
     fields = {"address": ["street", "city"], "person": ["a"]}
     harness.keyspaces["ks"] = SimpleNamespace(
         user_types={name: SimpleNamespace(field_names=names) for name, names in fields.items()}
@@ -199,20 +219,22 @@ async def test_after_missed_events_the_schema_decides() -> None:
 
 
 def prime_address(node: FakeNode, *fields: tuple[str, Any]) -> None:
-    """Let the node describe the type ks.address with these fields."""
+    """Let the node describe the bind marker `a` of INSERT as the type ks.address with
+    these fields.
+    """
     columns: list[Any] = [("k", "int"), ("a", Udt("ks", "address", fields))]
     node.prime_prepare(INSERT, columns, pk_indexes=[0])
 
 
 async def alter(session: Session, node: FakeNode, *fields: tuple[str, Any]) -> None:
-    """Execute an ALTER TYPE, after which the type has these fields."""
+    """Execute an ALTER TYPE, after which the node describes the type with these fields."""
     prime_address(node, *fields)
     node.prime(re.compile("ALTER"), schema_change("UPDATED", "TYPE", "ks", "address"))
     await session.execute("ALTER TYPE ks.address ADD ...")
 
 
 def executed_values(node: FakeNode) -> list[Any]:
-    """Return the values of the column `a` in the EXECUTE requests so far, as bytes."""
+    """Return the encoded values of the column `a` in the EXECUTE requests so far."""
     return [request.values[1] for request in node.requests if request.opcode == Opcode.EXECUTE]
 
 
@@ -229,8 +251,10 @@ def udt_bytes(*values: str | None) -> bytes:
 
 
 async def test_after_alter_type_new_fields_can_be_bound() -> None:
-    """This is so for all statements with the same id, and for a CQL string that was executed
-    before. Values that were bound before are still sent.
+    """After the session's own ALTER TYPE, new fields can be bound to earlier statements.
+
+    This includes all statements with the same id, and a CQL string that was executed before. Values
+    that were bound before are still sent.
     """
     with FakeNode() as node:
         node.schema = schema("ks")
@@ -252,11 +276,11 @@ async def test_after_alter_type_new_fields_can_be_bound() -> None:
                 *3 * [udt_bytes("s", "c")],
                 udt_bytes("s", None),
             ]
-            assert prepare_count(node) == prepares  # the statements are renewed once
+            assert prepare_count(node) == prepares  # the statements were renewed once, before
 
 
 async def test_after_an_event_new_fields_can_be_bound() -> None:
-    """Another client has executed the ALTER TYPE."""
+    """After an event about another client's ALTER TYPE, new fields can be bound."""
     with FakeNode() as node:
         node.schema = schema("ks")
         prime_address(node, STREET)
@@ -272,7 +296,10 @@ async def test_after_an_event_new_fields_can_be_bound() -> None:
 
 
 async def test_preparing_again_renews_the_earlier_statements() -> None:
-    """The application may also prepare the statement again, for example without schema events."""
+    """If the application prepares a query again, the earlier statements take the new fields, too.
+
+    This helps, for example, without schema events.
+    """
     with FakeNode() as node:
         prime_address(node, STREET)
         async with connected(node, schema_metadata_enabled=False) as (_, session):
@@ -296,7 +323,10 @@ async def test_a_statement_that_a_node_has_forgotten_is_renewed_by_its_execution
 
 
 async def test_a_failed_renewal_fails_nothing() -> None:
-    """The ALTER TYPE succeeds. The statement still takes values of the old fields."""
+    """If the PREPARE after an ALTER TYPE fails, the ALTER TYPE still succeeds.
+
+    The statement still takes values of the old fields.
+    """
     with FakeNode() as node:
         node.schema = schema("ks")
         prime_address(node, STREET)
@@ -310,7 +340,7 @@ async def test_a_failed_renewal_fails_nothing() -> None:
 
 
 class FailingPolicy:
-    """An encryption policy of the application that can fail."""
+    """An application's encryption policy that raises an error while `fails` is True."""
 
     fails = False
 
@@ -332,13 +362,13 @@ async def test_a_failure_of_the_encryption_policy_fails_nothing() -> None:
             assert insert.column_metadata[1].type.fieldnames == ("street",)
             policy.fails = False
             await session.execute(insert, (1, ("s",)))
-            # The next one renews the statement.
+            # The next ALTER TYPE renews the statement.
             await alter(session, node, STREET, CITY)
             await session.execute(insert, (1, ("s", "c")))
 
 
 async def test_settings_and_registered_classes_are_kept() -> None:
-    """A renewed statement keeps `strict_names`, and reads bound values as registered classes."""
+    """A renewed statement keeps `strict_names`, and still takes objects of registered classes."""
 
     class Address:
         def __init__(self, street: str, city: str | None = None) -> None:

@@ -1,5 +1,6 @@
-"""The first execution of a query string with bind markers prepares the statement before it executes
-it.
+"""The first execution of a query string with bind markers.
+
+The session prepares the statement first, and then executes it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.fixture
 def session(node: FakeNode) -> Iterator[Session]:
-    """Yield a session whose first timestamps are 1000, 1001 and so on."""
+    """Yield a session whose timestamp generator returns 1000, 1001 and so on."""
     timestamps = count(1000)
     with Cluster(
         [node.address], port=node.port, timestamp_generator=lambda: next(timestamps)
@@ -44,7 +45,7 @@ def executions(node: FakeNode) -> list[Any]:
 
 
 def new_batch() -> BatchStatement:
-    """Return a batch that writes the value 1."""
+    """Return a batch with one write of the value 1."""
     batch = BatchStatement()
     batch.add(WRITE, (1,))
     return batch
@@ -54,9 +55,9 @@ def new_batch() -> BatchStatement:
 def test_the_timestamp_is_taken_when_execute_is_called(
     node: FakeNode, session: Session, statement_form: str
 ) -> None:
-    """The client's timestamp is taken at the call, not when the PREPARE has been answered.
+    """The client's timestamp is taken when `execute` is called, not when the PREPARE is answered.
 
-    Otherwise an earlier write could overwrite a later one.
+    Otherwise, an earlier write could overwrite a later write.
     """
     session.execute(*statement_and_parameters(statement_form))
     (write,) = executions(node)
@@ -70,8 +71,9 @@ def test_the_timestamp_is_taken_when_execute_is_called(
 def test_later_changes_of_the_values_have_no_effect(
     node: FakeNode, session: Session, row: Any
 ) -> None:
-    """An application may reuse a list or dict of values: each execution sends the values at its
-    call.
+    """If an application changes a row after the call, the request still sends the row at the call.
+
+    An application may reuse a list or dict of values.
     """
     query = "INSERT INTO t (k, v) VALUES (?, ?)"
     node.prime_prepare(query, [("k", "int"), ("v", "list<int>")])
@@ -91,12 +93,12 @@ def test_later_changes_of_the_values_have_no_effect(
     rows_of_batch = [bound.values for bound in sent_batch.statements]
     for rows in (rows_of_executions, rows_of_batch):
         for number, (key, numbers) in enumerate(rows):
-            # Compare only the last byte, which is that of the only element of the list.
+            # Only the last byte of each encoded value matters: it is the number itself.
             assert key[-1] == number
             assert numbers[-1] == number
 
 
-# The fields that `change_settings` changes in an EXECUTE or BATCH, and their new values.
+# The fields of an EXECUTE or BATCH that `change_settings` changes, and their new values.
 CHANGED_SETTINGS = {
     "consistency": ConsistencyLevel.ALL,
     "serial_consistency": ConsistencyLevel.LOCAL_SERIAL,
@@ -108,7 +110,7 @@ CHANGED_PAGE_SETTINGS = {"page_size": 7, "paging_state": b"page"}
 
 
 def change_settings(future: Any) -> None:
-    """Change the settings of a message, as a request-init listener of an application may do."""
+    """Change the settings of a message, like a request-init listener of an application."""
     message = future.message
     message.consistency_level = ConsistencyLevel.ALL
     message.serial_consistency_level = ConsistencyLevel.LOCAL_SERIAL
@@ -132,8 +134,9 @@ class ApplicationHandler(ProtocolHandler):
 
 
 def settings_sent(node: FakeNode) -> list[dict[str, Any]]:
-    """Return, for each execution that the node received, the settings that `change_settings` may
-    change.
+    """Return, for each EXECUTE or BATCH that the node received, the settings under test.
+
+    These are the settings that `change_settings` changes.
     """
     settings = []
     for request in executions(node):
@@ -143,14 +146,17 @@ def settings_sent(node: FakeNode) -> list[dict[str, Any]]:
 
 
 def statement_and_parameters(statement_form: str) -> tuple[Any, Any]:
-    """Return a statement of this form, and its parameters."""
+    """Return a statement of this form, and its parameters.
+
+    :param statement_form: "query string", "statement" or "batch".
+    """
     if statement_form == "batch":
         return new_batch(), None
     return (WRITE if statement_form == "query string" else SimpleStatement(WRITE)), (1,)
 
 
 def expected_settings(statement_form: str) -> dict[str, Any]:
-    """Return the settings that a node gets after `change_settings`. A batch has no pages."""
+    """Return the settings that a node receives after `change_settings`. A batch has no pages."""
     return (
         CHANGED_SETTINGS if statement_form == "batch" else CHANGED_SETTINGS | CHANGED_PAGE_SETTINGS
     )
@@ -172,10 +178,10 @@ def versioned_node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 def test_what_a_listener_changes_is_sent(
     versioned_node: FakeNode, statement_form: str, has_handler: bool
 ) -> None:
-    """What a listener changes is sent in every execution.
+    """The settings that a listener changes are sent in every execution.
 
-    There are three: the first one, one of the cached statement, and one after the session has
-    dropped that.
+    The second execution uses the cached statement. The third follows after the session has dropped
+    it from the cache.
     """
     node = versioned_node
     with Cluster([node.address], port=node.port) as cluster:
@@ -194,9 +200,10 @@ def test_what_a_listener_changes_is_sent(
 async def test_what_a_listener_changes_is_sent_in_asyncio(
     versioned_node: FakeNode, statement_form: str
 ) -> None:
-    """What a listener changes in the message is sent each time: whether the statement is prepared
-    for this execution (the first one and the third, before which it is dropped) or was prepared
-    before.
+    """The settings that a listener changes are sent in every execution of an asyncio session.
+
+    The second execution uses the cached statement. The third follows after the session has dropped
+    it from the cache.
     """
     node = versioned_node
     async with aio.Cluster([node.address], port=node.port) as cluster:
@@ -213,7 +220,9 @@ async def test_what_a_listener_changes_is_sent_in_asyncio(
 def test_changes_are_sent_if_the_listener_is_removed_before_the_answer(
     node: FakeNode, session: Session, statement_form: str
 ) -> None:
-    """The listener's changes belong to the request, so they are sent after its PREPARE, too."""
+    """A listener's changes are sent even if the listener is removed before the
+    PREPARE is answered.
+    """
     session.add_request_init_listener(change_settings)
     future = session.execute_async(*statement_and_parameters(statement_form))
     session.remove_request_init_listener(change_settings)
@@ -225,7 +234,10 @@ def test_changes_are_sent_if_the_listener_is_removed_before_the_answer(
 def test_attributes_that_a_listener_sets_reach_the_handler(
     node: FakeNode, session: Session, statement_form: str
 ) -> None:
-    """A listener may pass data of its own to a protocol handler, as attributes of the message."""
+    """Attributes that a listener sets on the message reach the protocol handler.
+
+    Applications may use such attributes to pass data to their handlers.
+    """
     session.client_protocol_handler = ApplicationHandler
     session.add_request_init_listener(lambda future: setattr(future.message, "label", "mine"))
     ApplicationHandler.encoded.clear()
@@ -235,7 +247,10 @@ def test_attributes_that_a_listener_sets_reach_the_handler(
 
 
 def test_statements_that_a_listener_adds_are_executed(node: FakeNode, session: Session) -> None:
-    """A listener may append statements to the message of a batch, here one without parameters."""
+    """Statements that a listener appends to the message of a batch are executed.
+
+    Here, the listener appends a statement without parameters.
+    """
     added_query = "INSERT INTO t (a) VALUES (2)"
 
     def add_statement(future: Any) -> None:
