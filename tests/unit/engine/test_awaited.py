@@ -1,6 +1,6 @@
-"""`ResultFuture`, which `execute` returns, behaves like asyncio's futures.
+"""`ResultFuture`, which `execute` returns in asyncio, behaves like `asyncio.Future`.
 
-Each test runs with both implementations, and on loops of asyncio and uvloop.
+Each test runs with the pure Python and the compiled version, and on loops of asyncio and uvloop.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FakeResultSet:
 
 
 class FutureFactory:
-    """Creates `ResultFuture` objects on one loop, and ends their requests.
+    """Creates `ResultFuture` objects on one event loop, and ends their requests.
 
     `complaints` lists what the loop reports to its exception handler.
     """
@@ -75,9 +75,9 @@ class FutureFactory:
 
 @pytest.fixture
 def run_on_loop(implementation: Implementation, loops: Loops) -> Callable[[Check], FutureFactory]:
-    """Return a function that runs a coroutine function `check` on a new loop.
+    """Return a function that runs a coroutine function `check` on a new event loop.
 
-    It passes a `FutureFactory` to `check`, and returns the factory.
+    The function passes a `FutureFactory` to `check`, and returns the factory.
     """
 
     def run_check(check: Check) -> FutureFactory:
@@ -85,7 +85,8 @@ def run_on_loop(implementation: Implementation, loops: Loops) -> Callable[[Check
         factory = FutureFactory(implementation, loop)
         try:
             loop.run_until_complete(asyncio.wait_for(check(factory), WAIT))
-            # Run one more turn of the loop, in which errors of dropped futures are reported.
+            # Let the loop run once more, because errors of dropped futures are reported in its next
+            # iteration.
             loop.run_until_complete(asyncio.sleep(0))
         finally:
             loop.close()
@@ -97,7 +98,7 @@ def run_on_loop(implementation: Implementation, loops: Loops) -> Callable[[Check
 def on_new_loop(
     test: Callable[[FutureFactory], Coroutine[Any, Any, None]],
 ) -> Callable[[Callable[[Check], FutureFactory]], None]:
-    """Run a test on a new loop, and pass a `FutureFactory` of this loop to it.
+    """Run a test on a new event loop, and pass a `FutureFactory` of this loop to the test.
 
     The test fails if anything is reported to the loop's exception handler.
     """
@@ -112,8 +113,9 @@ def on_new_loop(
 
 @on_new_loop
 async def test_awaiting_gives_the_result(factory: FutureFactory) -> None:
-    """`await` returns the result, whether the answer comes before or after it; a second `await`
-    returns the same object.
+    """Awaiting a future returns its result, whether the response has already come or comes later.
+
+    A second `await` returns the same object.
     """
     answered, pending = factory.future(), factory.future()
     factory.answer(answered)
@@ -127,9 +129,7 @@ async def test_awaiting_gives_the_result(factory: FutureFactory) -> None:
 
 @on_new_loop
 async def test_each_await_raises_the_same_error(factory: FutureFactory) -> None:
-    """A future raises its error at every await, and the traceback does not grow with their
-    number.
-    """
+    """Each `await` raises the future's error, and the traceback does not grow with each `await`."""
     future = factory.future()
     error = ValueError("refused")
     factory.loop.call_soon(factory.fail, future, error)
@@ -139,21 +139,21 @@ async def test_each_await_raises_the_same_error(factory: FutureFactory) -> None:
             await future
         assert caught.value is error
         traceback_lengths.append(len(caught.traceback))
-    # The exception is raised again each time, but its traceback must not grow.
+    # The second and the third `await` add nothing to the traceback.
     assert traceback_lengths[1] == traceback_lengths[2]
     assert future.exception() is error
 
 
 @on_new_loop
 async def test_several_tasks_may_await_one_future(factory: FutureFactory) -> None:
-    """Each task that awaits the future gets its result."""
+    """If several tasks await the same future, each task gets the result."""
     future = factory.future()
 
     async def wait(number: int) -> tuple[int, Any]:
         return number, (await future).response
 
     tasks = [asyncio.ensure_future(wait(number)) for number in range(4)]
-    # Let the tasks begin to wait for the future.
+    # Let the tasks start to wait for the future.
     await asyncio.sleep(0)
     factory.answer(future)
     assert await asyncio.gather(*tasks) == [(number, "rows") for number in range(4)]
@@ -161,8 +161,9 @@ async def test_several_tasks_may_await_one_future(factory: FutureFactory) -> Non
 
 @on_new_loop
 async def test_a_pending_future_has_no_result(factory: FutureFactory) -> None:
-    """Before the answer, `result` and `exception` raise InvalidStateError, like those of
-    asyncio.Future. Afterwards they return the result and None.
+    """Before the response, `result` and `exception` raise InvalidStateError.
+
+    After the response, they return the result and None. asyncio.Future does the same.
     """
     future = factory.future()
     assert not future.done()
@@ -183,8 +184,9 @@ async def test_a_pending_future_has_no_result(factory: FutureFactory) -> None:
 
 @on_new_loop
 async def test_cancelling_the_future_cancels_the_request(factory: FutureFactory) -> None:
-    """`cancel` returns True the first time only, and later calls of the future raise
-    CancelledError.
+    """The first call of `cancel` returns True, and cancels the future and its request.
+
+    A second `cancel` returns False. `result`, `exception` and `await` raise CancelledError.
     """
     future = factory.future()
     assert future.cancel("enough") is True
@@ -201,8 +203,10 @@ async def test_cancelling_the_future_cancels_the_request(factory: FutureFactory)
 
 @on_new_loop
 async def test_cancelling_the_task_cancels_the_future(factory: FutureFactory) -> None:
-    """As with asyncio's futures, a task that is cancelled cancels the future that it awaits, and so
-    the request.
+    """If a task is cancelled, the future that it awaits and the future's request are cancelled,
+    too.
+
+    asyncio's own futures behave in the same way.
     """
     future = factory.future()
 
@@ -210,7 +214,7 @@ async def test_cancelling_the_task_cancels_the_future(factory: FutureFactory) ->
         await future
 
     task = asyncio.ensure_future(wait())
-    # Let the task begin to wait for the future.
+    # Let the task start to wait for the future.
     await asyncio.sleep(0)
     task.cancel("by the task")
     with pytest.raises(asyncio.CancelledError):
@@ -221,9 +225,7 @@ async def test_cancelling_the_task_cancels_the_future(factory: FutureFactory) ->
 
 @on_new_loop
 async def test_cancelling_the_request_cancels_the_future(factory: FutureFactory) -> None:
-    """A request may be cancelled by itself, without its future. Then the future is cancelled,
-    too.
-    """
+    """If a request is cancelled directly, its future is cancelled, too."""
     future = factory.future()
     future.request.cancel()
     assert future.cancelled()
@@ -231,7 +233,7 @@ async def test_cancelling_the_request_cancels_the_future(factory: FutureFactory)
 
 @on_new_loop
 async def test_an_answer_after_the_cancellation_is_dropped(factory: FutureFactory) -> None:
-    """A request that ends after its future was cancelled must not change the future."""
+    """If a request ends after its future was cancelled, the future stays cancelled."""
     future = factory.future()
     future.cancel()
     future.complete(ended_request(factory))
@@ -239,7 +241,7 @@ async def test_an_answer_after_the_cancellation_is_dropped(factory: FutureFactor
 
 
 def ended_request(factory: FutureFactory) -> Any:
-    """Return another request that has just ended with the response "late"."""
+    """Return a request of another future that has just ended with the response "late"."""
     request = factory.implementation.happy_path.RequestBase(
         factory.engine, statement=None, request_body=None, on_done=lambda ended: None
     )
@@ -249,7 +251,7 @@ def ended_request(factory: FutureFactory) -> Any:
 
 @on_new_loop
 async def test_gather_returns_the_results(factory: FutureFactory) -> None:
-    """`asyncio.gather` accepts the futures of requests, and waits for their answers."""
+    """`asyncio.gather` accepts several futures of requests and returns their results."""
     futures = [factory.future() for _ in range(3)]
     for future in futures:
         factory.loop.call_soon(factory.answer, future)
@@ -258,7 +260,7 @@ async def test_gather_returns_the_results(factory: FutureFactory) -> None:
 
 @on_new_loop
 async def test_wait_returns_the_first_future_that_is_done(factory: FutureFactory) -> None:
-    """`asyncio.wait` accepts the futures of requests, and returns when the first is done."""
+    """`asyncio.wait` accepts futures of requests, and returns when the first future is done."""
     answered, other = factory.future(), factory.future()
     factory.loop.call_soon(factory.answer, answered)
     done, pending = await asyncio.wait(
@@ -270,8 +272,9 @@ async def test_wait_returns_the_first_future_that_is_done(factory: FutureFactory
 
 @on_new_loop
 async def test_wait_for_returns_the_result_or_cancels_the_future(factory: FutureFactory) -> None:
-    """`asyncio.wait_for` returns the result of an answered future, and cancels a future that is not
-    answered in time.
+    """`asyncio.wait_for` returns the result of a future that is answered in time.
+
+    It cancels a future that is not answered in time.
     """
     answered = factory.future()
     factory.loop.call_soon(factory.answer, answered)
@@ -284,7 +287,7 @@ async def test_wait_for_returns_the_result_or_cancels_the_future(factory: Future
 
 @on_new_loop
 async def test_shield_protects_the_future_from_a_cancellation(factory: FutureFactory) -> None:
-    """`asyncio.shield` works with the future as with those of asyncio."""
+    """`asyncio.shield` protects a future: cancelling the shield does not cancel the future."""
     shielded_future = factory.future()
     shield = asyncio.shield(shielded_future)
     await asyncio.sleep(0)
@@ -311,15 +314,18 @@ async def test_as_completed_yields_the_result(factory: FutureFactory) -> None:
 
 @on_new_loop
 async def test_gather_passes_errors_and_cancellations_on(factory: FutureFactory) -> None:
-    """`asyncio.gather` returns the error of a failed request and the CancelledError of a cancelled
-    one. The loop has nothing to complain of, such as an exception that was never retrieved.
+    """`asyncio.gather` returns the error of a failed request, and CancelledError for a cancelled
+    request.
+
+    The loop's exception handler must not be called, for example because of an exception that was
+    never retrieved.
     """
     failed, cancelled = factory.future(), factory.future()
     factory.loop.call_soon(factory.fail, failed, ValueError("refused"))
     factory.loop.call_soon(cancelled.cancel)
     outcomes = await asyncio.gather(failed, cancelled, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [ValueError, asyncio.CancelledError]
-    # Cancelling the future that `gather` returned cancels all the futures in it.
+    # Cancelling the future that `gather` returns cancels all futures that were passed to it.
     pending = [factory.future(), factory.future()]
     gathered = asyncio.gather(*pending)
     gathered.cancel()
@@ -331,7 +337,9 @@ async def test_gather_passes_errors_and_cancellations_on(factory: FutureFactory)
 def test_run_until_complete_accepts_the_future(
     implementation: Implementation, loops: Loops
 ) -> None:
-    """`run_until_complete` runs the loop until the answer has come, and returns the result."""
+    """`run_until_complete` runs the loop until a future has its response, and returns
+    the result.
+    """
     loop = loops.make()
     try:
         factory = FutureFactory(implementation, loop)
@@ -344,17 +352,17 @@ def test_run_until_complete_accepts_the_future(
 
 @on_new_loop
 async def test_callbacks_are_called_in_the_loop_with_their_contexts(factory: FutureFactory) -> None:
-    """Callbacks run in the order in which they were added, in a later turn of the loop.
+    """Callbacks run in the order in which they were added, in a later iteration of the loop.
 
-    Each runs in the context that was passed with it, or else in the context of the code that added
-    it.
+    Each callback runs in the context that was passed for it, or else in the context of the code
+    that added it.
     """
     context_name: contextvars.ContextVar[str] = contextvars.ContextVar("name", default="none")
     future = factory.future()
     calls: list[tuple[str, str, bool]] = []
 
     def recorder(name: str) -> Callable[[Any], None]:
-        """Return a callback that records its name, its context, and whether it got the
+        """Return a callback that records its name, its context, and whether it was called with the
         future.
         """
         return lambda finished: calls.append((name, context_name.get(), finished is future))
@@ -371,9 +379,10 @@ async def test_callbacks_are_called_in_the_loop_with_their_contexts(factory: Fut
     assert future.remove_done_callback(removed) == 0
     context_name.set("changed")
     factory.answer(future)
-    assert calls == []  # the first callback is called in the next turn of the loop
+    assert calls == []  # callbacks are never called at once, only in a later iteration of the loop
     await asyncio.sleep(0)
-    # The compiled implementation schedules the further callbacks only in that turn, for the next.
+    # The compiled version schedules the callbacks after the first one only now, for the next
+    # iteration.
     await asyncio.sleep(0)
     assert calls == [("first", "adding", True), ("second", "passed", True)]
     future.add_done_callback(recorder("late"))
@@ -384,8 +393,9 @@ async def test_callbacks_are_called_in_the_loop_with_their_contexts(factory: Fut
 
 @on_new_loop
 async def test_removing_the_first_callback_keeps_the_others(factory: FutureFactory) -> None:
-    """The compiled future stores its first callback apart from the others, so its removal is a
-    special case.
+    """If the first callback is removed, the other callbacks are still called.
+
+    The compiled version stores its first callback separately, so removing it is a special case.
     """
     future = factory.future()
     calls: list[str] = []
@@ -403,12 +413,13 @@ async def test_removing_the_first_callback_keeps_the_others(factory: FutureFacto
 
 @on_new_loop
 async def test_a_scheduled_callback_cannot_be_removed(factory: FutureFactory) -> None:
-    """The answer has scheduled the callback on the loop, so `remove_done_callback` finds none."""
+    """After the response, `remove_done_callback` removes nothing: callbacks are
+    already scheduled.
+    """
     future = factory.future()
     calls: list[Any] = []
     future.add_done_callback(calls.append)
     factory.answer(future)
-    # The answer has already scheduled the callback on the loop, so it can no longer be removed.
     assert future.remove_done_callback(calls.append) == 0
     await asyncio.sleep(0)
     assert calls == [future]
@@ -417,7 +428,10 @@ async def test_a_scheduled_callback_cannot_be_removed(factory: FutureFactory) ->
 def test_a_callback_that_fails_is_reported_and_the_others_go_on(
     run_on_loop: Callable[[Check], FutureFactory],
 ) -> None:
-    """The error of a callback goes to the loop's exception handler, as with asyncio's futures."""
+    """If a callback raises an error, the loop's exception handler gets it.
+
+    The callbacks of other futures are still called. asyncio's futures behave in the same way.
+    """
 
     async def check(factory: FutureFactory) -> None:
         calls: list[str] = []
@@ -441,8 +455,9 @@ def test_a_callback_that_fails_is_reported_and_the_others_go_on(
 def test_a_keyboard_interrupt_in_a_callback_loses_no_other_callback(
     implementation: Implementation, loops: Loops
 ) -> None:
-    """The interrupt stops the loop, and the callbacks of the same turn run when the loop runs
-    again.
+    """A KeyboardInterrupt in a callback stops the loop, but no other callback is lost.
+
+    The other callbacks are called when the loop runs again.
     """
     loop = loops.make()
     try:
@@ -463,11 +478,11 @@ def test_a_keyboard_interrupt_in_a_callback_loses_no_other_callback(
         loop.call_soon(answer_both)
         with pytest.raises(KeyboardInterrupt):
             loop.run_until_complete(asyncio.sleep(30))
-        # The interrupt stopped the loop before it had run all callbacks: run the rest.
+        # The interrupt stopped the loop before all callbacks had run. Run the others.
         loop.run_until_complete(asyncio.sleep(0))
         assert calls == ["called"]
     finally:
-        # The interrupted sleep is still pending: cancel it.
+        # The `sleep` that was interrupted is still pending. Cancel it.
         for task in asyncio.all_tasks(loop):
             task.cancel()
         loop.run_until_complete(asyncio.sleep(0))
@@ -476,12 +491,14 @@ def test_a_keyboard_interrupt_in_a_callback_loses_no_other_callback(
 
 @on_new_loop
 async def test_a_cancel_from_another_thread_affects_no_other_future(factory: FutureFactory) -> None:
-    """Futures are not thread-safe: in debug mode `cancel` raises in another thread, as with
-    asyncio's futures.
+    """In debug mode, `cancel` raises RuntimeError in another thread, and no other future is
+    affected.
+
+    Futures are not thread-safe. asyncio's futures behave in the same way.
     """
     factory.loop.set_debug(True)
     cancelled_elsewhere, other = factory.future(), factory.future()
-    # Only with a callback does `cancel` have to call `call_soon`.
+    # `cancel` calls `call_soon` only if the future has a callback.
     cancelled_elsewhere.add_done_callback(lambda future: None)
     errors: list[BaseException] = []
 
@@ -502,19 +519,20 @@ async def test_a_cancel_from_another_thread_affects_no_other_future(factory: Fut
 def test_an_exception_that_is_never_retrieved_is_reported(
     run_on_loop: Callable[[Check], FutureFactory],
 ) -> None:
-    """As with asyncio's futures, the loop's exception handler gets an error that no code has looked
-    at.
+    """If nobody retrieves a future's error, the loop's exception handler gets it.
+
+    asyncio's futures behave in the same way.
     """
 
     async def check(factory: FutureFactory) -> None:
         future = factory.future()
         factory.fail(future, ValueError("never seen"))
-        # The future and its request refer to each other. Without its request, the future is freed
-        # by the `del`, and reports its error.
+        # The future and its request refer to each other. Without the request, the `del` frees the
+        # future, which then reports its error.
         future.request = None
         del future
         gc.collect()
-        # These futures report nothing, because the program read their exceptions or cancelled them.
+        # These futures report nothing, because their exceptions were read or they were cancelled.
         for method in ("exception", "result", "cancel"):
             retrieved = factory.future()
             factory.fail(retrieved, ValueError("seen"))
@@ -523,7 +541,8 @@ def test_an_exception_that_is_never_retrieved_is_reported(
                     retrieved.result()
             else:
                 getattr(retrieved, method)()
-        factory.future().cancel()  # nor does a future that is cancelled before its request ends
+        # the same holds for a future that is cancelled before its request ends
+        factory.future().cancel()
         del retrieved
         gc.collect()
 
@@ -535,8 +554,9 @@ def test_an_exception_that_is_never_retrieved_is_reported(
 
 @on_new_loop
 async def test_stop_iteration_becomes_a_runtime_error(factory: FutureFactory) -> None:
-    """A coroutine cannot raise StopIteration, so awaiting the future raises RuntimeError from
-    it.
+    """If a request fails with StopIteration, awaiting its future raises RuntimeError from it.
+
+    A coroutine cannot raise StopIteration.
     """
     future = factory.future()
     cause = StopIteration("of a policy")
@@ -548,7 +568,7 @@ async def test_stop_iteration_becomes_a_runtime_error(factory: FutureFactory) ->
 
 @on_new_loop
 async def test_the_outcome_may_be_set_by_hand(factory: FutureFactory) -> None:
-    """`set_result` and `set_exception` end a future once, and a later answer of the server is
+    """`set_result` and `set_exception` end a future once, and a later response of the server is
     ignored.
     """
     answered, failed = factory.future(), factory.future()
@@ -562,7 +582,7 @@ async def test_the_outcome_may_be_set_by_hand(factory: FutureFactory) -> None:
             future.set_result("again")
         with pytest.raises(asyncio.InvalidStateError):
             future.set_exception(ValueError())
-        # The server's answer comes after the outcome was set, and must not change it.
+        # The server's response comes after the result was set, and must not change it.
         factory.answer(future)
     assert await answered == "set by hand"
     with pytest.raises(TypeError):
@@ -572,8 +592,9 @@ async def test_the_outcome_may_be_set_by_hand(factory: FutureFactory) -> None:
 def test_a_task_of_another_loop_cannot_await_the_future(
     run_on_loop: Callable[[Check], FutureFactory], implementation: Implementation, loops: Loops
 ) -> None:
-    """A future belongs to one event loop. Awaiting it in another raises RuntimeError, as
-    asyncio.Future does.
+    """If a task of another event loop awaits a future, RuntimeError is raised.
+
+    A future belongs to one event loop. asyncio.Future behaves in the same way.
     """
     other_loop = loops.make()
     future_of_other_loop = FutureFactory(implementation, other_loop).future()
@@ -600,14 +621,15 @@ async def test_a_coroutine_can_be_driven_without_asyncio(factory: FutureFactory)
         return (await future).response
 
     pending_coroutine = wait()
-    # Awaiting a pending future yields the future, with the flag set by which asyncio recognises
-    # an `await`.
+    # Awaiting a pending future yields the future itself. Its flag `_asyncio_future_blocking` tells
+    # asyncio that the future is awaited.
     assert pending_coroutine.send(None) is future
     assert future._asyncio_future_blocking
-    # Calling `send` again before the future is done is an error, as with asyncio's futures.
+    # If `send` is called again before the future is done, it raises an error, as with asyncio's
+    # futures.
     with pytest.raises(RuntimeError, match="await wasn't used with future"):
         pending_coroutine.send(None)
-    # asyncio clears the flag when it begins to wait for the future, so the test does so, too.
+    # asyncio clears the flag when it starts to wait for the future, so we clear it here.
     answered_coroutine = wait()
     future._asyncio_future_blocking = False
     assert answered_coroutine.send(None) is future
@@ -615,7 +637,7 @@ async def test_a_coroutine_can_be_driven_without_asyncio(factory: FutureFactory)
     with pytest.raises(StopIteration) as caught:
         answered_coroutine.send(None)
     assert caught.value.value == "rows"
-    # A future that is done yields nothing: the first step returns the result.
+    # A future that is done yields nothing, so the first step returns the result.
     late_coroutine, iterator = wait(), iter(future)
     with pytest.raises(StopIteration):
         late_coroutine.send(None)
@@ -633,10 +655,8 @@ async def test_a_coroutine_can_be_driven_without_asyncio(factory: FutureFactory)
 async def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
     factory: FutureFactory,
 ) -> None:
-    """A finished future that nobody refers to is freed by its reference count, without the garbage
-    collector.
-    """
-    # The garbage collector is off, so the future is freed only if its reference count falls to 0.
+    """A finished future that nobody refers to is freed at once, without the garbage collector."""
+    # Switch the garbage collector off, so that only a reference count of 0 frees the future.
     gc.collect()
     gc.disable()
     try:
@@ -644,10 +664,10 @@ async def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
         reference = weakref.ref(future)
         factory.loop.call_soon(factory.answer, future)
         await future
-        # The request refers to the future: break this cycle, which only the collector could free.
+        # The request refers to the future. Break this cycle, which only the collector could free.
         future.request = None
         del future
-        # The loop still refers to the future in this turn.
+        # The loop refers to the future until the end of this iteration.
         await asyncio.sleep(0)
         assert reference() is None
     finally:
@@ -657,10 +677,10 @@ async def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
 @on_new_loop
 async def test_eager_tasks_can_await_futures(factory: FutureFactory) -> None:
-    """An eager task that awaits a finished future ends at once; otherwise it waits like any
-    task.
+    """An eager task that awaits a finished future ends at once; otherwise, it waits
+    like any task.
     """
-    # The type checker's definitions for older Python versions lack `eager_start`.
+    # In mypy's definitions for older Python versions, tasks have no `eager_start`.
     task_class: Any = asyncio.Task
     ready, later = factory.future(), factory.future()
     factory.answer(ready)
@@ -679,7 +699,7 @@ async def test_eager_tasks_can_await_futures(factory: FutureFactory) -> None:
 async def test_futures_completed_in_a_callback_wait_for_the_next_turn(
     factory: FutureFactory,
 ) -> None:
-    """If a callback completes another future, that future's callbacks run in the turn after."""
+    """If a callback completes another future, that future's callbacks run in the next iteration."""
     order: list[str] = []
     first, second = factory.future(), factory.future()
 
@@ -691,7 +711,8 @@ async def test_futures_completed_in_a_callback_wait_for_the_next_turn(
     second.add_done_callback(lambda done: order.append("second"))
     factory.answer(first)
     factory.loop.call_soon(order.append, "between")
-    # The first callback runs in the next turn of the loop, the second one in the turn after it.
+    # The first callback runs in the next iteration of the loop, and the second callback in the
+    # iteration after it.
     for _ in range(2):
         await asyncio.sleep(0)
     assert order == ["first", "between", "second"]

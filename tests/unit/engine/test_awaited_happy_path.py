@@ -1,6 +1,7 @@
-"""In `aio`, executions on the happy path have the same results as those on the ordinary path.
+"""In `cassandra.aio`, requests on the happy path have the same results as all other requests.
 
 The happy path is the short code for a prepared statement with plain values and no further options.
+The ordinary path is the code for all other requests.
 """
 
 from __future__ import annotations
@@ -45,14 +46,16 @@ class Row:
 
 
 class ApplicationHandler(ProtocolHandler):
-    """An application's protocol handler, which requests on the happy path cannot use."""
+    """An application's protocol handler. The happy path cannot call such handlers."""
 
 
 class CustomBoundStatement(BoundStatement):
-    """An application's subclass, which is executed on the ordinary path."""
+    """An application's subclass of BoundStatement. Its objects are executed on the
+    ordinary path.
+    """
 
 
-# By a description: functions that execute a prepared SELECT in some way, and return its future.
+# Maps a description to a function that executes a SELECT in some way and returns the future.
 Executions = dict[str, Callable[[aio.Session, Any], Any]]
 
 HAPPY_PATH: Executions = {
@@ -87,13 +90,13 @@ ORDINARY_PATH: Executions = {
 @pytest.mark.filterwarnings("ignore:the parameters are ignored")
 @pytest.mark.parametrize("name", [*HAPPY_PATH, *ORDINARY_PATH])
 async def test_both_paths_return_the_same_rows(name: str) -> None:
-    """Whichever path an execution takes, its result has the same rows and attributes.
+    """Whichever path a request takes, its result has the same rows and attributes.
 
-    :param name: describes how the statement is executed.
+    :param name: a key of HAPPY_PATH or ORDINARY_PATH.
     """
     with node_with_rows() as node:
         profiles = profile()
-        # The call "profile" of ORDINARY_PATH uses this profile.
+        # The function "profile" in ORDINARY_PATH uses this profile.
         profiles["other"] = next(iter(profiles.values())).clone()
         async with connected(node, execution_profiles=profiles) as (_, session):
             select = await session.prepare(QUERY)
@@ -111,8 +114,9 @@ async def test_both_paths_return_the_same_rows(name: str) -> None:
 
 
 async def test_with_listeners_or_handlers_the_ordinary_path_is_used() -> None:
-    """Request listeners and protocol handlers of an application need a message, which the happy
-    path does not create.
+    """If a session has a request listener or a protocol handler, requests take the ordinary path.
+
+    Both need a message object, which the happy path does not create.
     """
     with node_with_rows() as node:
         async with connected(node) as (_, session):
@@ -129,7 +133,7 @@ async def test_with_listeners_or_handlers_the_ordinary_path_is_used() -> None:
             assert getattr(future, "mark", None) == "set by a listener"
             assert (await future).one().k == 7
             assert len(messages) == 1
-            # After the listener was removed, the happy path is used again.
+            # Without a listener, requests take the happy path again.
             session.remove_request_init_listener(add_mark)
             assert type(session.execute(select, (7,))) is happy_path.ResultFuture
             session.client_protocol_handler = ApplicationHandler
@@ -139,7 +143,11 @@ async def test_with_listeners_or_handlers_the_ordinary_path_is_used() -> None:
 
 
 async def test_changed_session_settings_apply_to_the_next_execution() -> None:
-    """The happy path caches settings of the session and the profile, but sees each change."""
+    """If a setting of the session or of its profile changes, the next request on the happy path
+    uses it.
+
+    The happy path caches these settings, so it must notice each change.
+    """
     with node_with_rows() as node:
         async with connected(node, execution_profiles=profile()) as (_, session):
             select = await session.prepare(QUERY)
@@ -150,7 +158,7 @@ async def test_changed_session_settings_apply_to_the_next_execution() -> None:
             session.timestamp_generator = None
             session.default_fetch_size = None
             assert (await session.execute(select, (7,))).one().k == 7
-            # The default profile is cached, but a change of it must take effect.
+            # The default profile is cached, but a change of the profile must still take effect.
             for factory, expected in ((dict_factory, {"k": 7}), (tuple_factory, (7,))):
                 session._default_profile.row_factory = factory
                 assert (await session.execute(select, (7,))).one() == expected
@@ -164,7 +172,7 @@ async def test_changed_session_settings_apply_to_the_next_execution() -> None:
 
 
 async def test_wrong_values_raise_in_the_call() -> None:
-    """Wrong values raise in `execute` itself, before there is a future to await."""
+    """If bound values are wrong, `execute` itself raises the error, without returning a future."""
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -177,14 +185,15 @@ async def test_wrong_values_raise_in_the_call() -> None:
 
 
 async def test_damaged_rows_raise_at_each_access() -> None:
-    """Rows are decoded when they are first read, so a damaged row raises then, and again at a
-    second try.
+    """If the body of a result has damaged rows, each access to the rows raises DecodeError.
+
+    Rows are decoded only when they are first read.
     """
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
             result = await session.execute(select, (7,))
-            # In this body of one row, the int claims a length of 4 bytes, but only 1 byte follows.
+            # In this body with one row, the length of the int is 4 bytes, but only 1 byte follows.
             damaged_rows = b"\x00\x00\x00\x01\x00\x00\x00\x04\x00"
             metadata = result._answer.message().metadata
             result._answer = happy_path.RowsAnswer(metadata, damaged_rows, 0)
@@ -194,7 +203,11 @@ async def test_damaged_rows_raise_at_each_access() -> None:
 
 
 async def test_the_rows_of_an_answer_are_read_without_its_message() -> None:
-    """A row factory of an application needs the message, and so do damaged rows."""
+    """`RowsAnswer.rows` decodes rows for the driver's own row factories only.
+
+    It returns None for an application's row factory and for damaged rows, whose decoding needs the
+    message.
+    """
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -210,7 +223,7 @@ async def test_the_rows_of_an_answer_are_read_without_its_message() -> None:
 
 
 async def test_a_request_ends_if_its_future_is_dropped() -> None:
-    """If the application drops the future, the request still ends."""
+    """If the application drops a future, its request still ends and frees its stream."""
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -223,8 +236,9 @@ async def test_a_request_ends_if_its_future_is_dropped() -> None:
 
 
 async def test_a_happy_path_result_equals_a_constructed_one() -> None:
-    """The happy path fills the slots of a ResultSet without its constructor, so it must not leave
-    one out.
+    """A ResultSet of the happy path has the same attributes as a ResultSet from the constructor.
+
+    The happy path fills the slots without the constructor, so it must not leave one out.
     """
     with node_with_rows() as node:
         async with connected(node) as (_, session):
@@ -239,7 +253,7 @@ async def test_a_happy_path_result_equals_a_constructed_one() -> None:
                 for name in getattr(cls, "__slots__", ())
                 if not name.startswith("__")
             ]
-            # Without slots, the comparison below would check nothing.
+            # Without slots, the loop below would compare nothing.
             assert slots
             for name in slots:
                 assert getattr(result_set, name) == getattr(constructed, name), name
@@ -256,11 +270,11 @@ def batch_of(*statements: Any) -> BatchStatement:
 
 
 async def test_a_batch_of_one_prepared_statement_takes_the_happy_path() -> None:
-    """Both paths encode such a batch to the same bytes."""
+    """A batch of one prepared statement takes the happy path, and is encoded to the same bytes."""
     with node_with_rows() as node:
         node.prime_prepare(INSERT, COLUMNS)
         async with connected(node) as (_, session):
-            # Switch timestamps off, because they would make the two requests differ.
+            # Switch client timestamps off, because they would make the two requests differ.
             session.use_client_timestamp = False
             insert = await session.prepare(INSERT)
             batch = batch_of((insert, (1,)), (insert, (2,)))
@@ -281,7 +295,7 @@ async def test_a_batch_of_one_prepared_statement_takes_the_happy_path() -> None:
 
 
 async def test_other_batches_take_the_ordinary_path() -> None:
-    """The happy path takes only batches of prepared statements with values."""
+    """All batches except those of one prepared statement with values take the ordinary path."""
     with node_with_rows() as node:
         node.prime_prepare(INSERT, COLUMNS)
         node.prime_prepare(QUERY, COLUMNS)
@@ -292,7 +306,7 @@ async def test_other_batches_take_the_ordinary_path() -> None:
                 # a batch with a query string
                 batch_of((insert, (1,)), ("INSERT INTO t (k) VALUES (7)", None)),
                 batch_of((insert.bind((1,)), None)),  # a bound statement
-                batch_of((INSERT, (1,))),  # a string with values
+                batch_of((INSERT, (1,))),  # a query string with values
             ):
                 future = session.execute(batch)
                 assert type(future) is ResultFuture
@@ -301,14 +315,14 @@ async def test_other_batches_take_the_ordinary_path() -> None:
 
 @pytest.mark.slow
 async def test_a_batch_that_is_too_large_is_refused() -> None:
-    """If a batch does not fit into one frame, `execute` raises ValueError, which names the
+    """If a batch does not fit into one frame, `execute` raises ValueError, which describes the
     batch.
     """
     with node_with_rows() as node:
         node.prime_prepare("INSERT INTO t (t) VALUES (?)", [("t", "text")])
         async with connected(node) as (_, session):
             insert = await session.prepare("INSERT INTO t (t) VALUES (?)")
-            # A frame may have 256 MiB, which three of these values exceed.
+            # A frame may have at most 256 MiB, and three of these values are longer.
             mebibyte = 1 << 20
             text = "x" * (100 * mebibyte)
             with pytest.raises(ValueError, match="a batch of 3 that begins with 'INSERT"):
@@ -319,15 +333,14 @@ async def test_a_batch_that_is_too_large_is_refused() -> None:
 
 
 def test_results_of_execute_concurrent_create_their_future_on_access() -> None:
-    """`response_future` of a result works as usual, but is created when it is first read."""
+    """A result of `execute_concurrent` creates its `response_future` when this is first read."""
     with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         select = session.prepare(QUERY)
         outcomes = execute_concurrent_with_args(session, select, [(7,)] * 20)
         for success, result in outcomes:
             assert success
-            # The future of each result is created only when it is first read, because creating it
-            # for every result would be expensive.
+            # Creating the future for every result would be expensive.
             assert "response_future" not in vars(result)
             assert [row.k for row in result] == [7, 8]
             future = result.response_future
@@ -343,7 +356,7 @@ def test_results_of_execute_concurrent_create_their_future_on_access() -> None:
 
 
 def test_execute_concurrent_calls_listeners_for_each_request() -> None:
-    """Listeners get the same future that the result of each execution has later."""
+    """Request-init listeners get the future that is later the result's `response_future`."""
     with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
         session: Session = cluster.connect()
         select = session.prepare(QUERY)
@@ -354,9 +367,7 @@ def test_execute_concurrent_calls_listeners_for_each_request() -> None:
 
 
 def test_wrong_values_are_outcomes_of_execute_concurrent() -> None:
-    """With `raise_on_first_error=False`, values that cannot be bound fail only their own
-    execution.
-    """
+    """With `raise_on_first_error=False`, wrong values make only their own request fail."""
     with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         select = session.prepare(QUERY)
@@ -368,7 +379,7 @@ def test_wrong_values_are_outcomes_of_execute_concurrent() -> None:
 
 
 async def test_a_closed_session_refuses_executions() -> None:
-    """After `shutdown`, `execute` fails for a statement that was prepared before."""
+    """After `Session.shutdown`, `execute` raises an error."""
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)

@@ -23,8 +23,9 @@ async def fail(error: Exception) -> None:
 
 
 async def test_a_task_without_other_references_runs_to_its_end() -> None:
-    """A loop refers to its tasks only weakly, so `Background` must keep them from the garbage
-    collector.
+    """A task that nobody refers to runs to its end, because `Background` refers to it.
+
+    An event loop refers to its tasks only weakly, so the garbage collector could free them.
     """
     background = Background()
     is_finished = asyncio.Event()
@@ -39,8 +40,10 @@ async def test_a_task_without_other_references_runs_to_its_end() -> None:
 
 
 async def test_only_unexpected_errors_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """Errors of servers and networks are handled elsewhere; other errors are mistakes that no
-    caller sees.
+    """Only unexpected errors of tasks are logged.
+
+    Errors of servers and networks are handled elsewhere. Other errors are bugs that no caller would
+    see.
     """
     background = Background()
     for error in (DriverException("refused"), OSError("lost"), ZeroDivisionError("mistake")):
@@ -52,7 +55,10 @@ async def test_only_unexpected_errors_are_logged(caplog: pytest.LogCaptureFixtur
 
 
 async def test_close_also_cancels_tasks_started_during_it() -> None:
-    """A task that is cancelled may start another one in its `finally` block."""
+    """`close` also cancels a task that another task starts while it is cancelled.
+
+    A task may start another task in its `finally` block.
+    """
     background = Background()
     started_tasks: list[asyncio.Task[None]] = []
 
@@ -79,7 +85,7 @@ async def test_after_close_new_tasks_are_cancelled() -> None:
 
 
 async def test_a_background_task_may_close_the_background() -> None:
-    """`close` does not cancel or wait for the task that calls it."""
+    """A background task may call `close`, which neither cancels this task nor waits for it."""
     background = Background()
     other = background.spawn(forever())
     await asyncio.wait_for(background.spawn(background.close()), timeout=5)

@@ -1,4 +1,4 @@
-"""`CallOptions` has the profile of a call, and a default for each of its other options."""
+"""`CallOptions`, which has the profile of a call and the call's other options."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from cassandra.query.settings import NOT_SET
 
 
 def test_options_have_defaults() -> None:
-    """Options that a call did not set have these values. NOT_SET means that the profile's timeout
-    applies.
+    """Options that a call does not set have these defaults.
+
+    For the timeout, NOT_SET means that the profile's timeout applies.
     """
     profile: Any = object()
     options = CallOptions(profile)

@@ -1,4 +1,5 @@
-"""The steps of connecting and reconnecting the control connection, with fakes instead of sockets.
+"""How the control connection connects and reconnects, step by step, with fakes
+instead of sockets.
 """
 
 from __future__ import annotations

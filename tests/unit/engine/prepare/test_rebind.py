@@ -1,6 +1,6 @@
-"""If the types of a statement's columns have changed on the server, its values are bound again.
+"""If a statement's column types have changed on the server, bound values are encoded again.
 
-The first tests check `take_over` alone; the others use a fake node.
+The first tests check `take_over` alone. The other tests use a fake node.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SELECT = "SELECT v FROM t WHERE k = ?"
 
 
 def prepared_with(cql_type: Any) -> PreparedStatement:
-    """Return a prepared statement with one bound column `k` of this type."""
+    """Return a prepared statement with one bind marker `k` of this type."""
     columns = [ColumnMetadata("ks", "t", "k", cql_type)]
     return PreparedStatement(
         columns,
@@ -39,7 +39,10 @@ def prepared_with(cql_type: Any) -> PreparedStatement:
 
 
 def answer_with(*columns: tuple[str, Any]) -> Any:
-    """Return the answer to preparing the statement again, with the same id and these columns."""
+    """Return the server's response when the statement is prepared again.
+
+    :param columns: the names and types of the bind markers.
+    """
     return SimpleNamespace(
         bind_metadata=[ColumnMetadata("ks", "t", name, cql_type) for name, cql_type in columns],
         query_id=b"old",
@@ -57,18 +60,22 @@ def answer_with(*columns: tuple[str, Any]) -> Any:
     ],
 )
 def test_other_names_or_numbers_of_columns_are_an_error(columns: Any, change: str) -> None:
-    """If the columns are no longer the same ones, the values cannot be bound again."""
+    """If the names or the number of bind markers have changed, `take_over` raises
+    BindColumnsChanged.
+
+    The old values cannot be assigned to the new markers.
+    """
     statement = prepared_with(Int32Type)
     with pytest.raises(BindColumnsChanged, match=rf"since it was prepared \({change}\)"):
         take_over(statement, answer_with(*columns))
-    # The server uses the same id for the new columns, so the old statement must not be executed by
-    # it any more.
+    # The server uses the same id for the new columns, so the old statement must no longer use this
+    # id.
     assert statement.query_id != b"old"
 
 
 def test_with_other_types_the_values_are_bound_again() -> None:
-    """`take_over` returns the renewed statement, which encodes values of the old statement for the
-    new types.
+    """If types have changed, `take_over` returns a renewal that encodes old values for the new
+    types.
     """
     statement = prepared_with(Int32Type)
     changes: list[str] = []
@@ -77,7 +84,7 @@ def test_with_other_types_the_values_are_bound_again() -> None:
     assert renewed is not None
     assert renewed.statement.query_id == b"old"
     assert changes == ["changed"]
-    # The id now stands for the new columns, so only the renewed statement may use it.
+    # The id now belongs to the new columns, so only the renewed statement may use it.
     assert statement.query_id != b"old"
     values = statement.bind([5]).block
     assert renewed.values(values).values() == [LongType.serialize(5, protocol_version=4)]
@@ -85,8 +92,9 @@ def test_with_other_types_the_values_are_bound_again() -> None:
 
 
 def test_a_value_that_does_not_fit_the_new_type_is_an_error() -> None:
-    """If a column's type has changed, bound values are encoded again for the new type. An int is no
-    text, so this raises BindColumnsChanged, which names the column and both types.
+    """If a bound value does not fit a column's new type, encoding it raises BindColumnsChanged.
+
+    Here, an int does not fit a text column. The error names the column and both types.
     """
     statement = prepared_with(Int32Type)
     renewed = take_over(statement, answer_with(("k", UTF8Type)))
@@ -96,15 +104,19 @@ def test_a_value_that_does_not_fit_the_new_type_is_an_error() -> None:
 
 
 def udt(*fields: tuple[str, Any]) -> Any:
-    """Return a user-defined type with these fields, as pairs of a name and a type."""
+    """Return a user-defined type with these fields.
+
+    :param fields: pairs of a name and a type.
+    """
     names = [name for name, _type in fields]
     types = [cql_type for _name, cql_type in fields]
     return UserType.make_udt_class("ks", "place", names, types)
 
 
 def test_values_of_a_user_type_fit_if_it_has_a_further_field() -> None:
-    """ALTER TYPE adds fields at the end. A value without them is valid, so nothing must be bound
-    again.
+    """If a user-defined type has a new field at its end, the values need not be bound again.
+
+    A value without the new field is valid: ALTER TYPE adds fields at the end.
     """
     statement = prepared_with(udt(("a", Int32Type)))
     longer = udt(("a", Int32Type), ("b", Int32Type))
@@ -112,8 +124,9 @@ def test_values_of_a_user_type_fit_if_it_has_a_further_field() -> None:
 
 
 def test_values_are_bound_by_field_name_if_a_user_type_has_another_order() -> None:
-    """If the type was created again with its fields in another order, each value goes to the field
-    with its name.
+    """If a user-defined type has its fields in another order, values are assigned by field names.
+
+    This happens if the type was dropped and created again.
     """
     statement = prepared_with(ListType.apply_parameters([udt(("a", Int32Type), ("b", LongType))]))
     reordered = ListType.apply_parameters([udt(("b", LongType), ("a", Int32Type))])
@@ -121,7 +134,7 @@ def test_values_are_bound_by_field_name_if_a_user_type_has_another_order() -> No
     assert renewed is not None
     values = statement.bind([[(1, 2)]]).block
     assert renewed.values(values).values() == [reordered.serialize([(2, 1)], protocol_version=4)]
-    # If a user-defined type has fields of other names, its values cannot be converted.
+    # If the fields have other names, the values cannot be converted.
     renamed = ListType.apply_parameters([udt(("a", Int32Type), ("c", LongType))])
     renewed = take_over(statement, answer_with(("k", renamed)))
     assert renewed is not None
@@ -130,8 +143,9 @@ def test_values_are_bound_by_field_name_if_a_user_type_has_another_order() -> No
 
 
 def test_encrypted_columns_are_not_bound_again() -> None:
-    """Encrypted values depend on the types that the application has configured, so a change is an
-    error.
+    """If the type of an encrypted column changes, `take_over` raises BindColumnsChanged.
+
+    Encrypted values depend on the types that the application has configured.
     """
     statement = prepared_with(Int32Type)
     statement.column_encryption_policy = SimpleNamespace()
@@ -153,8 +167,8 @@ def node() -> Iterator[FakeNode]:
 
 
 def change_type(node: FakeNode, cql_type: str) -> None:
-    """Let the node forget its statements, and prepare INSERT with another type of the column
-    `v`.
+    """Let the node forget its statements, and then prepare INSERT with another type
+    of column `v`.
     """
     node.prime_prepare(INSERT, [("k", "int"), ("v", cql_type)], pk_indexes=[0])
     node.forget_prepared()
@@ -172,7 +186,10 @@ def last_values(node: FakeNode) -> list[Any]:
 def test_values_are_bound_again_at_each_execution(
     node: FakeNode, session: Session, is_batch: bool
 ) -> None:
-    """A bound statement keeps its old values, so each execution encodes them for the new type."""
+    """If a column's type changes, each execution of a bound statement encodes its values again.
+
+    The bound statement itself keeps its old values.
+    """
     statement = session.prepare(INSERT)
     bound = statement.bind((1, 2))
     change_type(node, "bigint")
@@ -203,7 +220,9 @@ def test_rows_of_a_batch_are_bound_again(node: FakeNode, session: Session) -> No
 
 
 def test_a_value_of_another_type_is_never_sent(node: FakeNode, session: Session) -> None:
-    """An int does not fit a text column, so each execution is an error, and no EXECUTE is sent."""
+    """If a column has become a text, an int value raises BindColumnsChanged, and no EXECUTE is
+    sent.
+    """
     bound = session.prepare(INSERT).bind((1, 2))
     change_type(node, "text")
     for _ in range(2):
@@ -215,8 +234,9 @@ def test_a_value_of_another_type_is_never_sent(node: FakeNode, session: Session)
 
 
 def test_after_the_error_a_query_string_is_prepared_again(node: FakeNode, session: Session) -> None:
-    """The session drops the cached statement of a query string, so the next call prepares it with
-    the new type.
+    """After BindColumnsChanged, the session prepares the query string again at its next call.
+
+    The session has dropped the cached statement, so the next call uses the new type.
     """
     session.execute(INSERT, (1, 2))
     change_type(node, "text")

@@ -33,7 +33,7 @@ def test_one_of_several_statements_with_the_same_id_is_found() -> None:
     for statement in statements:
         registry.add(statement)
         registry.add(statement)
-    # The loop variable would keep the last statement alive.
+    # Otherwise, the loop variable would keep the last statement alive.
     del statement
     while statements:
         assert any(registry.by_id(b"a") is statement for statement in statements)
@@ -44,8 +44,10 @@ def test_one_of_several_statements_with_the_same_id_is_found() -> None:
 
 
 def test_a_statement_whose_id_has_changed_is_found_by_its_new_id() -> None:
-    """The id of a statement changes when it is prepared again. Its old id may be that of another
-    statement now.
+    """A statement whose id has changed is found by its new id, not by its old one.
+
+    The id may change when the statement is prepared again. The old id may belong to another
+    statement.
     """
     registry = StatementRegistry()
     first, second = new_statement(b"a"), new_statement(b"b")
@@ -54,7 +56,8 @@ def test_a_statement_whose_id_has_changed_is_found_by_its_new_id() -> None:
     first.query_id = b"b"
     second.query_id = b"c"
     assert registry.by_id(b"a") is None
-    # The first search moves the statements to their new ids, the second one finds them there.
+    # The first search moves the statements to their new ids, and the second search finds them
+    # there.
     for _ in range(2):
         assert registry.by_id(b"b") is first
         assert registry.by_id(b"c") is second
@@ -62,7 +65,10 @@ def test_a_statement_whose_id_has_changed_is_found_by_its_new_id() -> None:
 
 
 def test_all_with_returns_the_statements_that_have_the_id_now() -> None:
-    """Statements whose id has changed since they were added are found by their new id only."""
+    """`all_with` returns the statements that have the id now.
+
+    A statement whose id has changed since it was added is found only by its new id.
+    """
     registry = StatementRegistry()
     first, second, third, other = [new_statement(query_id) for query_id in (b"a", b"a", b"a", b"b")]
     # `add` returns the statement that was first added with this id.
@@ -80,8 +86,9 @@ def test_all_with_returns_the_statements_that_have_the_id_now() -> None:
 
 
 def test_statements_dropped_during_an_iteration_are_skipped() -> None:
-    """`each_once` visits the statements that exist when it begins, except those that have been
-    freed before it reaches them.
+    """`each_once` visits the statements that exist when the iteration begins.
+
+    It skips statements that are freed before it reaches them.
     """
     registry = StatementRegistry()
     statements: list[Any] = [new_statement(b"%d" % number) for number in range(3)]
@@ -89,7 +96,7 @@ def test_statements_dropped_during_an_iteration_are_skipped() -> None:
         registry.add(statement)
     iterator = registry.each_once()
     assert next(iterator) is statements[0]
-    # Drop the second statement. (The loop variable refers to the third one.)
+    # Drop the second statement. The loop variable referred to the third statement.
     del statement, statements[1]
     registry.add(new_statement(b"later"))
     # A statement that is added during the iteration is not visited.
@@ -97,13 +104,17 @@ def test_statements_dropped_during_an_iteration_are_skipped() -> None:
 
 
 def test_another_loop_may_look_for_statements_while_some_are_added() -> None:
-    """Workers look for all statements with an id, while the first loop adds others."""
+    """One thread may call `all_with` while another thread adds statements.
+
+    In the driver, workers search for statements while the first event loop adds others.
+    """
     registry = StatementRegistry()
     is_finished = threading.Event()
 
     def add_statements() -> None:
         """Add new statements to the registry until `is_finished` is set."""
-        recent: deque[PreparedStatement] = deque(maxlen=50)  # earlier statements are freed
+        # only the last 50 statements stay alive
+        recent: deque[PreparedStatement] = deque(maxlen=50)
         for number in count():
             recent.append(new_statement(b"%d" % number))
             registry.add(recent[-1])

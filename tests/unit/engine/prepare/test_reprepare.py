@@ -1,4 +1,6 @@
-"""If a host has forgotten a statement, the statement is prepared again. The tests use no socket."""
+"""`Reprepare`, which prepares a statement again if a host has forgotten it; tests
+without sockets.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ SELECT = "SELECT v FROM t WHERE k = ?"
 
 
 def select_statement() -> PreparedStatement:
-    """Return a prepared statement with one int as its key."""
+    """Return a prepared SELECT with one bind marker, an int, which is the partition key."""
     columns = [ColumnMetadata("ks", "t", "k", Int32Type)]
     return PreparedStatement(
         columns,
@@ -40,13 +42,14 @@ def select_statement() -> PreparedStatement:
 
 
 def prepare_answer(column_name: str = "k", type_code: int = 9) -> bytes:
-    """Return the body of the answer to a PREPARE of a statement with one bind column.
+    """Return the body of the response to a PREPARE of a statement with one bind marker.
 
     See native_protocol_v4.spec, section 4.2.5.4.
 
-    :param type_code: the code of the column's type, by default int.
+    :param column_name: the name of the bind marker.
+    :param type_code: the code of its type, by default int.
     """
-    global_table_spec, no_metadata = 0x1, 0x4  # flags
+    global_table_spec, no_metadata = 0x1, 0x4  # flags of the metadata
     kind = int32(4)
     query_id = short(3) + b"new"
     column_count, key_count, key_index = int32(1), int32(1), short(0)
@@ -58,7 +61,7 @@ def prepare_answer(column_name: str = "k", type_code: int = 9) -> bytes:
 
 
 class RecordingRequest:
-    """A fake request that records which of its methods were called, with what arguments."""
+    """A fake request that records the calls of its methods, with their arguments, in `calls`."""
 
     done = False
     _retry_handle: Any = None
@@ -85,10 +88,9 @@ class RecordingRequest:
 
 
 def reprepare_step(**attributes: Any) -> tuple[RecordingRequest, PreparedStatement, Reprepare, Any]:
-    """Return a request, its statement, the step that prepares the statement again, and the
-    connection.
+    """Return a request, its statement, the `Reprepare` step, and the connection.
 
-    The connection records in `sent` what the step sends.
+    The connection lists in `sent` what the step sends.
 
     :param attributes: attributes of the fake connection.
     """
@@ -104,7 +106,7 @@ def reprepare_step(**attributes: Any) -> tuple[RecordingRequest, PreparedStateme
 
 
 def test_after_the_prepare_the_request_is_sent_again() -> None:
-    """The step sends a PREPARE, takes over the id from its answer, and sends the request again."""
+    """`Reprepare` sends a PREPARE, adopts the id from its response, and sends the request again."""
     request, statement, step, connection = reprepare_step()
     step.start()
     assert connection.sent == [(step, PREPARE, 0, int32(len(SELECT)) + SELECT.encode())]
@@ -114,11 +116,12 @@ def test_after_the_prepare_the_request_is_sent_again() -> None:
 
 
 def test_an_error_of_the_prepare_fails_the_request() -> None:
-    """If the server refuses to prepare the statement again, the request fails with this error, and
-    the statement keeps its old id.
+    """If the server refuses the PREPARE, the request fails with the server's error.
+
+    The statement keeps its old id.
     """
     request, statement, step, connection = reprepare_step()
-    invalid = 0x2200  # the error code
+    invalid = 0x2200  # the protocol's code of this error
     step.on_response(connection, ERROR, 0, int32(invalid) + string("no such table"))
     assert request.calls == [InvalidRequest]
     assert statement.query_id == b"old"
@@ -132,8 +135,9 @@ def test_an_unexpected_answer_closes_the_connection() -> None:
 
 
 def test_if_the_connection_is_lost_the_next_host_is_tried() -> None:
-    """The attempt fails with the connection's error, whether the PREPARE cannot be sent or is not
-    answered.
+    """If the PREPARE cannot be sent or its connection is lost, the next host is tried.
+
+    The request is notified with the connection's error.
     """
     error = ConnectionException("lost")
 
@@ -147,8 +151,9 @@ def test_if_the_connection_is_lost_the_next_host_is_tried() -> None:
 
 
 def test_the_answer_is_ignored_if_the_request_has_ended() -> None:
-    """The request may have timed out while its statement was prepared again. Then it is not sent,
-    and the statement keeps its old id.
+    """If the request ends during its PREPARE, the response is ignored.
+
+    The request may time out, for example. It is not sent, and the statement keeps its old id.
     """
     request, statement, step, connection = reprepare_step()
     request.done = True
@@ -161,9 +166,9 @@ WRITE = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 
 def recreate_table(node: FakeNode, cql_type: str) -> None:
-    """Let the node forget its statements, and prepare `WRITE` with another type of the column `v`.
+    """Let the node forget its statements, and then prepare WRITE with another type of column `v`.
 
-    It is as if the table had been dropped, and created again with another type.
+    This is as if the table were dropped and created again with another type.
     """
     node.prime_prepare(WRITE, [("k", "int"), ("v", cql_type)], pk_indexes=[0])
     node.forget_prepared()
@@ -172,7 +177,7 @@ def recreate_table(node: FakeNode, cql_type: str) -> None:
 @pytest.mark.simulated
 @pytest.mark.parametrize("prepares_again", [False, True], ids=["executed", "prepared again"])
 async def test_all_statements_with_the_same_id_are_bound_again(prepares_again: bool) -> None:
-    """If the column types change, every statement with the id is bound again, or raises an error.
+    """If column types change, every statement with the same id is bound again or raises an error.
 
     The server gives the statements the same id, and would accept bytes of the old types.
     """
@@ -198,8 +203,8 @@ async def test_all_statements_with_the_same_id_are_bound_again(prepares_again: b
 
 @pytest.mark.simulated
 async def test_a_batch_of_statements_with_the_same_id_is_bound_again() -> None:
-    """When one statement of a batch is prepared again, all its statements with that id get values
-    of the new type.
+    """If a statement in a batch is prepared again, all statements with its id get values of the new
+    type.
     """
     with FakeNode() as node:
         recreate_table(node, "int")

@@ -1,4 +1,4 @@
-"""Callers that prepare the same statement at the same time share one PREPARE.
+"""`Preparer`: callers that prepare the same statement at the same time share one PREPARE.
 
 The tests use no socket.
 """
@@ -57,10 +57,10 @@ class FakePool:
 class PreparerHarness:
     """A `Preparer` with fakes of everything that it uses: one session with pools to two hosts.
 
-    `planned_bodies` lists the bodies of requests that follow a query plan; they are answered when
-    `gate` is set. `direct_addresses` lists the addresses of the hosts to which the preparer sends
-    directly.
+    `planned_bodies` lists the requests that follow a query plan. They are answered when `gate` is
+    set. `direct_addresses` lists the hosts to which the preparer sends a PREPARE directly.
 
+    :param marks_transactions: whether a server marks lightweight transactions in its responses.
     :param changed: settings of the engine that differ from the defaults.
     """
 
@@ -97,7 +97,7 @@ class PreparerHarness:
         )
 
     async def send(self, session: Any, request_body: Any, *policies: Any) -> Any:
-        """Answer a request that follows a query plan: return the answer and the host."""
+        """Answer a request that follows a query plan: return the response and the host."""
         self.planned_bodies.append(request_body)
         await self.gate.wait()
         if self.send_error is not None:
@@ -115,22 +115,20 @@ class PreparerHarness:
         return answer, HOST_A
 
     async def send_directly(self, connection: Any, *arguments: Any) -> Any:
-        """Record a request that is sent to one host."""
+        """Record a request that is sent to a given host, or raise `direct_error`."""
         self.direct_addresses.append(connection.endpoint.address)
         if self.direct_error is not None:
             raise self.direct_error
 
     async def prepare(self, query: str = READ, payload: Any = None) -> Any:
-        """Prepare a query without a keyspace of its own, policies or a time-out."""
+        """Prepare a query without an own keyspace, policies or a timeout."""
         return await self.preparer.prepare(
             self.session, query, None, payload, *NO_POLICIES, timeout=None
         )
 
 
 async def test_one_host_is_chosen_by_the_plan_and_the_others_are_asked_directly() -> None:
-    """The first PREPARE follows the query plan. Afterwards the statement is prepared on the other
-    hosts.
-    """
+    """The first PREPARE follows the query plan; afterwards, all other hosts get a PREPARE."""
     harness = PreparerHarness()
     prepared = await harness.prepare()
     assert [body.query for body in harness.planned_bodies] == [READ]
@@ -147,7 +145,10 @@ async def test_without_prepare_on_all_hosts_only_one_host_is_asked() -> None:
 
 
 async def test_a_failure_on_another_host_is_ignored() -> None:
-    """A host that cannot prepare the statement answers UNPREPARED later, so `prepare` succeeds."""
+    """If the PREPARE fails on another host, `prepare` still succeeds.
+
+    This host later answers an execution with UNPREPARED, so the statement is prepared again.
+    """
     harness = PreparerHarness()
     harness.direct_error = ConnectionException("lost")
     assert (await harness.prepare()).query_id == b"id"
@@ -161,7 +162,7 @@ async def test_callers_with_the_same_query_share_a_prepare() -> None:
     other = asyncio.ensure_future(harness.prepare("SELECT 1"))
     with_payload = asyncio.ensure_future(harness.prepare(payload={"k": b"v"}))
     await run_loop_turns()
-    # The five callers share one PREPARE. The other query, and the other payload, need one each.
+    # The five callers share one PREPARE. The other query and the other payload need a PREPARE each.
     assert sorted(body.query for body in harness.planned_bodies) == sorted([READ, "SELECT 1", READ])
     harness.gate.set()
     prepared = await asyncio.gather(*callers, other, with_payload)
@@ -170,8 +171,8 @@ async def test_callers_with_the_same_query_share_a_prepare() -> None:
 
 
 async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
-    """Two callers share one PREPARE. If one of them is cancelled, the other still gets the
-    statement.
+    """If one of two callers that share a PREPARE is cancelled, the other still gets
+    the statement.
     """
     harness = PreparerHarness()
     harness.gate.clear()
@@ -183,7 +184,9 @@ async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
 
 
 async def test_all_callers_get_the_error_and_the_next_caller_tries_again() -> None:
-    """A failed PREPARE is not remembered."""
+    """If a shared PREPARE fails, all its callers get the error, but the next call sends a new
+    PREPARE.
+    """
     harness = PreparerHarness()
     harness.send_error = DriverException("refused")
     callers = [harness.prepare() for _ in range(3)]
@@ -194,8 +197,9 @@ async def test_all_callers_get_the_error_and_the_next_caller_tries_again() -> No
 
 
 async def test_each_caller_has_its_own_deadline() -> None:
-    """Callers share a PREPARE with a time-out. If it is too short for some of them, those share
-    another PREPARE.
+    """If a shared PREPARE times out, callers with more time share a second PREPARE.
+
+    The caller that starts a PREPARE sets its timeout. Each caller has its own deadline.
     """
     harness = PreparerHarness()
     recently_used: Any = SimpleNamespace(get=lambda key: None, put=lambda *added: None, drop=print)
@@ -204,7 +208,7 @@ async def test_each_caller_has_its_own_deadline() -> None:
     async def send(
         session: Any, request_body: Any, policy: Any, retry_policy: Any, timeout: Any
     ) -> Any:
-        """Record the timeout. A PREPARE takes half a second, so a shorter timeout expires."""
+        """Record the timeout. The PREPARE takes half a second, so a shorter timeout expires."""
         timeouts.append(timeout)
         if timeout is not None and timeout < 0.5:
             await asyncio.sleep(timeout)
@@ -213,7 +217,10 @@ async def test_each_caller_has_its_own_deadline() -> None:
         return await harness.send(session, request_body)
 
     def prepare(is_query_string: bool, timeout: float | None) -> Any:
-        """Prepare READ within `timeout` seconds, as a query string or as a statement."""
+        """Prepare READ within `timeout` seconds (None: without a limit).
+
+        :param is_query_string: whether to use `prepare_text`, which caches its statements.
+        """
         if is_query_string:
             return harness.preparer.prepare_text(
                 harness.session, READ, None, recently_used, *NO_POLICIES, timeout
@@ -236,7 +243,8 @@ async def test_each_caller_has_its_own_deadline() -> None:
         assert long.query_id == b"id"
         assert unlimited.query_id == b"id"
         assert len(timeouts) == 2  # the two callers with more time share a second PREPARE
-        # The second PREPARE has no timeout (that of `unlimited`), or what is left of 10 seconds.
+        # The second PREPARE has the timeout of the caller that starts it: None, or what is left of
+        # 10 seconds.
         assert timeouts[1] is None or 9 < timeouts[1] < 10
         timeouts.clear()
     concurrent_calls = [
@@ -251,7 +259,7 @@ async def test_each_caller_has_its_own_deadline() -> None:
 
 
 async def test_a_closed_session_prepares_nothing() -> None:
-    """On a closed session, `prepare` raises ConnectionShutdown before it asks for a query plan."""
+    """On a closed session, `prepare` raises ConnectionShutdown and sends nothing."""
     harness = PreparerHarness()
     harness.session.closed = True
     with pytest.raises(ConnectionShutdown):
@@ -260,8 +268,8 @@ async def test_a_closed_session_prepares_nothing() -> None:
 
 
 async def test_the_statements_of_query_strings_are_cached() -> None:
-    """If a query string is executed with values, its statement is prepared once and reused by later
-    calls.
+    """A query string that is executed with values is prepared once, and later calls reuse its
+    statement.
     """
     harness = PreparerHarness()
     recent: Any = RecentlyUsed(8)
@@ -280,19 +288,21 @@ async def test_the_statements_of_query_strings_are_cached() -> None:
 async def test_is_lwt_looks_at_the_query_only_if_no_server_marks_transactions(
     marks_transactions: bool,
 ) -> None:
-    """A server that marks lightweight transactions knows better than the driver, which looks for
-    IF.
+    """`PreparedStatement.is_lwt` searches the query for IF only if no server marks transactions.
+
+    A server that marks lightweight transactions knows better than the driver.
     """
     harness = PreparerHarness(marks_transactions=marks_transactions)
     prepared = await harness.prepare("UPDATE t SET v = 1 WHERE k = ? IF EXISTS")
-    # A server that marks transactions is believed, and this fake one answers that the statement is
-    # none. Of other servers, the driver looks for IF in the text.
+    # The fake server says that the statement is no transaction. If servers mark transactions, the
+    # driver believes this. Otherwise, the driver searches the query for IF.
     assert prepared.is_lwt() is not marks_transactions
 
 
 async def test_a_host_that_comes_back_gets_the_statements_in_use() -> None:
-    """`prepare_all_on` prepares each statement that the application still refers to, once for each
-    id.
+    """`prepare_all_on` prepares each statement that the application still refers to.
+
+    Statements with the same id are prepared only once.
     """
     harness = PreparerHarness(prepare_on_all_hosts=False)
     first, second = await harness.prepare(), await harness.prepare()
@@ -302,7 +312,7 @@ async def test_a_host_that_comes_back_gets_the_statements_in_use() -> None:
     assert harness.direct_addresses == ["10.0.0.2"] * 2  # one PREPARE is sent for each id
     assert harness.preparer.prepared_by_id(b"id") in (first, second)
     assert harness.preparer.prepared_by_id(b"other") is other
-    # When the program has dropped its statements, the preparer forgets them.
+    # When the application has dropped its statements, the preparer no longer finds them.
     del first, second, other
     assert harness.preparer.prepared_by_id(b"other") is None
     await harness.preparer.prepare_all_on(HOST_B)
@@ -310,7 +320,7 @@ async def test_a_host_that_comes_back_gets_the_statements_in_use() -> None:
 
 
 async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
-    """At most PARALLEL_PREPARES statements are prepared at the same time."""
+    """`prepare_all_on` prepares at most PARALLEL_PREPARES statements at the same time."""
     harness = PreparerHarness(prepare_on_all_hosts=False)
     statements = []
     for number in range(500):
@@ -320,14 +330,12 @@ async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
     in_flight = most_in_flight = completed = 0
 
     async def count_and_wait(*what: Any) -> None:
-        """Stand in for the PREPARE of one statement on the host: count it, and wait for the
-        gate.
-        """
+        """Replace a PREPARE on the host: count it, and wait until the gate opens."""
         nonlocal most_in_flight, in_flight, completed
         in_flight += 1
         most_in_flight = max(most_in_flight, in_flight)
         await gate.wait()
-        # Let the other calls that are under way be counted, too.
+        # Let the other running calls be counted, too.
         await asyncio.sleep(0)
         in_flight -= 1
         completed += 1
@@ -336,7 +344,7 @@ async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
     tasks_before = len(asyncio.all_tasks())
     preparing = asyncio.ensure_future(harness.preparer.prepare_all_on(HOST_B))
     await run_loop_turns()
-    # The new tasks are those that send PREPAREs, and `preparing` itself.
+    # The new tasks are the PARALLEL_PREPARES tasks that send a PREPARE, and `preparing` itself.
     assert len(asyncio.all_tasks()) - tasks_before == PARALLEL_PREPARES + 1
     gate.set()
     await preparing
@@ -345,15 +353,16 @@ async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
 
 
 async def test_statements_of_another_keyspace_are_left_out() -> None:
-    """A statement is prepared on a host that comes back only if the pool's connection is in its
-    keyspace.
+    """`prepare_all_on` leaves out statements whose keyspace is not that of the pool's connection.
+
+    This holds only before protocol version 5, where a PREPARE cannot name a keyspace.
     """
     harness = PreparerHarness(prepare_on_all_hosts=False)
     statements = []
     for number in range(3 * LEFT_OUT_AT_ONCE):
         harness.query_id = b"id %d" % number
         statements.append(await harness.prepare(f"SELECT {number}"))
-    # Before version 5, a PREPARE cannot name a keyspace, so it runs in the connection's keyspace.
+    # In version 4, a PREPARE runs in the connection's keyspace.
     harness.session.pools[HOST_B].connection.version = 4
     harness.session.pools[HOST_B].connection.keyspace = "another"
     await harness.preparer.prepare_all_on(HOST_B)
@@ -364,7 +373,7 @@ async def test_statements_of_another_keyspace_are_left_out() -> None:
 
 
 async def test_a_host_that_has_left_is_not_asked() -> None:
-    """Without a pool or an open connection to the host, `prepare_all_on` does nothing."""
+    """Without a pool or an open connection to the host, `prepare_all_on` sends nothing."""
     harness = PreparerHarness(prepare_on_all_hosts=False)
     statement = await harness.prepare()
     del harness.session.pools[HOST_B]
@@ -374,7 +383,7 @@ async def test_a_host_that_has_left_is_not_asked() -> None:
     harness.session.pools[HOST_B] = pool
     await harness.preparer.prepare_all_on(HOST_B)
     assert harness.direct_addresses == []
-    # The statement is in use until here.
+    # This line keeps the statement in use until here.
     assert statement.query_id == b"id"
 
 
@@ -387,7 +396,7 @@ def markers(*names: str, table: str = "t") -> list[ColumnMetadata]:
 
 
 def metadata(*key: str) -> Any:
-    """Return metadata with the table ``ks.t``, whose partition key has these columns."""
+    """Return metadata with the table ``ks.t``, whose partition key consists of these columns."""
     columns = [SimpleNamespace(name=name) for name in key]
     table = SimpleNamespace(partition_key=columns)
     return SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={"t": table})})
@@ -395,12 +404,14 @@ def metadata(*key: str) -> Any:
 
 def test_positions_are_in_the_order_of_the_key() -> None:
     assert key_positions(metadata("a", "b"), markers("b", "v", "a")) == [2, 0]
-    # A column that is named twice also occurs in a condition, so only its first marker counts.
+    # A column that is named twice also occurs in a condition. Only its first marker is the key.
     assert key_positions(metadata("a"), markers("v", "a", "a")) == [1]
 
 
 def test_unknown_keys_have_no_positions() -> None:
-    """The result is None if a key column has no marker, or if the table or its key is unknown."""
+    """`key_positions` returns None if a key column has no marker, or if the table or key is
+    unknown.
+    """
     assert key_positions(metadata("a", "b"), markers("a")) is None
     assert key_positions(metadata("a"), markers("a", table="other")) is None
     assert key_positions(SimpleNamespace(keyspaces={}), markers("a")) is None  # type: ignore[arg-type]

@@ -1,6 +1,4 @@
-"""`prepare_scope` decides on which hosts a statement is prepared before it is executed for the
-first time.
-"""
+"""The setting `prepare_scope`, which decides where a new statement is prepared in advance."""
 
 from __future__ import annotations
 
@@ -20,8 +18,9 @@ INSERT = "INSERT INTO ks.t (k) VALUES (?)"
 
 
 def policy_with_remote_hosts(remote_host_count: int = 1) -> dict[str, Any]:
-    """Return profile settings with a policy that is local to "a", and uses this many hosts of
-    "b".
+    """Return profile settings with a policy whose local data centre is "a".
+
+    :param remote_host_count: how many hosts of the data centre "b" the policy uses.
     """
     return {
         "load_balancing_policy": DCAwareRoundRobinPolicy(
@@ -42,14 +41,15 @@ def datacenters_with_statement(nodes: FakeCluster) -> list[str]:
         (None, 1, ["a", "a"]),
         ("local_dc", 1, ["a", "a"]),
         ("all", 1, ["a", "a", "b"]),
-        ("all", 0, ["a", "a"]),  # remote hosts are ignored by the policy
+        ("all", 0, ["a", "a"]),  # the policy ignores the remote hosts
     ],
 )
 async def test_statements_are_prepared_ahead_in_their_scope(
     scope: str | None, remote_host_count: int, expected: list[str]
 ) -> None:
-    """`prepare_scope` decides whether a statement is also prepared on hosts of other data centres
-    that a policy uses.
+    """A statement is prepared on remote hosts in advance only if `prepare_scope` is "all".
+
+    This concerns remote hosts that a policy uses.
     """
     settings: dict[str, Any] = {} if scope is None else {"prepare_scope": scope}
     with FakeCluster({"a": 2, "b": 1}) as nodes:
@@ -57,7 +57,8 @@ async def test_statements_are_prepared_ahead_in_their_scope(
         async with connected(nodes, policy, **settings) as (_, session):
             prepared = await session.prepare(INSERT)
             assert datacenters_with_statement(nodes) == expected
-            # A node that comes back has forgotten the statement, and gets it again.
+            # A node that restarts has forgotten the statement. The driver must prepare it on the
+            # same nodes.
             for node in nodes.nodes[1:]:
                 nodes.stop_node(node)
             await until_on_loop(lambda: len(session._engine.pools) == 1)
@@ -66,7 +67,7 @@ async def test_statements_are_prepared_ahead_in_their_scope(
             pool_count = 2 + remote_host_count
             await until_on_loop(lambda: len(session._engine.pools) == pool_count)
             await until_on_loop(lambda: len(datacenters_with_statement(nodes)) >= len(expected))
-            # With this scope, no other node may get the statement later.
+            # No other node may get the statement later.
             await asyncio.sleep(1.0)
             assert datacenters_with_statement(nodes) == expected
             assert prepared.query_string == INSERT
@@ -74,8 +75,10 @@ async def test_statements_are_prepared_ahead_in_their_scope(
 
 @pytest.mark.simulated
 async def test_a_statement_is_prepared_on_a_remote_host_when_it_is_executed_there() -> None:
-    """Here, statements are not prepared on hosts of other data centres in advance. If such a host
-    does not know a statement, the driver prepares it there during the execution.
+    """If a remote host does not know a statement, the driver prepares it there during the
+    execution.
+
+    By default, statements are not prepared on hosts of other data centres in advance.
     """
     with FakeCluster({"a": 1, "b": 1}) as nodes:
         async with connected(nodes, policy_with_remote_hosts()) as (cluster, session):

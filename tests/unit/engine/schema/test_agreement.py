@@ -1,4 +1,6 @@
-"""Waiting until all live nodes report the same schema version. The tests use no node."""
+"""`Agreement`, which waits until all live nodes report the same schema version; tests without
+nodes.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,15 @@ UP_ID, DOWN_ID = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class FakeVersions:
-    """Fake schema versions of three nodes: the one that is queried, a peer that is up, and a peer
-    that is down.
+    """Fake schema versions of three nodes: the queried node, a peer that is up, and a peer that is
+    down.
 
-    The first of `errors` is raised by the next query. `queried_connections` has an entry for each
-    query.
+    While `errors` is not empty, a query raises its last item. `queried_connections` has an entry
+    for each query.
+
+    :param local: the version of the queried node.
+    :param up: the version of the peer that is up; None if it reports none.
+    :param down: the version of the peer that is down.
     """
 
     def __init__(self, *, local: str = "one", up: Any = "one", down: Any = "two") -> None:
@@ -36,9 +42,7 @@ class FakeVersions:
         self.errors: list[Exception] = []
 
     async def rows(self, connection: Any, query: str) -> list[dict[str, Any]]:
-        """Return the schema version of the local node or those of the other nodes, or raise an
-        error.
-        """
+        """Return the schema version of the queried node or of its peers, or raise an error."""
         self.queried_connections.append(connection)
         if self.errors:
             raise self.errors.pop()
@@ -54,7 +58,7 @@ class FakeVersions:
 def agreement_of(versions: FakeVersions, control: Any = None, is_over: bool = False) -> Agreement:
     """Return an `Agreement` between nodes with these versions.
 
-    :param control: the control connection.
+    :param control: the control connection. None means that there is none.
     :param is_over: True if the cluster is shut down.
     """
     hosts = [new_host("10.0.0.1"), new_host("10.0.0.2", is_up=False)]
@@ -69,7 +73,7 @@ async def test_nodes_that_are_down_do_not_count() -> None:
 
 
 async def test_a_peer_without_a_version_does_not_count() -> None:
-    """A node that is joining has no schema version in system.peers yet."""
+    """A peer without a schema version does not prevent agreement: it is still joining."""
     assert await agreement_of(FakeVersions(up=None)).wait(fake_connection())
 
 
@@ -124,7 +128,8 @@ def pools(*distances: int) -> list[Any]:
         ("rack", (LOCAL_RACK, LOCAL_RACK, LOCAL, REMOTE), 2),
         ("dc", (LOCAL_RACK, LOCAL_RACK, LOCAL, REMOTE), 3),
         ("cluster", (LOCAL_RACK, LOCAL_RACK, LOCAL, REMOTE), 4),
-        # No host is in the local rack, so the nearest hosts are queried.
+        # No host is in the local rack, so the nearest hosts, which are in the local data centre,
+        # are queried.
         ("rack", (LOCAL, LOCAL, REMOTE), 2),
         ("dc", (LOCAL, REMOTE), 1),
     ],
@@ -132,7 +137,7 @@ def pools(*distances: int) -> list[Any]:
 async def test_the_hosts_of_a_scope_are_asked(
     scope: str, distances: tuple[int, ...], query_count: int
 ) -> None:
-    """Each host within the scope is queried for its own schema version."""
+    """`versions_in` queries each host in the scope for its own schema version."""
     versions = FakeVersions()
     schema_versions = await versions_in(
         SchemaAgreementScope(scope), pools(*distances), versions.rows
@@ -142,8 +147,9 @@ async def test_the_hosts_of_a_scope_are_asked(
 
 
 async def test_a_host_without_an_answer_prevents_agreement() -> None:
-    """A host that does not answer counts as one with another version, so there is more than one
-    version.
+    """If a host in the scope does not answer, there is no agreement.
+
+    Such a host counts as a host with another version.
     """
     versions = FakeVersions()
     versions.errors = [ConnectionException("lost")]
@@ -161,7 +167,7 @@ async def test_an_unexpected_exception_is_raised() -> None:
 
 
 async def test_a_scope_without_a_connected_host_is_an_error() -> None:
-    """If no pool of the scope has a connection, no host can be queried."""
+    """If no pool in the scope has a connection, `versions_in` raises ConnectionException."""
     unconnected_pools = pools(LOCAL_RACK)
     unconnected_pools[0].connections.clear()
     with pytest.raises(ConnectionException, match="'dc'"):

@@ -22,7 +22,7 @@ DDL = "CREATE TABLE ks.t (k int PRIMARY KEY)"
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Yield three nodes that answer DDL statements with a change of the schema."""
+    """Yield three nodes that answer DDL statements with a SCHEMA_CHANGE result."""
     with FakeCluster(3) as cluster:
         cluster.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
         yield cluster
@@ -38,7 +38,7 @@ async def test_a_ddl_statement_waits_for_schema_agreement(nodes: FakeCluster) ->
         execution = asyncio.ensure_future(asyncio.wait_for(session.execute(DDL), WAIT))
 
         def queried_twice(node: FakeNode) -> bool:
-            """Return True after two rounds of two queries each."""
+            """Return True after two rounds of queries. Each round has two queries of versions."""
             queries = [request.query or "" for request in node.requests]
             return sum("schema_version" in query for query in queries) >= 2 * 2
 
@@ -51,10 +51,13 @@ async def test_a_ddl_statement_waits_for_schema_agreement(nodes: FakeCluster) ->
 
 
 async def test_versions_are_queried_again_after_a_lost_answer(nodes: FakeCluster) -> None:
-    """Neither a lost connection nor a query that times out ends the wait for schema agreement."""
+    """Neither a lost connection nor a query without a response ends the wait for
+    schema agreement.
+    """
     async with connected(nodes, control_connection_timeout=0.05) as (_, session):
         for node in nodes.nodes:
-            node.prime(LOCAL_VERSION_QUERY, reset(), times=1)  # this breaks the connection
+            # the node breaks the connection instead of answering
+            node.prime(LOCAL_VERSION_QUERY, reset(), times=1)
         assert (await asyncio.wait_for(session.execute(DDL), WAIT)).is_schema_agreed
         for node in nodes.nodes:
             node.prime(PEER_VERSIONS_QUERY, silence(), times=1)
@@ -65,7 +68,11 @@ async def test_versions_are_queried_again_after_a_lost_answer(nodes: FakeCluster
 async def test_without_a_wait_the_schema_counts_as_agreed(
     nodes: FakeCluster, seconds: float
 ) -> None:
-    """As in cassandra-driver: an application that waits itself would never end its wait."""
+    """If `max_schema_agreement_wait` is 0 or less, `is_schema_agreed` is True without any query.
+
+    cassandra-driver does the same. If it were False, an application that waits for it itself would
+    never end its wait.
+    """
     nodes[1].schema_version = nodes[1].host_id  # the nodes disagree
     async with connected(nodes, max_schema_agreement_wait=seconds) as (_, session):
         assert (await session.execute(DDL)).is_schema_agreed
@@ -73,9 +80,7 @@ async def test_without_a_wait_the_schema_counts_as_agreed(
 
 @pytest.mark.simulated(False)
 async def test_a_ddl_statement_may_wait_longer_than_its_request_timeout(nodes: FakeCluster) -> None:
-    """The request's time-out is for the statement, and not for the agreement of the nodes
-    afterwards.
-    """
+    """The request timeout of a DDL statement does not limit the wait for schema agreement."""
     async with connected(nodes) as (_, session):
         for node in nodes.nodes:
             node.prime(PEER_VERSIONS_QUERY, silence())
@@ -92,8 +97,10 @@ async def test_a_ddl_statement_may_wait_longer_than_its_request_timeout(nodes: F
 async def test_silent_nodes_end_the_wait_after_max_schema_agreement_wait(
     nodes: FakeCluster,
 ) -> None:
-    """If no node says which schema version it has, the wait after a DDL statement ends after
-    `max_schema_agreement_wait` (0.1 s), and the result says that there is no agreement.
+    """If nodes do not report their versions, the wait ends after `max_schema_agreement_wait` (0.1
+    s).
+
+    The statement succeeds, and its result says that there is no agreement.
     """
     async with connected(nodes, max_schema_agreement_wait=0.1) as (_, session):
         for node in nodes.nodes:

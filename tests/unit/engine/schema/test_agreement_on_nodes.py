@@ -1,4 +1,4 @@
-"""`Session.wait_for_schema_agreement` queries every connected host in its scope."""
+"""`Session.wait_for_schema_agreement`, which queries every connected host in its scope."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ OTHER_VERSION = uuid.UUID(int=7)
 
 
 def settings_for_two_datacenters() -> dict[str, Any]:
-    """Return settings of a cluster that is local to dc1, and uses the hosts of dc2, too."""
+    """Return settings of a cluster whose local data centre is dc1, and that also uses
+    hosts of dc2.
+    """
     policy = DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=2)
     return {"execution_profiles": {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}}
 
@@ -33,8 +35,8 @@ def other_version(request: Request) -> Any:
 def test_only_hosts_in_the_scope_must_agree() -> None:
     """`wait_for_schema_agreement` returns True if all hosts in the scope have the same version.
 
-    The scope may be a member of SchemaAgreementScope or its name. Without one, all hosts
-    must agree.
+    The scope may be a member of SchemaAgreementScope or its name. Without a scope, all hosts must
+    agree.
     """
     with FakeCluster({"dc1": 2, "dc2": 1}) as nodes:
         remote_node = next(node for node in nodes.nodes if node.datacenter == "dc2")
@@ -46,7 +48,7 @@ def test_only_hosts_in_the_scope_must_agree() -> None:
             remote_node.prime(LOCAL_VERSION_QUERY, other_version)
             assert session.wait_for_schema_agreement(wait_time=0.05, scope=SchemaAgreementScope.DC)
             assert session.wait_for_schema_agreement(wait_time=0.05, scope="rack")
-            # Without a scope, the remote node is queried, and its version differs.
+            # Without a scope, the remote node is queried, too, and its version differs.
             queries_before = len(remote_node.queries(LOCAL_VERSION_QUERY))
             assert not session.wait_for_schema_agreement(wait_time=0.05)
             assert len(remote_node.queries(LOCAL_VERSION_QUERY)) > queries_before
@@ -57,8 +59,8 @@ def test_only_hosts_in_the_scope_must_agree() -> None:
 
 
 async def test_a_host_that_closes_its_connection_is_asked_again() -> None:
-    """A lost connection during a query is not an error, since the host may answer on another
-    one.
+    """If a connection is lost during a query of versions, the host is queried again
+    on another one.
     """
     with FakeCluster(2) as nodes:
         async with aio.Cluster(nodes.contact_points, port=nodes.nodes[0].port) as cluster:
@@ -66,7 +68,7 @@ async def test_a_host_that_closes_its_connection_is_asked_again() -> None:
             nodes.nodes[1].prime(LOCAL_VERSION_QUERY, reset(), times=1)
             assert await session.wait_for_schema_agreement(wait_time=5)
             assert len(nodes.nodes[1].queries(LOCAL_VERSION_QUERY)) >= 1
-            # Without any connection, no host can be queried.
+            # If no pool has a connection, no host can be queried, so the call raises an error.
             for pool in session._engine.pools.values():
                 pool.connections.clear()
             with pytest.raises(ConnectionException, match="cluster"):

@@ -1,4 +1,4 @@
-"""Which schema tables the reader queries. It reads them from a fake node that is not started."""
+"""`SchemaReader`: which schema tables it queries. The fake node is not started."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.unit.metadata.schema.rows import add_table, keyspace, remove_table, s
 
 
 class ReaderHarness:
-    """A `SchemaReader` with the tables that it reads and the metadata that it fills.
+    """A `SchemaReader` with the tables that it reads, and the metadata that it fills.
 
     :param keyspaces: the names of the keyspaces, each of which has the tables t0 and t1.
     :param settings: settings of the engine.
@@ -53,13 +53,11 @@ class ReaderHarness:
 
 
 async def test_without_a_narrower_target_the_whole_schema_is_read() -> None:
-    """`Target()` stands for the whole schema: all tables and the replication settings of all
-    keyspaces are read.
-    """
+    """`Target()` is the whole schema: all tables and the replication settings of all keyspaces."""
     harness = ReaderHarness("a", "b")
     await harness.reader.read(Target(), fake_connection())
     assert harness.table_names() == {"a": ["t0", "t1"], "b": ["t0", "t1"]}
-    # The version that a later reading is compared with.
+    # A later reading is compared with this version.
     assert harness.metadata.schema.version == (
         harness.node.schema_version,
         harness.node.release_version,
@@ -69,7 +67,8 @@ async def test_without_a_narrower_target_the_whole_schema_is_read() -> None:
 
 async def test_without_schema_metadata_only_the_replication_is_read() -> None:
     """With `schema_metadata_enabled=False`, only the replication settings of keyspaces are read.
-    But a forced reading, which the application requests, reads everything.
+
+    A forced reading, which the application requests, still reads everything.
     """
     harness = ReaderHarness("a", schema_metadata_enabled=False)
     await harness.reader.read(Target(), fake_connection())
@@ -84,28 +83,27 @@ async def test_only_the_keyspaces_of_schema_metadata_keyspaces_are_read() -> Non
     harness = ReaderHarness("a", "b", schema_metadata_keyspaces=["b"])
     await harness.reader.read(Target(), fake_connection())
     assert list(harness.table_names()) == ["b"]
-    assert set(harness.metadata.replication) == {"a", "b"}  # routing needs all keyspaces
+    # routing needs the replication of all keyspaces
+    assert set(harness.metadata.replication) == {"a", "b"}
 
 
 async def test_a_table_target_reads_only_this_table() -> None:
-    """A target with a table reads neither other tables nor the keyspace."""
+    """A target with a table reads this table, but neither other tables nor the keyspace."""
     harness = ReaderHarness("a", "b")
     await harness.reader.read(Target(), fake_connection())
     add_table(harness.node.schema, "a", "new")
     add_table(harness.node.schema, "a", "other")
     harness.take_tables_read()
     await harness.reader.read(Target("TABLE", "a", "new"), fake_connection())
-    # Only the table of the target was read, not the other new table.
+    # Only the target's table was read, not the other new table.
     assert harness.table_names()["a"] == ["new", "t0", "t1"]
     assert "system_schema.keyspaces" not in harness.take_tables_read()
-    # Only one table was read, so it is unknown which version the whole schema has.
+    # Only one table was read, so the version of the whole schema is unknown.
     assert harness.metadata.schema.version is None
 
 
 async def test_a_dropped_keyspace_is_removed() -> None:
-    """If a keyspace is read that no longer exists, the metadata loses it and its replication
-    settings.
-    """
+    """If a keyspace no longer exists when it is read, its metadata and replication are removed."""
     harness = ReaderHarness("a", "b")
     await harness.reader.read(Target(), fake_connection())
     harness.node.schema = schema("b")
@@ -115,8 +113,9 @@ async def test_a_dropped_keyspace_is_removed() -> None:
 
 
 async def test_a_replication_target_reads_only_the_keyspaces_row() -> None:
-    """For the target REPLICATION, only the table with the keyspaces is read. The tables of the
-    keyspace, which were read before, stay in the metadata.
+    """For a REPLICATION target, only the keyspace's row is read.
+
+    The tables of the keyspace, which were read before, stay in the metadata.
     """
     harness = ReaderHarness("a", "b")
     await harness.reader.read(Target(), fake_connection())
@@ -130,8 +129,8 @@ async def test_a_replication_target_reads_only_the_keyspaces_row() -> None:
 
 
 async def test_a_missing_schema_table_is_queried_only_once() -> None:
-    """If a server does not have one of the schema tables, the connection remembers this, and later
-    readings leave the table out.
+    """If a server lacks a schema table, later readings on the connection do not query
+    this table.
     """
     harness = ReaderHarness("a")
     # The node is like Cassandra 3, which has neither peers_v2 nor virtual keyspaces.
@@ -145,7 +144,7 @@ async def test_a_missing_schema_table_is_queried_only_once() -> None:
 
 
 async def test_a_missing_schema_table_is_queried_again_on_another_connection() -> None:
-    """A schema table that was missing is queried again on another connection.
+    """A schema table that was missing is queried again on a new connection.
 
     The node may have been upgraded before the driver connected again.
     """
@@ -158,8 +157,9 @@ async def test_a_missing_schema_table_is_queried_again_on_another_connection() -
 
 
 async def test_a_schema_table_without_permission_is_queried_again() -> None:
-    """An optional table that the role may not read is left out; the role may get the permission
-    later.
+    """If the role may not read an optional table, the table is left out, but queried again later.
+
+    The role may get the permission in between.
     """
     harness = ReaderHarness("a")
 
@@ -181,11 +181,11 @@ async def test_a_schema_table_without_permission_is_queried_again() -> None:
 
 
 async def test_an_error_for_a_required_table_is_raised() -> None:
-    """Only optional tables may be missing."""
+    """An error for a required table is raised, because only optional tables may be missing."""
     harness = ReaderHarness("a")
 
     async def refused_page(*_: object) -> Any:
-        # The node answers queries of a table that it lacks with an error.
+        # The node answers a query of a table that it lacks with an error.
         yield harness.tables._page("SELECT * FROM system.nothing_of_that_name")
 
     reader = SchemaReader(engine_settings(), harness.metadata, harness.tables.rows, refused_page)
@@ -194,8 +194,8 @@ async def test_an_error_for_a_required_table_is_raised() -> None:
 
 
 async def test_endless_pages_end_with_schema_read_timeout() -> None:
-    """If a page never comes, the reading ends after `schema_read_timeout`, which the error
-    names.
+    """If a page never comes, the reading fails after `schema_read_timeout`, which the
+    error names.
     """
     harness = ReaderHarness("a", schema_read_timeout=0.01)
 
@@ -211,8 +211,9 @@ async def test_endless_pages_end_with_schema_read_timeout() -> None:
 
 
 async def test_scylladbs_own_schema_tables_are_queried() -> None:
-    """On a connection to ScyllaDB, the reader queries its additional schema tables, but not those
-    that only Cassandra has.
+    """From ScyllaDB, the reader queries ScyllaDB's additional schema tables.
+
+    It does not query tables that only Cassandra has.
     """
     harness = ReaderHarness("a")
     connection = fake_connection(features=SimpleNamespace(is_scylla=True))
@@ -225,7 +226,9 @@ async def test_scylladbs_own_schema_tables_are_queried() -> None:
 def add_view(harness: ReaderHarness, name: str, base_table: str = "t0", **cells: Any) -> None:
     """Add a materialized view of a table in the keyspace "a" to the node's schema.
 
-    :param cells: other values of columns of `system_schema.views`.
+    :param name: the name of the view.
+    :param base_table: the name of the table.
+    :param cells: values that replace columns of the row in `system_schema.views`.
     """
     tables = harness.node.schema
     add_table(tables, "a", name)
@@ -245,7 +248,7 @@ def add_view(harness: ReaderHarness, name: str, base_table: str = "t0", **cells:
 
 
 def take_where_clauses(harness: ReaderHarness) -> dict[str, str]:
-    """Return the WHERE clause of the last query of each table, and forget the queries."""
+    """Return the WHERE clause of the last query of each table, and forget all queries."""
     clauses: dict[str, str] = {}
     for _connection, query in harness.tables.queries:
         select, _where, clause = query.partition(" WHERE ")
@@ -264,9 +267,7 @@ def take_where_clauses(harness: ReaderHarness) -> dict[str, str]:
     ],
 )
 async def test_an_element_is_read_by_its_name(target_type: Any, table: str, column: str) -> None:
-    """After an event about a type, function or aggregate, only the rows with that name are
-    queried.
-    """
+    """For a type, function or aggregate, the reader queries only the rows with its name."""
     harness = ReaderHarness("a")
     await harness.reader.read(Target(), fake_connection())
     harness.take_tables_read()
@@ -275,13 +276,13 @@ async def test_an_element_is_read_by_its_name(target_type: Any, table: str, colu
 
 
 async def test_a_changed_type_replaces_the_old_one() -> None:
-    """Reading one type replaces or removes that type only, although other types have changed on the
-    server, too.
+    """Reading one type replaces or removes only this type, even if other types have changed as
+    well.
     """
     harness = ReaderHarness("a")
 
     def type_row(name: str, *fields: str) -> dict[str, Any]:
-        """Return the row of a type in the keyspace "a" whose fields are ints."""
+        """Return the row of a type in the keyspace "a", all of whose fields are ints."""
         return {
             "keyspace_name": "a",
             "type_name": name,
@@ -304,7 +305,7 @@ async def test_a_changed_type_replaces_the_old_one() -> None:
 
 
 async def test_a_table_is_read_with_its_views() -> None:
-    """ALTER TABLE may change the views of a table, so they are read together."""
+    """A table is read together with its views, because ALTER TABLE may change them."""
     harness = ReaderHarness("a")
     add_view(harness, "v")
     await harness.reader.read(Target(), fake_connection())
@@ -313,17 +314,15 @@ async def test_a_table_is_read_with_its_views() -> None:
     await harness.reader.read(Target("TABLE", "a", "t0"), fake_connection())
     clauses = take_where_clauses(harness)
     assert clauses["columns"] == "keyspace_name = 'a' AND table_name IN ('t0', 'v')"
-    # An event about a view calls it a table, so the name in the target may be that of a view.
+    # Events name a view as a table, so the target's name may also be the name of a view.
     assert clauses["views"] == "keyspace_name = 'a' AND view_name IN ('t0', 'v')"
-    # A table without views is read by its name alone.
+    # A table without views is queried by its name alone.
     await harness.reader.read(Target("TABLE", "a", "t1"), fake_connection())
     assert take_where_clauses(harness)["tables"] == "keyspace_name = 'a' AND table_name = 't1'"
 
 
 async def test_tables_have_the_views_that_were_read_last() -> None:
-    """When views are created, moved to another table or dropped, each table has exactly its current
-    views.
-    """
+    """When views are created, moved or dropped, each table lists exactly its current views."""
     harness = ReaderHarness("a")
 
     def views_by_table() -> dict[str, list[str]]:
@@ -334,13 +333,14 @@ async def test_tables_have_the_views_that_were_read_last() -> None:
     schema_before = harness.metadata.schema
     add_view(harness, "w")
     add_view(harness, "v")
-    # Events name a new view as a table.
+    # Events name new views as tables.
     for name in ("w", "v"):
         await harness.reader.read(Target("TABLE", "a", name), fake_connection())
     assert views_by_table() == {"t0": ["v", "w"], "t1": []}
     assert list(harness.metadata.keyspaces["a"].views) == ["v", "w"]
-    assert list(schema_before.sources["a"].views) == []  # an earlier snapshot does not change
-    # The view has another base table now, and the other one is gone.
+    # an earlier snapshot of the schema does not change
+    assert list(schema_before.sources["a"].views) == []
+    # The view `v` is now a view of another table, and the view `w` was dropped.
     del harness.node.schema["system_schema.views"]
     add_view(harness, "v", base_table="t1")
     for name in ("v", "w"):
@@ -353,9 +353,7 @@ async def test_tables_have_the_views_that_were_read_last() -> None:
 
 
 async def test_an_element_of_a_keyspace_that_is_dropped_meanwhile_is_ignored() -> None:
-    """If a keyspace is removed from the metadata while one of its tables is read, the table is not
-    added.
-    """
+    """If a keyspace is dropped while one of its tables is read, the table is not added."""
     harness = ReaderHarness("a", "b")
     await harness.reader.read(Target(), fake_connection())
 
@@ -374,22 +372,21 @@ async def test_an_element_of_a_keyspace_that_is_dropped_meanwhile_is_ignored() -
 
 
 async def test_an_unknown_keyspace_is_read_as_a_whole() -> None:
-    """An event about a table of a keyspace that the metadata lacks causes the whole keyspace to be
-    read.
-    """
+    """If the metadata lacks the keyspace of a target's table, the whole keyspace is read."""
     harness = ReaderHarness("a", "b")
     await harness.reader.read(Target("TABLE", "b", "t0"), fake_connection())
     assert harness.table_names() == {"b": ["t0", "t1"]}
     assert take_where_clauses(harness)["tables"] == "keyspace_name = 'b'"
-    # No event names a virtual keyspace: only the application may ask for one.
+    # Events never name a virtual keyspace, so only a forced reading, which the application
+    # requests, queries virtual keyspaces.
     assert "system_virtual_schema.tables" not in harness.take_tables_read()
     await harness.reader.read(Target("KEYSPACE", "c", forced=True), fake_connection())
     assert "system_virtual_schema.tables" in harness.take_tables_read()
 
 
 async def test_the_replication_of_other_keyspaces_is_kept_up_to_date() -> None:
-    """For keyspaces that `schema_metadata_keyspaces` leaves out, only the replication is read after
-    an event.
+    """For keyspaces that `schema_metadata_keyspaces` leaves out, only the replication is kept up to
+    date.
     """
     harness = ReaderHarness("a", "b", schema_metadata_keyspaces=["a"])
     await harness.reader.read(Target(), fake_connection())
@@ -404,8 +401,9 @@ async def test_the_replication_of_other_keyspaces_is_kept_up_to_date() -> None:
 
 
 async def test_the_fields_of_a_user_defined_type_are_queried() -> None:
-    """`user_type_fields` returns the names of the fields, in their order, and raises
-    UserTypeDoesNotExist if there is no such type.
+    """`user_type_fields` returns the names of a type's fields in their order.
+
+    If there is no such type, it raises UserTypeDoesNotExist.
     """
     harness = ReaderHarness("a")
     with pytest.raises(UserTypeDoesNotExist, match=r"a\.place"):
@@ -425,10 +423,10 @@ async def test_the_fields_of_a_user_defined_type_are_queried() -> None:
 async def test_a_cancelled_reading_on_a_broken_connection_reports_no_error(
     turns: int,
 ) -> None:
-    """If a reading is cancelled while it handles a lost connection, asyncio reports no error that
-    was never retrieved.
+    """If a reading is cancelled while its connection breaks, asyncio reports no unretrieved
+    exception.
 
-    :param turns: the turns of the loop between the error and the cancellation.
+    :param turns: how many iterations of the loop pass between the error and the cancellation.
     """
     harness = ReaderHarness("a")
     is_broken = asyncio.Event()
@@ -444,10 +442,11 @@ async def test_a_cancelled_reading_on_a_broken_connection_reports_no_error(
     reports: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reports.append(context))
     reading = asyncio.create_task(harness.reader.read(Target(), fake_connection()))
-    # Let the reading begin, and wait for its first page.
+    # Let the reading start, and wait for its first page.
     await run_loop_turns(10)
     is_broken.set()
-    # Cancel some turns of the loop after the error, so that each stage of handling it is met.
+    # Cancel the reading some iterations after the error, so that the tests meet each stage of the
+    # error's handling.
     await run_loop_turns(turns)
     reading.cancel()
     await asyncio.wait([reading])

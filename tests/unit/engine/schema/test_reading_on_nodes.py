@@ -1,5 +1,6 @@
-"""The driver reads the schema of fake nodes into metadata objects. A query whose pages never end is
-an error.
+"""The driver reads the schema of fake nodes into metadata objects.
+
+A query whose pages never end is an error.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ def requests_of_schema(node: FakeNode) -> list[Request]:
 
 @pytest.mark.parametrize("max_version", [4, 5])
 async def test_the_schema_is_complete_when_connect_returns(max_version: int) -> None:
-    """The metadata has all keyspaces, tables and columns, and can be pickled and exported as
-    CQL.
+    """When `connect` returns, the metadata has all keyspaces, tables and columns.
+
+    The metadata can be pickled and exported as CQL.
     """
     with FakeNode(max_version=max_version) as node:
         node.schema = schema("a", "b", tables=3)
@@ -55,7 +57,8 @@ async def test_the_schema_is_complete_when_connect_returns(max_version: int) -> 
             assert table.keyspace_name == "a"
             assert table.name == "t1"
             assert table.id is not None
-            # Metadata objects are created at the first access, and then stay the same objects.
+            # Metadata objects are created when they are first accessed. Later accesses return the
+            # same objects.
             assert metadata.keyspaces["a"].tables["t1"] is table
             assert metadata.keyspaces["a"] is metadata.keyspaces["a"]
             assert table.columns["id"].table is table
@@ -68,9 +71,7 @@ async def test_the_schema_is_complete_when_connect_returns(max_version: int) -> 
 
 
 async def test_pages_have_schema_metadata_page_size_rows() -> None:
-    """The setting `schema_metadata_page_size` limits the rows in each page of a query of the
-    schema.
-    """
+    """The setting `schema_metadata_page_size` is the page size of all queries of schema tables."""
     with FakeNode() as node:
         node.schema = schema("a", tables=10)
         async with connected(node, schema_metadata_page_size=3) as (cluster, _):
@@ -78,7 +79,8 @@ async def test_pages_have_schema_metadata_page_size_rows() -> None:
             assert {name: list(table.columns) for name, table in tables.items()} == {
                 f"t{number}": ["id", "c0"] for number in range(10)
             }
-            # Reading takes several pages: 10 tables with 2 columns each, in pages of 3 rows.
+            # The query of columns takes seven pages: 10 tables with 2 columns each, in pages of 3
+            # rows.
             assert len(schema_queries(node, "columns")) == 7
             page_sizes = {request.page_size for request in requests_of_schema(node)}
             assert page_sizes == {3}
@@ -95,14 +97,15 @@ async def test_no_schema_is_read_if_it_is_switched_off() -> None:
             assert not requests_of_schema(node)
             assert not cluster.metadata.keyspaces
             assert cluster.metadata.replication_of("a") is None
-            # An explicit call reads the schema even if schema metadata is disabled.
+            # An explicit refresh reads the schema even if schema metadata is disabled.
             await cluster.refresh_table_metadata("a", "t1")
             assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
 
 
 async def test_without_schema_metadata_replication_is_read_for_routing() -> None:
-    """Token-aware routing needs the replication of keyspaces, so only that is read and kept up to
-    date.
+    """Without schema metadata, only the replication of keyspaces is read and kept up to date.
+
+    Token-aware routing needs the replication.
     """
     with FakeNode() as node:
         node.schema = schema("a")
@@ -126,13 +129,15 @@ async def test_without_schema_metadata_replication_is_read_for_routing() -> None
             assert metadata.replication_of("b") is not None
             version = metadata.replication_version
             await cluster.refresh_schema_metadata()
-            # Nothing has changed, so plans that were computed from the replication stay valid.
+            # Nothing has changed, so query plans that were computed from the replication stay
+            # valid.
             assert metadata.replication_version == version
 
 
 async def test_virtual_keyspaces_and_tables_can_be_refreshed() -> None:
-    """Explicit refreshes read virtual keyspaces from `system_virtual_schema`, even without schema
-    metadata.
+    """Explicit refreshes read virtual keyspaces from `system_virtual_schema`.
+
+    They do so even if schema metadata is disabled.
     """
     with FakeNode() as node:
         node.schema = {
@@ -157,7 +162,9 @@ async def test_virtual_keyspaces_and_tables_can_be_refreshed() -> None:
 
 
 async def test_tables_that_a_node_has_since_its_upgrade_are_read() -> None:
-    """The driver remembers which system tables a node lacks only until the control connection is
+    """Tables that a node has only since its upgrade are read after a reconnection.
+
+    The driver remembers which system tables a node lacks only until the control connection is
     opened again.
     """
     with FakeNode() as node:
@@ -180,7 +187,9 @@ async def test_tables_that_a_node_has_since_its_upgrade_are_read() -> None:
 
 
 async def test_only_the_keyspaces_in_schema_metadata_keyspaces_are_read() -> None:
-    """Other keyspaces have no metadata except their replication, which routing needs."""
+    """Keyspaces that `schema_metadata_keyspaces` leaves out have no metadata except their
+    replication.
+    """
     with FakeNode() as node:
         node.schema = schema("a", "b", "c")
         async with connected(
@@ -196,7 +205,7 @@ async def test_only_the_keyspaces_in_schema_metadata_keyspaces_are_read() -> Non
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "b", "t0")
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
             await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["a"].tables)
-            # The event about keyspace b has caused no query.
+            # The event about the keyspace b has caused no query.
             assert len(schema_queries(node, "tables")) == 2
             await cluster.refresh_keyspace_metadata("b")
             assert "b" not in cluster.metadata.keyspaces
@@ -217,10 +226,11 @@ def test_schema_metadata_page_size_must_be_positive() -> None:
 
 
 async def test_mask_arguments_become_cql_literals() -> None:
-    """Servers store the arguments of column masks in formats of their own; the exported CQL needs
-    literals.
+    """In exported CQL, the arguments of column masks are CQL literals.
+
+    Servers store these arguments in their own formats.
     """
-    # For each type of an argument: its value in the system table, and the expected CQL literal.
+    # Maps the type of an argument to its value in the system table and to the expected CQL literal.
     masks = {
         "text": ("it's", "'it''s'"),
         "int": ("7", "7"),
@@ -276,9 +286,7 @@ async def test_mask_arguments_become_cql_literals() -> None:
 
 
 async def test_a_table_with_damaged_rows_does_not_affect_the_others() -> None:
-    """A table whose rows cannot be understood has the error in place of its CQL; the others are
-    complete.
-    """
+    """A table with invalid rows has the error instead of its CQL; all other tables are complete."""
     with FakeNode() as node:
         node.schema = schema("a", tables=4)
         for row in node.schema["system_schema.columns"]:
@@ -326,9 +334,10 @@ async def test_a_table_with_damaged_rows_does_not_affect_the_others() -> None:
 
 
 async def test_a_silent_node_fails_connect_but_optional_tables_may_be_refused() -> None:
-    """If a query of a required table gets no answer, `connect` fails.
+    """If a query of a required table gets no response, `connect` fails.
 
-    Tables that not every version has may be missing, and a missing table is queried only once.
+    Optional tables, which not every server version has, may be missing. A missing table is queried
+    only once.
     """
     with FakeNode() as node:
         node.prime(re.compile("system_schema.tables"), silence())
@@ -383,11 +392,11 @@ def make_scylladb(
 
 
 async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
-    """The exported CQL leaves out tables that ScyllaDB creates again: the log of t0, which has CDC,
-    and the view i_index of the index i.
+    """Exported CQL leaves out the tables and views that ScyllaDB creates itself.
 
-    The table x_scylla_cdc_log and the view j_index only have such names: there is no table x and no
-    index j.
+    Here, these are the log of t0, which has CDC, and the view i_index of the index i. The table
+    x_scylla_cdc_log and the view j_index only have such names, because there is no table x and no
+    index j. They are exported.
     """
     cdc = {"enabled": "true", "preimage": "false", "ttl": "86400"}
     index = {"keyspace_name": "a", "table_name": "t0", "kind": "COMPOSITES"}
@@ -410,7 +419,7 @@ async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
         node.schema["system_schema.indexes"] = [
             {**index, "index_name": "i", "options": {"target": "c0"}}
         ]
-        # A map with one entry. Its count, and the length before each text, are little-endian.
+        # A map with one entry. The count, and the length before each string, are little-endian.
         tag = bytes.fromhex("010000001a000000") + b"system:synchronous_updates" + b"\x04\0\0\0true"
         node.schema["system_schema.views"] = [
             {**view, "view_name": name, "extensions": {"scylla_tags": tag}}
@@ -451,8 +460,8 @@ async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
 
 
 async def test_index_targets_of_scylladb_become_cql() -> None:
-    """ScyllaDB writes the target of an index in another form than CQL; the exported CQL must be
-    valid.
+    """ScyllaDB stores index targets in a form that is not CQL, and the exported CQL
+    converts them.
     """
     types_by_column = {
         "c0": "int",
@@ -461,7 +470,7 @@ async def test_index_targets_of_scylladb_become_cql() -> None:
         "C3": "map<text, int>",
         'C"4': "int",
     }
-    # Maps the target of an index, as system_schema.indexes has it, to the target in CREATE INDEX.
+    # Maps an index target in system_schema.indexes to the target in CREATE INDEX.
     targets = {
         '{"pk":["id","C3"],"ck":["C\\"4"]}': '(id, "C3"), "C""4"',
         "c1": "full(c1)",
@@ -500,7 +509,10 @@ async def test_index_targets_of_scylladb_become_cql() -> None:
 
 
 async def test_a_column_with_the_name_of_an_index_target() -> None:
-    """A target like "values(v)" may be a collection's values, or here, the name of a column."""
+    """If a column is named "values(v)", an index target "values(v)" means this column.
+
+    Otherwise, it would mean the values of a collection.
+    """
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
         for name in ("v", "values(v)"):
@@ -527,10 +539,10 @@ async def test_a_column_with_the_name_of_an_index_target() -> None:
 async def test_a_keyspaces_cql_has_its_tablets_option(
     scylla_keyspaces: list[dict[str, Any]], clause: str
 ) -> None:
-    """Tablets are enabled if `scylla_keyspaces` has a row with a number, which is the initial count
-    unless 0.
+    """Tablets are enabled if `scylla_keyspaces` has a row with a number for the keyspace.
 
-    A keyspace with LocalStrategy has no such option.
+    The number is the initial count of tablets, unless it is 0. A keyspace with LocalStrategy has no
+    tablets option.
     """
     with FakeNode() as node:
         node.schema = schema("a", tables=0)
@@ -550,9 +562,7 @@ async def test_a_keyspaces_cql_has_its_tablets_option(
 
 
 async def test_altered_tablets_are_read_without_the_tables() -> None:
-    """After ALTER KEYSPACE the driver reads only the options of the keyspace, and keeps its
-    tables.
-    """
+    """After ALTER KEYSPACE, only the options of the keyspace are read, and its tables are kept."""
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
         make_scylladb(node, tables=[], keyspaces=[{"keyspace_name": "a", "initial_tablets": 8}])
@@ -573,8 +583,9 @@ async def test_altered_tablets_are_read_without_the_tables() -> None:
 
 
 def test_threads_get_the_same_objects() -> None:
-    """Metadata objects are created at the first access, and only once, even if threads access them
-    at once.
+    """Threads that access metadata at the same time get the same objects.
+
+    Metadata objects are created when they are first accessed, and only once.
     """
     with FakeNode() as node:
         node.schema = schema("a", tables=50)
@@ -604,7 +615,7 @@ ENDLESS = "SELECT * FROM system_schema.tables"
 
 
 def page_of_tables(paging_state: bytes) -> Message:
-    """Return a page with one row, after which another page follows."""
+    """Return a page with one row and this paging state, so that another page follows."""
     columns = [("keyspace_name", "text"), ("table_name", "text")]
     return rows(columns, [("a", "t")], paging_state=paging_state)
 
@@ -615,15 +626,15 @@ def repeat_page(request: Request) -> Message:
 
 
 def alternate_two_pages(request: Request) -> Message:
-    """Answer with the paging states "one" and "two" in turn."""
+    """Answer with the paging states "one" and "two" by turns."""
     return page_of_tables(b"two" if request.paging_state == b"one" else b"one")
 
 
 @pytest.mark.parametrize("answer", [repeat_page, alternate_two_pages])
 @pytest.mark.simulated(False)
 async def test_connect_fails_if_paging_states_repeat(answer: Any) -> None:
-    """A page whose paging state was seen before means that the node sends the same pages
-    forever.
+    """If a paging state repeats, `connect` fails, because the node would send the same pages for
+    ever.
     """
     with FakeNode() as node:
         node.schema = schema("a")
@@ -639,9 +650,7 @@ async def test_connect_fails_if_paging_states_repeat(answer: Any) -> None:
 
 
 def pages_without_end() -> Any:
-    """Return a function that answers each request with a new paging state, so that the result never
-    ends.
-    """
+    """Return a responder whose paging states are all different, so that the result never ends."""
     states = itertools.count()
 
     def answer(request: Request) -> Message:
@@ -652,8 +661,9 @@ def pages_without_end() -> Any:
 
 @pytest.mark.simulated(False)
 async def test_connect_fails_if_pages_do_not_end_in_schema_read_timeout() -> None:
-    """Each page is answered in time, so only `schema_read_timeout` ends the reading; the error
-    names the setting.
+    """If pages never end, `connect` fails after `schema_read_timeout`, which the error names.
+
+    Each page arrives in time, so no other timeout ends the reading.
     """
     with FakeNode() as node:
         node.schema = schema("a")

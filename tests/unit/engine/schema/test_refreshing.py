@@ -1,7 +1,4 @@
-"""Refreshes of the schema, with a fake reader.
-
-The tests cover rounds of refreshes, many events at once, and retries.
-"""
+"""`SchemaRefresher` with a fake reader: rounds of refreshes, many events at once, and retries."""
 
 from __future__ import annotations
 
@@ -26,15 +23,14 @@ from tests.unit.engine.partners import (
 from tests.unit.metadata.placement.test_tablets import HOSTS, payload
 from tests.waiting import until_on_loop
 
-NO_WAIT = 0  # seconds to wait for schema agreement
+NO_WAIT = 0  # seconds to wait for schema agreement: the nodes need not agree
 TABLE = {"target_type": "TABLE", "change_type": "UPDATED", "keyspace": "a", "table": "t"}
 
 
 class FakeReader:
-    """A fake reader. It records the targets and connections of its calls, and raises `error` if
-    that is set.
+    """A fake reader that records the targets and connections of its calls.
 
-    If it has a `gate`, `read` waits until that is set.
+    If `error` is set, `read` raises it. If `gate` is set, `read` first waits for this event.
     """
 
     def __init__(self) -> None:
@@ -44,7 +40,7 @@ class FakeReader:
         self.gate: asyncio.Event | None = None
 
     async def read(self, target: Target, connection: Any) -> None:
-        """Record the reading, wait for the gate, and raise the error, if there are any."""
+        """Record the reading, wait for the gate (if any), and raise the error (if any)."""
         self.readings.append((target, connection))
         if self.gate is not None:
             await self.gate.wait()
@@ -60,10 +56,9 @@ class FakeReader:
 
 
 class RefresherHarness:
-    """A `SchemaRefresher` with fakes of everything that it uses. Events are handled at once, by
-    default.
+    """A `SchemaRefresher` with fakes of everything that it uses.
 
-    `agreed` is the result of waiting for schema agreement.
+    By default, it handles events at once. `agreed` is the result of waiting for schema agreement.
 
     :param settings: settings of the engine.
     """
@@ -88,8 +83,10 @@ class RefresherHarness:
 
 
 async def test_connect_reads_what_the_settings_enable() -> None:
-    """Without schema metadata only replication is read, and without token metadata nothing at
-    all.
+    """`on_connected` reads the whole schema, or only the replication, or nothing.
+
+    Without schema metadata, it reads only the replication. Without token metadata as well, it reads
+    nothing.
     """
     for enabled in (True, False):
         harness = RefresherHarness(schema_metadata_enabled=enabled)
@@ -102,8 +99,10 @@ async def test_connect_reads_what_the_settings_enable() -> None:
 
 
 async def test_a_move_reads_the_schema_only_if_its_version_differs() -> None:
-    """When the control connection moves, the version in the row of the new node decides whether the
-    schema is read.
+    """When the control connection moves, the schema is read only if the new node has another
+    version.
+
+    The version is in the new node's row.
     """
     harness = RefresherHarness()
     local = new_host("10.0.0.1")
@@ -113,7 +112,7 @@ async def test_a_move_reads_the_schema_only_if_its_version_differs() -> None:
     harness.refresher.on_moved(local)
     await run_loop_turns()
     assert harness.reader.targets == []
-    # Pretend that it is unknown which schema version was read.
+    # Pretend that the version of the schema metadata is unknown.
     harness.metadata._replace_schema(harness.metadata.schema.at(None))
     harness.refresher.on_moved(local)
     await run_loop_turns()
@@ -121,9 +120,7 @@ async def test_a_move_reads_the_schema_only_if_its_version_differs() -> None:
 
 
 async def test_many_events_in_one_window_cause_one_reading() -> None:
-    """Schema events in quick succession for the same table are answered by one reading of this
-    table.
-    """
+    """Ten schema events for the same table in quick succession cause one reading of this table."""
     harness = RefresherHarness()
     for _ in range(10):
         harness.refresher.on_event(TABLE)
@@ -133,8 +130,9 @@ async def test_many_events_in_one_window_cause_one_reading() -> None:
 
 
 async def test_events_are_ignored_if_their_target_is_not_read() -> None:
-    """Events are ignored with a negative window, for keyspaces that are left out, and without
-    schema metadata.
+    """Schema events are ignored if their target is not read.
+
+    This is so with a negative window, for keyspaces that are left out, and without schema metadata.
     """
     for settings in (
         {"schema_event_refresh_window": -1.0},
@@ -147,23 +145,22 @@ async def test_events_are_ignored_if_their_target_is_not_read() -> None:
 
 
 async def test_after_ddl_the_connection_of_the_statement_is_used() -> None:
-    """The node that has executed the DDL has the change for certain, so the schema is read from
-    that node.
+    """After a DDL statement, the schema is read on the connection of the statement.
+
+    Other nodes may not have the change yet.
     """
     harness = RefresherHarness()
     ddl_connection = fake_connection("10.0.0.2")
     await harness.refresher.after_ddl(TABLE, ddl_connection)
     assert harness.reader.readings == [(Target("TABLE", "a", "t"), ddl_connection)]
-    # If the connection of the DDL is closed, the control connection is used.
+    # If the DDL statement's connection is closed, the control connection is used.
     ddl_connection.closed = True
     await harness.refresher.after_ddl(TABLE, ddl_connection)
     assert harness.reader.readings[1][1] is harness.control
 
 
 async def test_the_event_of_the_own_ddl_causes_no_second_reading() -> None:
-    """The event and the end of the statement both report the change; the first reading is
-    enough.
-    """
+    """If an event and the end of a DDL statement report the same change, it is read once."""
     harness = RefresherHarness(schema_event_refresh_window=0.01)
     harness.refresher.on_event(TABLE)
     await harness.refresher.after_ddl(TABLE, fake_connection())
@@ -173,8 +170,9 @@ async def test_the_event_of_the_own_ddl_causes_no_second_reading() -> None:
 
 
 async def test_refreshes_during_a_round_form_the_next_round() -> None:
-    """Refreshes that are requested while one is running share the next reading, since the first may
-    be too old.
+    """Refreshes that are requested during a reading share the next reading.
+
+    The running reading may have started before their changes.
     """
     harness = RefresherHarness()
     harness.reader.gate = asyncio.Event()
@@ -189,13 +187,13 @@ async def test_refreshes_during_a_round_form_the_next_round() -> None:
     assert len(harness.reader.readings) == 1
     harness.reader.gate.set()
     await asyncio.gather(first, *others)
-    # The first refresh caused one reading, and the three others, which waited meanwhile, shared
-    # another one.
+    # The first refresh caused one reading. The three others, which waited for its end, shared a
+    # second reading.
     assert len(harness.reader.readings) == 2
 
 
 async def test_a_failed_refresh_raises_and_the_next_one_succeeds() -> None:
-    """The error of a reading is raised for its caller only. It does not prevent later readings."""
+    """The error of a reading is raised for its caller only, and later refreshes succeed."""
     harness = RefresherHarness()
     harness.reader.error = ConnectionException("lost")
     with pytest.raises(ConnectionException, match="lost"):
@@ -205,13 +203,16 @@ async def test_a_failed_refresh_raises_and_the_next_one_succeeds() -> None:
 
 
 async def test_if_nodes_do_not_agree_refresh_raises() -> None:
-    """If the nodes do not agree on the schema in time (1 s), `refresh` raises and reads nothing."""
+    """If the nodes do not agree on the schema in time (1 s), `refresh` raises an error.
+
+    It reads nothing then.
+    """
     harness = RefresherHarness()
     harness.agreed = False
     with pytest.raises(DriverException, match="did not agree"):
         await harness.refresher.refresh(Target(), max_wait=1)
     assert harness.reader.readings == []
-    # Without a wait, the agreement of the nodes is not checked.
+    # With a wait of 0 seconds, `refresh` does not check the agreement of the nodes.
     await harness.refresher.refresh(Target(), NO_WAIT)
     assert harness.reader.targets == [Target(forced=True)]
 
@@ -219,7 +220,10 @@ async def test_if_nodes_do_not_agree_refresh_raises() -> None:
 async def test_a_refresh_after_an_event_is_retried_a_few_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No caller waits for the refresh of an event, so it is tried again, up to MOST_TRIES times."""
+    """If the refresh after an event fails, it is retried up to MOST_TRIES times.
+
+    No caller waits for such a refresh, so nobody else could retry it.
+    """
     monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.0)
     harness = RefresherHarness()
     harness.metadata._replace_schema(Schema(sources={}, version=("one", "4.0")))
@@ -228,13 +232,14 @@ async def test_a_refresh_after_an_event_is_retried_a_few_times(
     await until_on_loop(lambda: len(harness.reader.readings) == MOST_TRIES + 1)
     await run_loop_turns(50)
     assert len(harness.reader.readings) == MOST_TRIES + 1
-    # The version stays unknown, so the next move of the control connection reads the schema again.
+    # The version is unknown, so the next move of the control connection reads the schema again.
     assert harness.metadata.schema.version is None
 
 
 async def test_close_fails_all_waiting_refreshes() -> None:
-    """`close` ends running, waiting and later refreshes with ConnectionShutdown, and ignores
-    events.
+    """`close` ends running, waiting and later refreshes with ConnectionShutdown.
+
+    After `close`, events are ignored.
     """
     harness = RefresherHarness()
     harness.reader.gate = asyncio.Event()
@@ -255,7 +260,11 @@ async def test_close_fails_all_waiting_refreshes() -> None:
 
 @pytest.mark.simulated
 async def test_the_pause_before_each_retry_is_twice_as_long() -> None:
-    """The pauses are random, so that many clients do not try at the same time."""
+    """The longest pause before a retry doubles each time; each pause is random, at least half of
+    it.
+
+    The pauses are random so that many clients do not retry at the same time.
+    """
     harness = RefresherHarness()
     harness.reader.error = ConnectionException("lost")
     loop = asyncio.get_running_loop()
@@ -276,7 +285,11 @@ async def test_the_pause_before_each_retry_is_twice_as_long() -> None:
 
 
 async def test_after_an_unexpected_error_the_next_move_reads_the_schema() -> None:
-    """A fault of the reader is logged, and not tried again."""
+    """If the reader raises an unexpected error, there is no retry.
+
+    The version of the schema metadata is unknown then, so the next move of the control connection
+    reads the schema.
+    """
     harness = RefresherHarness()
     harness.metadata._replace_schema(Schema(sources={}, version=("one", "4.0")))
     harness.reader.error = ZeroDivisionError()
@@ -300,7 +313,10 @@ async def test_after_an_unexpected_error_the_next_move_reads_the_schema() -> Non
 async def test_tablets_of_changed_tables_are_forgotten(
     event: Any, tables_left: list[tuple[str, str]]
 ) -> None:
-    """A table that was dropped and created again has other tablets."""
+    """The tablets of a changed table are forgotten.
+
+    A table that was dropped and created again has other tablets.
+    """
     harness = RefresherHarness()
     tablets = harness.metadata.tablets
     tablets.take_hosts(HOSTS)

@@ -1,5 +1,6 @@
-"""The driver refreshes its schema metadata after DDL statements, events, calls, and a move of the
-control connection. The nodes are fakes.
+"""When the driver refreshes its schema metadata, tested with fake nodes.
+
+It does so after DDL statements, events and calls, and when the control connection moves.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def has_table(cluster: aio.Cluster, keyspace_name: str, table: str) -> bool:
 
 
 async def test_after_a_ddl_statement_the_metadata_is_up_to_date() -> None:
-    """When a DDL statement returns, the driver has read the changed table, and only that."""
+    """When a DDL statement returns, the driver has read the changed table, and no other table."""
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node) as (cluster, session):
@@ -53,8 +54,10 @@ async def test_after_a_ddl_statement_the_metadata_is_up_to_date() -> None:
 
 
 def test_the_blocking_api_refreshes_the_schema_after_ddl() -> None:
-    """The metadata has a new keyspace as soon as its DDL statement returns, and a new table after a
-    call of `refresh_table_metadata`. A cluster that is shut down refuses such calls.
+    """In the blocking API, the metadata has a new keyspace as soon as its DDL statement returns.
+
+    After `refresh_table_metadata`, it also has a new table. A cluster that is shut down refuses
+    such calls.
     """
     with FakeNode() as node:
         node.schema = schema("a")
@@ -71,8 +74,9 @@ def test_the_blocking_api_refreshes_the_schema_after_ddl() -> None:
 
 
 async def test_a_failed_reading_does_not_fail_the_statement() -> None:
-    """The server has executed the DDL statement, so its result is a success even if the schema
-    cannot be read.
+    """If the schema cannot be read after a DDL statement, the statement still succeeds.
+
+    The server has executed the statement.
     """
     with FakeNode() as node:
         node.schema = schema("a")
@@ -84,14 +88,16 @@ async def test_a_failed_reading_does_not_fail_the_statement() -> None:
 
 
 async def test_failed_readings_are_retried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If reading the schema after an event or a statement fails, the driver tries again with
-    growing delays.
+    """If reading the schema after an event or a DDL statement fails, the driver tries again.
+
+    The delays between its attempts grow.
     """
     monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.01)
     with FakeNode() as node:
         node.schema = schema("a", "b")
         async with connected(node, schema_event_refresh_window=0) as (cluster, session):
-            # Reading the schema fails once for the first keyspace, and three times for the second.
+            # Reading the schema fails once for the first keyspace, and three times for the second
+            # keyspace.
             for failure_count, keyspace_name in ((1, "a"), (3, "b")):
                 add_table(node.schema, keyspace_name, "new")
                 node.prime(
@@ -101,7 +107,8 @@ async def test_failed_readings_are_retried(monkeypatch: pytest.MonkeyPatch) -> N
                 )
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace_name, "new")
                 await until_on_loop(partial(has_table, cluster, keyspace_name, "new"))
-            # A failed reading after a statement of this session is repeated without any event.
+            # If the reading after a DDL statement of this session fails, it is repeated without any
+            # event.
             add_table(node.schema, "a", "newer")
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
             node.prime("CREATE TABLE a.newer", schema_change("CREATED", "TABLE", "a", "newer"))
@@ -112,8 +119,10 @@ async def test_failed_readings_are_retried(monkeypatch: pytest.MonkeyPatch) -> N
 async def test_an_event_does_not_wait_for_the_retry_of_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """While a failed reading waits an hour for its retry, an event about another keyspace is
-    handled.
+    """While a failed reading waits for its retry, an event about another keyspace is handled at
+    once.
+
+    Here, the retry is due in an hour.
     """
     monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 3600.0)
     with FakeNode() as node:
@@ -131,8 +140,10 @@ async def test_an_event_does_not_wait_for_the_retry_of_another(
 async def test_an_exception_of_the_reader_does_not_fail_the_statement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If the driver's code fails while it reads the schema, the DDL statement succeeds and the
-    metadata stays.
+    """If the driver's code raises an error while it reads the schema, the DDL statement still
+    succeeds.
+
+    The metadata stays as it is.
     """
     with FakeNode() as node:
         node.schema = schema("a")
@@ -145,12 +156,12 @@ async def test_an_exception_of_the_reader_does_not_fail_the_statement(
             monkeypatch.setattr("cassandra.engine.schema.reading._with_tables", raise_mistake)
             await asyncio.wait_for(session.execute("CREATE TABLE a.new (id int PRIMARY KEY)"), WAIT)
             assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
-            # Without a version, the schema counts as outdated.
+            # Without a version, the schema metadata counts as outdated.
             assert cluster.metadata.schema.version is None
 
 
 async def test_many_events_in_one_window_cause_one_reading() -> None:
-    """Events that come within `schema_event_refresh_window` seconds are handled together."""
+    """Schema events that arrive within `schema_event_refresh_window` seconds cause one reading."""
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node, schema_event_refresh_window=0.05) as (cluster, _):
@@ -158,12 +169,15 @@ async def test_many_events_in_one_window_cause_one_reading() -> None:
             for _ in range(20):
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
             await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["a"].tables)
-            # The first query was at connect, so the 20 events have caused only one.
+            # The first query was made by `connect`, so the 20 events have caused one query.
             assert len(schema_queries(node, "tables")) == 2
 
 
 async def test_a_keyspace_that_is_dropped_and_created_again_is_read_again() -> None:
-    """Two events in one window leave the keyspace as it is now; one DROPPED removes it."""
+    """If a keyspace is dropped and created again within one window, its new state is read.
+
+    If the keyspace is only dropped, it is removed from the metadata.
+    """
     with FakeNode() as node:
         node.schema = schema("a", tables=3)
         async with connected(node, schema_event_refresh_window=0.01) as (cluster, _):
@@ -178,7 +192,7 @@ async def test_a_keyspace_that_is_dropped_and_created_again_is_read_again() -> N
 
 
 async def test_types_functions_and_aggregates_are_read_after_events() -> None:
-    """Each kind of object is read after its event, and by its own refresh method.
+    """Types, functions and aggregates are read after their events, and by their refresh methods.
 
     Functions with the same name and other argument types are different functions.
     """
@@ -224,7 +238,7 @@ async def test_types_functions_and_aggregates_are_read_after_events() -> None:
             await cluster.refresh_user_type_metadata("a", "u")
             assert list(cluster.metadata.keyspaces["a"].functions) == ["f(text)"]
             exported = cluster.metadata.keyspaces["a"].export_as_string()
-            # The exported CQL creates each object after those that it needs.
+            # The exported CQL creates each object after the objects that it needs.
             statements = ["CREATE TYPE", "CREATE FUNCTION", "CREATE AGGREGATE", "CREATE TABLE"]
             positions = [exported.index(statement) for statement in statements]
             assert positions == sorted(positions)
@@ -234,7 +248,7 @@ async def test_views_belong_to_their_tables() -> None:
     """A materialized view is in the views of its keyspace and of its table, but not among the
     tables.
 
-    Events about a view call it a table.
+    Events name a view as a table.
     """
     view = {
         "keyspace_name": "a", "view_name": "v", "base_table_name": "t0",
@@ -266,8 +280,9 @@ async def test_views_belong_to_their_tables() -> None:
 
 
 async def test_views_are_read_again_with_their_table() -> None:
-    """ALTER TABLE may add columns to views, and DROP TABLE removes them, so views are read with
-    their table.
+    """After a change of a table, its views are read again, too.
+
+    ALTER TABLE may add columns to views, and DROP TABLE removes views.
     """
     view = {
         "keyspace_name": "a",
@@ -302,8 +317,9 @@ async def test_views_are_read_again_with_their_table() -> None:
 
 
 async def test_with_a_negative_window_events_are_ignored() -> None:
-    """A negative `schema_event_refresh_window` switches off reading after events, but not after own
-    statements.
+    """With a negative `schema_event_refresh_window`, schema events are ignored.
+
+    After the session's own DDL statements, the schema is still read.
     """
     with FakeNode() as node:
         node.schema = schema("a")
@@ -319,8 +335,9 @@ async def test_with_a_negative_window_events_are_ignored() -> None:
 
 
 async def test_schema_reading_can_be_switched_off_and_on() -> None:
-    """Both `set_meta_refresh_enabled` and `schema_metadata_enabled` can be changed while the
-    cluster is connected.
+    """Reading the schema can be switched off and on while the cluster is connected.
+
+    Both `set_meta_refresh_enabled` and `schema_metadata_enabled` do this.
     """
     with FakeNode() as node:
         node.schema = schema("a")
@@ -349,13 +366,14 @@ async def test_schema_reading_can_be_switched_off_and_on() -> None:
 async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace(
     tables: int, window: float, most_readings: int
 ) -> None:
-    """If many tables of one keyspace change at once, the driver reads the keyspace, and no other
-    one.
+    """If many tables of a keyspace change at once, the driver reads the keyspace as a whole.
+
+    It reads no other keyspace.
 
     :param tables: the number of tables.
     :param window: the setting `schema_event_refresh_window`, in seconds.
-    :param most_readings: far below the number of tables, but more than 1, because a reading may
-        begin while events still come.
+    :param most_readings: the allowed number of readings. It is far below the number of tables, but
+        above 1, because a reading may start while events still arrive.
     """
     with FakeNode() as node:
         node.schema = schema("a", "b", tables=1)
@@ -370,8 +388,8 @@ async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace(
 
 
 async def test_changes_of_many_keyspaces_read_the_whole_schema() -> None:
-    """If more than MANY_KEYSPACES keyspaces change at once, the driver reads everything instead of
-    each of them.
+    """If more than MANY_KEYSPACES keyspaces change at once, the driver reads the
+    whole schema once.
     """
     names = [f"k{number}" for number in range(MANY_KEYSPACES * 2)]
     with FakeNode() as node:
@@ -389,14 +407,15 @@ async def test_changes_of_many_keyspaces_read_the_whole_schema() -> None:
 
 
 async def test_a_failed_refresh_raises_the_reason() -> None:
-    """`refresh_schema_metadata` raises the server's error, a time-out, or the end of the
-    cluster.
+    """`refresh_schema_metadata` raises the server's error or a timeout.
+
+    If the cluster is shut down during the refresh, it raises an error as well.
     """
     with FakeNode() as node:
         async with connected(node, max_schema_agreement_wait=0) as (cluster, _):
             assert cluster._core is not None
-            # Set the timeout only after connect, because on a busy machine connecting may take
-            # longer.
+            # Set the timeout only after `connect`, because connecting may take longer on a busy
+            # machine.
             cluster.control_connection_timeout = 0.05
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.INVALID))
             with pytest.raises(InvalidRequest):
@@ -412,7 +431,10 @@ async def test_a_failed_refresh_raises_the_reason() -> None:
 
 
 async def test_if_nodes_do_not_agree_refresh_raises() -> None:
-    """With a wait of 0 seconds, the agreement of the nodes is not checked."""
+    """If the nodes do not agree on the schema in time, `refresh_schema_metadata` raises an error.
+
+    With a wait of 0 seconds, their agreement is not checked.
+    """
     with FakeCluster(2) as nodes:
         nodes[1].schema_version = nodes[1].host_id
         async with connected(nodes) as (cluster, _):
@@ -428,8 +450,8 @@ async def test_if_nodes_do_not_agree_refresh_raises() -> None:
 
 @pytest.mark.parametrize("has_other_version", [True, False])
 async def test_a_move_reads_the_schema_only_if_its_version_differs(has_other_version: bool) -> None:
-    """When the control connection moves to another node, the schema is read if that node has
-    another schema version.
+    """When the control connection moves, the schema is read only if the new node has another
+    version.
     """
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:

@@ -1,4 +1,4 @@
-"""Many targets of schema refreshes, in any order, are merged into a few."""
+"""Merging the targets of schema refreshes, so that many targets become a few."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from cassandra.engine.schema.targets import MANY, MANY_KEYSPACES, PendingTargets
 
 
 def merged(targets: list[Target]) -> list[Target]:
-    """Return the targets that are to be read in place of these."""
+    """Return the targets that are read instead of these targets."""
     return list(grouped(targets))
 
 
 def test_targets_are_merged() -> None:
-    """A target that covers others replaces them, and many targets in a keyspace become the
+    """A target replaces all targets that it covers, and many targets in a keyspace become the
     keyspace.
     """
     table, user_type = Target("TABLE", "a", "t"), Target("TYPE", "a", "u")
@@ -22,17 +22,19 @@ def test_targets_are_merged() -> None:
     assert merged([table, Target("KEYSPACE", "a"), Target("REPLICATION", "a")]) == [
         Target("KEYSPACE", "a")
     ]
-    # The target of the whole schema covers all others, except a forced one.
+    # The target of the whole schema covers all targets except forced ones.
     assert merged([table, Target("KEYSPACE", "b"), Target()]) == [Target()]
     forced_table = table._replace(forced=True)
     assert merged([forced_table, Target()]) == [Target(), forced_table]
-    # Many tables of one keyspace are merged into the keyspace.
+    # Many tables of the same keyspace become the target of the keyspace.
     tables = [Target("TABLE", "a", str(number)) for number in range(50)]
     assert merged(tables) == [Target("KEYSPACE", "a")]
 
 
 def test_many_keyspaces_become_the_whole_schema() -> None:
-    """From MANY_KEYSPACES keyspaces on, everything is read, except that forced targets stay."""
+    """Targets in MANY_KEYSPACES or more keyspaces become the whole schema, but forced
+    targets stay.
+    """
     tables = [Target("TABLE", f"k{number}", "t") for number in range(MANY_KEYSPACES)]
     assert merged(tables[:-1]) == tables[:-1]
     assert merged(tables) == [Target()]
@@ -41,11 +43,9 @@ def test_many_keyspaces_become_the_whole_schema() -> None:
 
 
 def test_each_target_is_covered_by_one_of_the_result() -> None:
-    """For random targets, `grouped` returns each target to read with the original targets that it
-    covers.
-    """
+    """`grouped` maps each target to read to the original targets that it covers; random targets."""
     target_types = ("ALL", "KEYSPACE", "REPLICATION", "TABLE", "TYPE")
-    weights = (1, 5, 10, 60, 20)  # how often the kinds are chosen
+    weights = (1, 5, 10, 60, 20)  # how often each target type is chosen
     for seed in range(300):
         chooser = random.Random(seed)
         targets = [
@@ -63,13 +63,14 @@ def test_each_target_is_covered_by_one_of_the_result() -> None:
             for member in covered:
                 assert member == target or target.covers(member), (seed, target, member)
             all_covered += covered
-        # Every target is covered, and none is covered twice.
+        # Every target is covered exactly once.
         assert sorted(all_covered) == sorted(targets), seed
 
 
 def test_the_number_of_pending_targets_is_bounded() -> None:
-    """Events about very many tables must not fill the memory, so targets are merged as they
-    come.
+    """Even for 20000 targets, the number of pending targets stays small.
+
+    Targets are merged when they are added, so that many events do not fill the memory.
     """
     pending = PendingTargets()
     table_count, keyspace_count = 20_000, 60
@@ -82,11 +83,9 @@ def test_the_number_of_pending_targets_is_bounded() -> None:
 
 
 def test_targets_that_were_read_are_discarded() -> None:
-    """`discard` removes a target that needs no reading any more. Discarding an unknown target does
-    nothing.
-    """
+    """`discard` removes a target that no longer needs to be read, and ignores unknown targets."""
     pending = PendingTargets()
-    # Add one target at a time, so that they are not merged.
+    # Only one target is pending at a time, so the targets are not merged.
     for number in range(1000):
         pending.add(Target("TABLE", f"k{number}", "t"))
         pending.discard(Target("TABLE", f"k{number}", "t"))
@@ -95,8 +94,9 @@ def test_targets_that_were_read_are_discarded() -> None:
 
 
 def test_names_that_may_be_truncated_are_not_queried() -> None:
-    """Servers truncate letters beyond Latin-1 in events, so for such a name the whole keyspace or
-    schema is read.
+    """If a name in an event is not ASCII, the whole keyspace or the whole schema is read.
+
+    Servers truncate letters beyond Latin-1 in events, so such a name may be wrong.
     """
     event = {"target_type": "TYPE", "keyspace": "ks", "change_type": "CREATED", "type": "\u00dcn"}
     assert Target.of_event(event) == Target("KEYSPACE", "ks")
