@@ -1,6 +1,6 @@
 """`Collector`, which limits how many statements are executed at once and orders their outcomes.
 
-The tests cover both implementations, without a session.
+Each test runs with the pure Python and the compiled version, and needs no session.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from tests.waiting import WAIT
 
 
 class Outcome(NamedTuple):
-    """What `take` of a collector in order returns for each statement."""
+    """What `Collector.take` returns for each statement if outcomes are returned in order."""
 
     success: bool
     value: Any
 
 
 class OutcomeWithPosition(NamedTuple):
-    """What `take` of a collector without order returns for each statement."""
+    """What `Collector.take` returns for each statement if outcomes are returned as they come."""
 
     success: bool
     value: Any
@@ -32,11 +32,12 @@ class OutcomeWithPosition(NamedTuple):
 
 
 def new_collector(implementation: Implementation, concurrency: int, in_order: bool = True) -> Any:
-    """Return a collector without a session. It executes nothing, so the test provides the outcomes.
+    """Return a collector without a session: it executes nothing, and the test provides the
+    outcomes.
 
     :param concurrency: how many statements may be in flight.
-    :param in_order: whether `take` returns outcomes in the order of the statements, or as they
-        come.
+    :param in_order: True if `take` returns outcomes in the order of the statements, False if it
+        returns them as they come.
     """
     return implementation.happy_path.Collector(
         concurrency, Outcome if in_order else OutcomeWithPosition, None, in_order
@@ -52,8 +53,9 @@ def take_positions(collector: Any, statements: Iterator[Any], limit: int = 1000)
     while True:
         happy_path_requests: list[Any] = []
         collector.requests(statements, happy_path_requests, limit)
-        # Without a session no statement can be on the happy path. The collector leaves each one in
-        # `off_path`, for the caller to execute.
+        # Without a session, no statement can take the happy path, the short code for simple
+        # prepared statements. The collector leaves each statement in `off_path`, so that the caller
+        # executes it.
         assert happy_path_requests == []
         if collector.off_path is None:
             return positions
@@ -66,14 +68,15 @@ def statements(count: int) -> Iterator[tuple[str, int]]:
 
 
 def test_outcomes_are_returned_in_order(implementation: Implementation) -> None:
-    """`take` returns no outcome before those of all earlier statements."""
+    """With `in_order`, `take` returns an outcome only after the outcomes of all
+    earlier statements.
+    """
     collector = new_collector(implementation, concurrency=4)
     source = statements(6)
     assert take_positions(collector, source) == [0, 1, 2, 3]
     assert collector.under_way == 4
     assert collector.take() == []
-    # `take` returns nothing until the outcome of position 0 is known, since outcomes are returned
-    # in order.
+    # Outcomes are returned in order, so `take` returns nothing until position 0 has an outcome.
     for position in (2, 1, 3):
         collector.put(position, success=True, value=position)
         assert collector.take() == []
@@ -92,7 +95,7 @@ def test_outcomes_are_returned_in_order(implementation: Implementation) -> None:
 
 
 def test_without_order_outcomes_are_returned_as_they_come(implementation: Implementation) -> None:
-    """Without order, each outcome has the position of its statement."""
+    """Without `in_order`, outcomes are returned as they come, with their statements' positions."""
     collector = new_collector(implementation, 4, in_order=False)
     take_positions(collector, statements(3))
     collector.put(position=2, success=True, value="c")
@@ -110,8 +113,9 @@ def test_without_order_outcomes_are_returned_as_they_come(implementation: Implem
 def test_no_statements_are_taken_while_many_outcomes_are_unread(
     implementation: Implementation, in_order: bool
 ) -> None:
-    """A slow reader must not let outcomes fill the memory: at most twice the concurrency are
-    stored.
+    """While many outcomes are unread, no further statements are taken.
+
+    At most twice the concurrency are stored, so that a slow reader does not fill the memory.
     """
     collector = new_collector(implementation, 4, in_order)
     source = statements(100)
@@ -122,7 +126,7 @@ def test_no_statements_are_taken_while_many_outcomes_are_unread(
     assert take_positions(collector, source) == [4, 5, 6, 7]
     for position in (4, 5, 6, 7):
         collector.put(position, success=True, value=position)
-    # Now 8 outcomes are unread, which is the limit: twice the concurrency.
+    # Eight outcomes are unread now. This is the limit: twice the concurrency.
     assert take_positions(collector, source) == []
     assert not collector.wants_more
     assert len(collector.take()) == 8
@@ -131,20 +135,18 @@ def test_no_statements_are_taken_while_many_outcomes_are_unread(
 
 
 def test_a_late_outcome_blocks_its_position_in_the_ring(implementation: Implementation) -> None:
-    """The collector stores outcomes in a ring. A position of the ring is reused only after its
-    outcome was returned.
-    """
+    """A position of the collector's ring is reused only after its outcome was returned."""
     collector = new_collector(implementation, 3)
     source = statements(50)
     pending = take_positions(collector, source)
     values = []
     while not collector.is_over:
-        # Delay the oldest outcome, while the other positions of the ring fill up.
+        # Delay the oldest outcome while the other positions of the ring fill up.
         oldest, *others = pending
         for position in reversed(others):
             collector.put(position, success=True, value=position)
         new_positions = take_positions(collector, source)
-        # If no statement was taken, the ring is full, so provide the oldest outcome.
+        # If no statement was taken, the ring is full, so now provide the oldest outcome.
         if not new_positions:
             collector.put(oldest, success=True, value=oldest)
             pending = take_positions(collector, source)
@@ -156,12 +158,12 @@ def test_a_late_outcome_blocks_its_position_in_the_ring(implementation: Implemen
 
 
 def test_a_collector_wants_more_when_half_are_over(implementation: Implementation) -> None:
-    """The collector asks for more statements when half of the statements in flight have ended."""
+    """The collector takes more statements when half of the statements in flight have ended."""
     collector = new_collector(implementation, concurrency=10)
     source = statements(100)
     assert collector.wants_more
     take_positions(collector, source)
-    # Four ended statements of ten are not enough to want more; the fifth is half of them.
+    # Four ended statements of ten are too few. The fifth ended statement is half of them.
     for position in range(9, 5, -1):
         collector.put(position, success=True, value=position)
         assert not collector.wants_more
@@ -172,7 +174,10 @@ def test_a_collector_wants_more_when_half_are_over(implementation: Implementatio
 
 
 def test_an_exhausted_collector_wants_no_more(implementation: Implementation) -> None:
-    """When the iterator of statements has ended, the collector only waits for outcomes."""
+    """When the iterator of statements has ended, the collector takes no more statements.
+
+    It only waits for the outcomes of the statements in flight.
+    """
     collector = new_collector(implementation, concurrency=10)
     take_positions(collector, statements(2))
     assert collector.is_exhausted
@@ -183,7 +188,7 @@ def test_an_exhausted_collector_wants_no_more(implementation: Implementation) ->
 
 
 def test_a_paused_collector_wants_no_more(implementation: Implementation) -> None:
-    """While `is_paused` is set, no statements are taken; outcomes are still returned."""
+    """While `is_paused` is True, no statements are taken, but outcomes are still returned."""
     collector = new_collector(implementation, 2)
     source = statements(4)
     take_positions(collector, source)
@@ -191,10 +196,10 @@ def test_a_paused_collector_wants_no_more(implementation: Implementation) -> Non
     assert collector.wants_more
     collector.is_paused = True
     assert not collector.wants_more
-    # The Python implementation sorts in a new outcome only when a method is called, so `is_ready`
-    # may still be True.
+    # The pure Python version sorts new outcomes only when a method is called, so its `is_ready` may
+    # still be True.
     assert not collector.is_ready or implementation.name == "python"
-    # Position 0 has no outcome yet, so nothing can be returned.
+    # Position 0 has no outcome yet, so `take` returns nothing.
     assert collector.take() == []
     assert not collector.is_ready
     collector.is_paused = False
@@ -202,13 +207,16 @@ def test_a_paused_collector_wants_no_more(implementation: Implementation) -> Non
 
 
 def test_a_waiting_reader_is_notified_once(implementation: Implementation) -> None:
-    """A reader that waits sets `is_awaited`. The next outcome notifies the reader and resets it."""
+    """A reader that has set `is_awaited` is notified of the next outcome only.
+
+    The notification resets `is_awaited`.
+    """
     calls: list[str] = []
     collector = new_collector(implementation, concurrency=4)
     collector.notify_reader = lambda: calls.append("notified")
     take_positions(collector, statements(2))
     collector.put(position=0, success=True, value=0)
-    # Nobody is notified, since the reader does not wait yet.
+    # The reader does not wait yet, so it is not notified.
     assert calls == []
     collector.take()
     collector.is_awaited = True
@@ -220,7 +228,7 @@ def test_a_waiting_reader_is_notified_once(implementation: Implementation) -> No
 def test_without_a_notify_function_a_waiting_reader_is_not_notified(
     implementation: Implementation,
 ) -> None:
-    """`notify_reader` may be unset: then an outcome only ends the reader's wait (`is_awaited`)."""
+    """If `notify_reader` is not set, an outcome only resets `is_awaited`."""
     collector = new_collector(implementation, concurrency=4)
     take_positions(collector, statements(1))
     collector.is_awaited = True
@@ -229,7 +237,10 @@ def test_without_a_notify_function_a_waiting_reader_is_not_notified(
 
 
 def test_has_failed_is_set_before_the_outcome_is_read(implementation: Implementation) -> None:
-    """`has_failed` lets a caller stop sending before it reads the error."""
+    """`has_failed` is True as soon as any outcome is an error, even if it was not read yet.
+
+    A caller can thus stop sending early.
+    """
     collector = new_collector(implementation, concurrency=4)
     take_positions(collector, statements(2))
     collector.put(position=0, success=True, value=0)
@@ -240,8 +251,9 @@ def test_has_failed_is_set_before_the_outcome_is_read(implementation: Implementa
 
 
 def test_errors_of_the_statements_iterable_are_raised(implementation: Implementation) -> None:
-    """An error of the application's iterable is raised to the caller, after the statements before
-    it.
+    """If the application's iterable raises an error, the caller gets this error.
+
+    The statements before the error are still executed.
     """
 
     def failing_statements() -> Iterator[Any]:
@@ -254,7 +266,7 @@ def test_errors_of_the_statements_iterable_are_raised(implementation: Implementa
     assert collector.off_path == ("q", 1)
     with pytest.raises(LookupError, match="no more"):
         collector.requests(source, [], limit=10)
-    # The statement before the error counts as taken, but no later one.
+    # Only the statement before the error counts as taken.
     assert collector.sent == 1
 
 
@@ -274,7 +286,7 @@ def test_a_concurrency_below_one_is_refused(
 
 
 def test_a_concurrency_must_be_an_integer(implementation: Implementation) -> None:
-    """A float is refused with the message of Python's own functions."""
+    """A float is refused with the message that Python's own functions have."""
     with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
         new_collector(implementation, 2.5)  # type: ignore[arg-type]
 
@@ -288,8 +300,8 @@ def test_a_huge_concurrency_is_accepted(implementation: Implementation) -> None:
 def test_an_outcome_for_an_unknown_position_is_refused(
     implementation: Implementation, position: int
 ) -> None:
-    """`put` only accepts positions of statements that were taken. Others leave the collector as it
-    was.
+    """`put` raises ValueError for a position of no statement, and leaves the
+    collector as it was.
     """
     collector = new_collector(implementation, concurrency=4)
     take_positions(collector, statements(1))
@@ -298,12 +310,14 @@ def test_an_outcome_for_an_unknown_position_is_refused(
     assert collector.under_way == 1
 
 
-END_OF_THREAD = -1  # a position of no statement
+END_OF_THREAD = -1  # not the position of a statement; ends a thread
 
 
 @pytest.mark.parametrize("in_order", [True, False])
 def test_outcomes_from_many_threads(implementation: Implementation, in_order: bool) -> None:
-    """From many threads, a waiting reader is always notified, and no outcome is lost."""
+    """If many threads provide outcomes, no outcome is lost, and a waiting reader is always
+    notified.
+    """
     statement_count, concurrency = 5000, 20
     collector = new_collector(implementation, concurrency, in_order)
     is_notified = threading.Event()
@@ -314,7 +328,7 @@ def test_outcomes_from_many_threads(implementation: Implementation, in_order: bo
     shuffler = random.Random(7)
 
     def complete_in_random_order() -> None:
-        """Report random pending positions as completed, until END_OF_THREAD is drawn."""
+        """Provide outcomes for random pending positions, until END_OF_THREAD is drawn."""
         while True:
             with has_pending:
                 while not pending:
@@ -335,10 +349,10 @@ def test_outcomes_from_many_threads(implementation: Implementation, in_order: bo
             has_pending.notify_all()
         outcomes = collector.take()
         values += [outcome.value for outcome in outcomes]
-        # The ring has twice as many positions as requests that may be in flight.
+        # The ring has twice as many positions as statements that may be in flight.
         assert collector.sent - collector.delivered <= 2 * concurrency
         if not outcomes and not collector.is_over:
-            # Look once more after setting `is_awaited`, because an outcome that came before that
+            # Check again after setting `is_awaited`, because an outcome that came before this
             # notifies nobody.
             is_notified.clear()
             collector.is_awaited = True
@@ -356,8 +370,10 @@ def test_outcomes_from_many_threads(implementation: Implementation, in_order: bo
 def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(
     implementation: Implementation,
 ) -> None:
-    """With `batches_wakeups`, the reader is woken when half of the statements in flight have ended,
-    or all.
+    """With `batches_wakeups`, the reader is notified when half of the statements in flight have
+    ended.
+
+    When the iterator of statements has ended, the reader is notified when all of them have ended.
     """
     collector = new_collector(implementation, concurrency=4)
     collector.batches_wakeups = True
@@ -367,7 +383,7 @@ def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(
     take_positions(collector, source)
     assert not collector.is_ready
     collector.is_awaited = True
-    # One of four outcomes does not notify the reader, while half of them does.
+    # One of four outcomes does not notify the reader, but the second outcome does.
     collector.put(position=0, success=True, value=0)
     assert under_way_at_calls == []
     assert not collector.is_ready
@@ -385,7 +401,7 @@ def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(
         collector.put(position, success=True, value=position)
     take_positions(collector, source)
     assert collector.is_exhausted
-    # All other statements have ended, so the reader is notified when the last outcome comes.
+    # No further statements follow, so the reader is notified only when the last outcome comes.
     collector.is_awaited = True
     assert not collector.is_ready
     collector.put(position=2, success=True, value=2)
@@ -397,8 +413,9 @@ def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(
 def test_with_batched_wakeups_the_reader_is_notified_of_an_error_at_once(
     implementation: Implementation,
 ) -> None:
-    """With `batches_wakeups`, the reader is notified when many of the outcomes have come. But an
-    error does not wait for more outcomes.
+    """With `batches_wakeups`, the reader is notified of an error at once.
+
+    For other outcomes, it would be notified only when half of the statements have ended.
     """
     collector = new_collector(implementation, concurrency=100)
     collector.batches_wakeups = True
@@ -414,10 +431,11 @@ def test_with_batched_wakeups_the_reader_is_notified_of_an_error_at_once(
 def test_with_batched_wakeups_the_reader_goes_on_when_all_positions_are_full(
     implementation: Implementation,
 ) -> None:
-    """The reader takes outcomes if no statement can be sent, because too many wait for the first.
+    """With `batches_wakeups`, the reader is also notified when no further statement may be sent.
 
-    With `batches_wakeups`, the reader is woken when half of the statements in flight have ended.
-    The collector stores at most ``2 * concurrency`` outcomes that were not delivered.
+    Normally, the reader is notified when half of the statements in flight have ended. The collector
+    stores at most ``2 * concurrency`` outcomes that were not delivered, and here they all wait for
+    the first outcome.
     """
     collector = new_collector(implementation, concurrency=2)
     collector.batches_wakeups = True
@@ -429,8 +447,8 @@ def test_with_batched_wakeups_the_reader_goes_on_when_all_positions_are_full(
     collector.put(position=2, success=True, value=2)
     assert take_positions(collector, source) == [3]
     collector.put(position=3, success=True, value=3)
-    # Position 0 has no outcome yet, so the outcomes of the positions 1 to 3 cannot be delivered,
-    # and there is no space for a fifth statement.
+    # Position 0 has no outcome yet, so the outcomes of positions 1 to 3 cannot be delivered, and
+    # the ring has no space for a fifth statement.
     assert not collector.wants_more
     collector.put(position=0, success=True, value=0)
     assert collector.is_ready

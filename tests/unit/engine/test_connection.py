@@ -1,6 +1,4 @@
-"""One connection: the requests that the engine itself sends on it, and messages that no correct
-server sends.
-"""
+"""`Connection`: the engine's own requests, and messages that no correct server sends."""
 
 from __future__ import annotations
 
@@ -38,7 +36,9 @@ from tests.unit.engine.faults import exception_of
 def connection_without_transport(
     monkeypatch: pytest.MonkeyPatch,
 ) -> tuple[Connection, list[FutureResponder]]:
-    """Return a connection without a transport, and a list of the responders of its requests."""
+    """Return a connection without a transport, and a list that collects the responders of its
+    requests.
+    """
     responders: list[FutureResponder] = []
     send = Connection.send
 
@@ -60,14 +60,15 @@ def new_connection(version: int) -> Connection:
 async def test_a_cancellation_in_the_turn_of_the_answer_is_raised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a task is cancelled after its answer came but before it runs again, it raises
-    CancelledError.
+    """If a task is cancelled after its response came but before it runs again, it is cancelled.
+
+    The response must not hide the cancellation.
     """
     connection, responders = connection_without_transport(monkeypatch)
     requesting = asyncio.ensure_future(connection.request(OPTIONS, b"", timeout=5.0))
     # Let the request be sent.
     await asyncio.sleep(0)
-    # The answer is there, but the task is cancelled before it has run again.
+    # The response has come, but the task is cancelled before it runs again.
     responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")
     requesting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -75,20 +76,23 @@ async def test_a_cancellation_in_the_turn_of_the_answer_is_raised(
 
 
 async def test_a_timeout_leaves_an_orphaned_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request that times out keeps its stream, because its answer may still come."""
+    """A request that times out keeps its stream as an orphan, because its response
+    may still come.
+    """
     connection, responders = connection_without_transport(monkeypatch)
     with pytest.raises(asyncio.TimeoutError):
         await connection.request(OPTIONS, b"", timeout=0.001)
     assert connection.in_flight == 1
     assert connection.orphans == 1
-    responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")  # too late, so ignored
+    responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")  # this late response is ignored
 
 
 async def test_malformed_events_are_logged_once_in_one_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A peer must not be able to flood the log, so only the first of many malformed events is
-    logged.
+    """Of many malformed events, only the first is logged, in one line.
+
+    Otherwise, a peer could flood the log.
     """
     connection = new_connection(version=5)
 
@@ -107,7 +111,10 @@ async def test_malformed_events_are_logged_once_in_one_line(
 
 @pytest.mark.parametrize("opcode", [SUPPORTED, READY])
 async def test_a_large_message_during_the_handshake_is_refused(opcode: int) -> None:
-    """A peer that is not authenticated yet must not make the driver allocate a large buffer."""
+    """A message that claims a large body during the handshake closes the connection.
+
+    A peer that is not authenticated yet must not make the driver allocate a large buffer.
+    """
     claimed_length = 255 << 20  # 255 MiB
     # The header of a response of version 5: version, flags, stream (2 bytes), opcode, length.
     header = bytes((0x85, 0, 0, 0, opcode)) + claimed_length.to_bytes(4, "big")
@@ -122,7 +129,7 @@ async def test_a_large_message_during_the_handshake_is_refused(opcode: int) -> N
 
 
 async def test_large_messages_are_read_after_the_handshake() -> None:
-    """HANDSHAKE_MAX_BODY does not limit the results of queries."""
+    """After the handshake, responses may be larger than HANDSHAKE_MAX_BODY."""
     with FakeNode() as node:
         blob = bytes(4 * HANDSHAKE_MAX_BODY)
         node.prime("SELECT v FROM t", rows([("v", "blob")], [(blob,)]))
@@ -133,8 +140,11 @@ async def test_large_messages_are_read_after_the_handshake() -> None:
 
 
 async def test_only_large_parts_of_an_unfinished_message_count_as_activity() -> None:
-    """A peer that sends a few bytes at a time counts as silent; a peer that sends a large part of
-    an answer does not.
+    """Receiving a few bytes of a message does not count as activity, but receiving a large part
+    does.
+
+    Otherwise, a peer that sends a few bytes at a time could keep a connection from counting as
+    silent.
     """
     connection = new_connection(version=4)
 
@@ -142,7 +152,8 @@ async def test_only_large_parts_of_an_unfinished_message_count_as_activity() -> 
         connection.get_buffer(-1)[: len(data)] = data
         connection.buffer_updated(len(data))
 
-    # Send the header of an event (opcode 0c on stream -1), then its body in four large parts.
+    # Send the header of an event (opcode 0c on stream -1) byte by byte. Its body would have four
+    # large parts.
     header = bytes.fromhex("84 00 ffff 0c") + (LARGE_PART * 4).to_bytes(4, "big")
     connection.last_activity = 0.0
     for byte in header:
@@ -156,16 +167,17 @@ async def test_only_large_parts_of_an_unfinished_message_count_as_activity() -> 
 
 # -- on a fake transport ---------------------------------------------------------------------------
 
-# Version, flags, stream, opcode, and length of the body.
-OPTIONS_FRAME = bytes.fromhex("04 00 0000 05 00000000")  # on stream 0
+# Frames in hex: version, flags, stream, opcode, and the length of the body.
+OPTIONS_FRAME = bytes.fromhex("04 00 0000 05 00000000")  # the request uses stream 0
 OPTIONS_FRAME_ON_STREAM_1 = bytes.fromhex("04 00 0001 05 00000000")
-EVENT_FRAME = bytes.fromhex("84 00 ffff 0c 00000002 abcd")  # with the body ab cd
-SUPPORTED_FRAME = bytes.fromhex("84 00 0000 06 00000002 0000")  # its answer, with no options
+EVENT_FRAME = bytes.fromhex("84 00 ffff 0c 00000002 abcd")  # an event with the body ab cd
+# the response on stream 0, without options
+SUPPORTED_FRAME = bytes.fromhex("84 00 0000 06 00000002 0000")
 DRAIN_BODY = len("GRACEFUL_DISCONNECT").to_bytes(2, "big") + b"GRACEFUL_DISCONNECT"
 
 
 class FakeSocket:
-    """Fake socket that records its options."""
+    """A fake socket that records the options that are set."""
 
     def __init__(self, family: int = socket.AF_INET) -> None:
         self.family = family
@@ -176,7 +188,7 @@ class FakeSocket:
 
 
 class FakeTransport:
-    """Fake transport that records what is written to it, and how it is closed."""
+    """A fake transport that records what is written to it, and how it is closed."""
 
     def __init__(self, sock: Any = None) -> None:
         self.sock = sock
@@ -206,7 +218,7 @@ class FakeTransport:
 
 
 class RecordingResponder:
-    """A responder that records its answer, and the loss of its connection."""
+    """A responder that records its responses and the losses of its connection."""
 
     def __init__(self) -> None:
         self.answers: list[tuple[int, bytes]] = []
@@ -220,11 +232,11 @@ class RecordingResponder:
 
 
 class WiredConnection:
-    """A connection on a fake transport. `notified` lists the notifications that it has sent to its
+    """A connection on a fake transport; `notified` lists the notifications to the connection's
     owner.
 
-    :param sock: the socket of the transport.
-    :param attributes: attributes of the connection.
+    :param sock: the socket of the transport. None means that it has none.
+    :param attributes: attributes to set on the connection.
     """
 
     def __init__(self, version: int = 4, sock: Any = None, **attributes: Any) -> None:
@@ -243,7 +255,7 @@ class WiredConnection:
         self.connection.on_draining = lambda connection: notify("draining")
 
     def open(self) -> WiredConnection:
-        """Connect the transport, and forget the notifications about it."""
+        """Connect the transport, and forget the notifications that this causes."""
         transport: Any = self.transport
         self.connection.connection_made(transport)
         self.notified.clear()
@@ -268,11 +280,11 @@ class WiredConnection:
 
 
 async def test_requests_of_one_loop_turn_are_written_together_and_answered() -> None:
-    """`send` only queues a request; the loop writes all requests of a turn at its end."""
+    """`send` queues requests, and the loop writes all requests of an iteration together."""
     wired = WiredConnection().open()
     first, second = wired.send(), wired.send()
     assert wired.transport.written == b""
-    # Let the loop write the frames.
+    # Let the loop write the two frames.
     await asyncio.sleep(0)
     assert wired.transport.written == OPTIONS_FRAME + OPTIONS_FRAME_ON_STREAM_1
     assert wired.connection.in_flight == 2
@@ -288,7 +300,7 @@ async def test_requests_of_one_loop_turn_are_written_together_and_answered() -> 
 
 
 async def test_before_the_transport_is_connected_requests_wait() -> None:
-    """Requests may be sent before the transport exists; they are written when it is connected."""
+    """A request that is sent before the transport is connected is written when it is connected."""
     wired = WiredConnection()
     assert not wired.connection.is_connected
     wired.send()
@@ -302,9 +314,7 @@ async def test_before_the_transport_is_connected_requests_wait() -> None:
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6, socket.AF_UNIX])
 async def test_the_sockets_options_are_set(family: int) -> None:
-    """The driver switches on TCP_NODELAY, except for Unix sockets, and then the options of the
-    application.
-    """
+    """The driver sets TCP_NODELAY (but not on Unix sockets), and then the application's options."""
     keepalive = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     wired = WiredConnection(sock=FakeSocket(family), sockopts=[keepalive])
     transport: Any = wired.transport
@@ -319,7 +329,7 @@ async def test_the_sockets_options_are_set(family: int) -> None:
 
 
 async def test_room_depends_on_the_transport_and_the_streams() -> None:
-    """A connection has room if the transport accepts writes and a stream is free."""
+    """A connection has room if its transport accepts writes and a stream is free."""
     wired = WiredConnection().open()
     connection = wired.connection
     connection.set_stream_limit(1)
@@ -336,10 +346,10 @@ async def test_room_depends_on_the_transport_and_the_streams() -> None:
 
 
 async def test_a_connection_with_many_unwritten_bytes_has_no_room() -> None:
-    """With more unwritten bytes than WRITE_HIGH_WATER a connection has no room. It notifies when
-    they are written.
+    """A connection with more than WRITE_HIGH_WATER unwritten bytes has no room.
 
-    A connection that had room all the time does not notify.
+    It notifies its owner when the bytes are written. A connection that had room all the time does
+    not notify.
     """
     wired = WiredConnection().open()
     wired.connection.send(RecordingResponder(), QUERY, flags=0, body=bytes(WRITE_HIGH_WATER))
@@ -356,7 +366,7 @@ async def test_a_connection_with_many_unwritten_bytes_has_no_room() -> None:
 
 
 async def test_an_answer_of_an_abandoned_request_frees_its_stream() -> None:
-    """The late answer of an orphan is dropped, and its stream can be used again."""
+    """The late response of an abandoned request is dropped, and its stream is free again."""
     wired = WiredConnection().open()
     recorder = RecordingResponder()
     stream = wired.connection.send(recorder, OPTIONS, flags=0, body=b"")
@@ -373,7 +383,7 @@ async def test_an_answer_of_an_abandoned_request_frees_its_stream() -> None:
 
 @pytest.mark.parametrize("timeout", [None, 60.0])
 async def test_request_returns_the_answer(timeout: float | None) -> None:
-    """`Connection.request` returns (opcode, flags, body) of the answer, which frees the stream."""
+    """`Connection.request` returns the response as (opcode, flags, body), and frees the stream."""
     wired = WiredConnection().open()
     requesting = asyncio.ensure_future(wired.connection.request(OPTIONS, b"", timeout))
     # Let the request be sent.
@@ -393,13 +403,12 @@ async def test_request_returns_the_answer(timeout: float | None) -> None:
         ("84 00 0007 06 00000002 0000", "answered on stream 7, on which nothing was asked"),
         ("84 00 ffff 06 00000002 0000", "sent a SUPPORTED message as an event"),
         ("84 00 fffe 0c 00000002 0000", "answered on stream -2, on which nothing was asked"),
-        # the server sends a request
+        # the peer sends a request instead of a response
         ("04 00 0000 06 00000002 0000", "the peer does not speak the native protocol"),
     ],
 )
 async def test_a_peer_that_breaks_the_protocol_is_disconnected(frame: str, message: str) -> None:
-    """A frame on an unused stream, a response as an event or a request closes the connection with a
-    ProtocolError.
+    """A message that the protocol does not allow closes the connection with a ProtocolError.
 
     :param frame: version, flags, stream, opcode, length and body in hex.
     """
@@ -435,8 +444,9 @@ async def test_without_a_listener_events_are_ignored() -> None:
 async def test_after_a_while_further_malformed_events_are_logged_with_their_number(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Malformed events are logged once per COMPLAINT_INTERVAL seconds, with the number of events
-    left out.
+    """Malformed events are logged at most once per COMPLAINT_INTERVAL seconds.
+
+    The message has the number of malformed events that were not logged.
     """
     connection = new_connection(version=5)
 
@@ -457,9 +467,9 @@ async def test_after_a_while_further_malformed_events_are_logged_with_their_numb
 
 
 async def test_a_connection_that_is_closed_on_purpose_is_not_aborted() -> None:
-    """`close` without an error closes the transport, which may still write its buffer.
+    """`close` without an error lets the transport write its buffer before it closes.
 
-    Requests in flight fail, and only the first call counts.
+    Requests in flight fail. Only the first call of `close` has an effect.
     """
     wired = WiredConnection().open()
     pending = wired.send()
@@ -471,7 +481,7 @@ async def test_a_connection_that_is_closed_on_purpose_is_not_aborted() -> None:
     assert isinstance(loss, ConnectionShutdown)
     assert str(loss) == "connection to 127.0.0.1:9042 is closed"
     assert wired.connection.in_flight == 0
-    # Now the loop would write the request, if the connection were open.
+    # An open connection would write the request now.
     await asyncio.sleep(0)
     assert wired.transport.written == b""
     with pytest.raises(ConnectionShutdown, match="is closed"):
@@ -480,7 +490,7 @@ async def test_a_connection_that_is_closed_on_purpose_is_not_aborted() -> None:
 
 
 async def test_a_connection_that_is_closed_because_of_an_error_is_aborted() -> None:
-    """`close` with an error aborts the transport, and requests fail with that error."""
+    """`close` with an error aborts the transport, and requests in flight fail with this error."""
     wired = WiredConnection().open()
     pending = wired.send()
     error = ConnectionException("gone")
@@ -494,8 +504,9 @@ async def test_a_connection_that_is_closed_because_of_an_error_is_aborted() -> N
 async def test_a_responder_that_fails_does_not_keep_others_from_being_notified(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """If the code of one request raises when the connection is lost, that request fails and the
-    others are notified.
+    """If one responder raises an error when the connection is lost, the others are still notified.
+
+    The request of the failing responder fails with its error.
     """
     wired = WiredConnection().open()
     failures: list[Exception] = []
@@ -546,12 +557,13 @@ async def test_a_responder_that_fails_does_not_keep_others_from_being_notified(
 async def test_the_reason_of_a_lost_connection(
     has_received: bool, cause: Exception | None, answered_before: bool, message: str
 ) -> None:
-    """The error says how the connection ended, and whether the server might expect TLS.
+    """The error says how the connection ended, and asks about TLS if that may be the reason.
 
     :param has_received: whether the server has sent anything on this connection.
-    :param cause: the error of the socket; None if the server closed the connection.
-    :param answered_before: whether an earlier connection to this server was answered, so that TLS
-        is not the reason.
+    :param cause: the error of the socket. None means that the server closed the connection.
+    :param answered_before: whether an earlier connection to this server got a response, so that TLS
+        cannot be the reason.
+    :param message: the expected end of the error's message.
     """
     wired = WiredConnection(answered_before=answered_before).open()
     if has_received:
@@ -569,8 +581,9 @@ async def test_the_reason_of_a_lost_connection(
 async def test_a_rejected_certificate_is_named_only_before_the_first_answer(
     has_received: bool,
 ) -> None:
-    """A server that rejects a certificate closes the connection before it answers, so a later loss
-    has another reason.
+    """The error names a rejected certificate only if the connection was lost before any response.
+
+    A server that rejects a certificate closes the connection before it responds.
     """
     tls = SimpleNamespace(reason=lambda error: "the certificate was rejected")
     wired = WiredConnection(tls=tls).open()
@@ -583,18 +596,16 @@ async def test_a_rejected_certificate_is_named_only_before_the_first_answer(
 
 
 async def test_a_half_open_connection_is_closed() -> None:
-    """If the peer closes its sending side, asyncio may close the transport (the result is
-    False).
+    """If the peer closes its sending side, `eof_received` returns False: asyncio closes the
+    transport.
     """
     assert WiredConnection().open().connection.eof_received() is False
 
 
 async def test_abort_closes_the_socket_without_a_notification() -> None:
-    """`abort` closes the transport at once, if there is one yet. Nobody is notified of the closed
-    connection.
-    """
+    """`abort` closes the transport at once, if there is one, and notifies nobody."""
     wired = WiredConnection()
-    wired.connection.abort()  # nothing is connected yet
+    wired.connection.abort()  # there is no transport yet
     wired.open().connection.abort()
     assert wired.transport.ends == ["abort"]
     assert wired.notified == []
@@ -602,8 +613,9 @@ async def test_abort_closes_the_socket_without_a_notification() -> None:
 
 @pytest.mark.parametrize("abandoned", [False, True])
 async def test_an_idle_connection_is_closed_and_a_busy_one_is_not(abandoned: bool) -> None:
-    """`close_if_idle` closes a connection unless a caller waits for an answer on it. Orphans do not
-    count.
+    """`close_if_idle` closes a connection unless a caller waits for a response on it.
+
+    Abandoned requests do not count.
     """
     wired = WiredConnection().open()
     recorder = RecordingResponder()
@@ -622,7 +634,9 @@ async def test_an_idle_connection_is_closed_and_a_busy_one_is_not(abandoned: boo
 
 
 async def test_a_connection_of_a_pool_that_is_given_up_stays_open() -> None:
-    """A connection that is given up takes no more requests. Its pool decides when to close it."""
+    """A connection that is given up takes no more requests, and its pool decides when
+    to close it.
+    """
     wired = WiredConnection().open()
     reasons: list[str] = []
     wired.connection.on_given_up = lambda connection, reason: reasons.append(reason)
@@ -668,9 +682,9 @@ async def test_only_the_first_announcement_of_the_end_is_notified() -> None:
 async def test_the_announcement_counts_only_if_it_was_registered_for(
     features: Any, drains: bool
 ) -> None:
-    """A GRACEFUL_DISCONNECT event lets the connection drain if that extension is in use.
+    """A GRACEFUL_DISCONNECT event makes the connection drain only if the extension is in use.
 
-    Otherwise the event is passed on like any other.
+    Otherwise, the event is passed on like any other event.
     """
     wired = WiredConnection(features=features).open()
     events: list[Any] = []
@@ -706,7 +720,7 @@ def test_the_wire_format_has_a_flag_for_each_extension(
 
 
 async def test_extensions_change_the_connections_wire_format() -> None:
-    """`use_features` sets the extensions and the wire format that follows from them."""
+    """`use_features` sets the extensions, and the wire format that follows from them."""
     wired = WiredConnection().open()
     features: Any = SimpleNamespace(use_metadata_id=True)
     assert wired.connection.wire_format == 4
@@ -716,11 +730,12 @@ async def test_extensions_change_the_connections_wire_format() -> None:
 
 
 async def test_an_error_of_the_server_is_returned_and_a_malformed_answer_closes() -> None:
-    """`read_answer` returns an ERROR as a message. For a body that it cannot decode it raises and
-    closes the connection.
+    """`read_answer` returns an ERROR as a message, but a malformed body closes the connection.
+
+    It raises ProtocolError in this case.
     """
     wired = WiredConnection().open()
-    body = bytes.fromhex("00000000 0004") + b"oops"  # code 0, a server error
+    body = bytes.fromhex("00000000 0004") + b"oops"  # error code 0, a server error
     answer = read_answer(
         wired.connection, OPTIONS, statement=None, opcode=ERROR, flags=0, body=body
     )
@@ -743,10 +758,10 @@ async def test_an_error_of_the_server_is_returned_and_a_malformed_answer_closes(
 async def test_a_thread_that_fails_to_write_breaks_the_connection(
     error_number: int, reason: str
 ) -> None:
-    """A failed write of a user thread closes the connection, with the error of the system as the
-    reason.
+    """If a user thread fails to write, the connection is closed, and the error has the reason.
 
     :param error_number: the `errno` of the write; 0 if only a part was written.
+    :param reason: the expected reason in the error.
     """
     wired = WiredConnection().open()
     wired.connection._on_broken(error_number)
@@ -757,10 +772,12 @@ async def test_a_thread_that_fails_to_write_breaks_the_connection(
 async def test_while_a_thread_writes_requests_wait_but_not_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """While a thread has the right to write, the loop waits up to LONGEST_HOLD seconds, then it
-    closes the connection.
+    """While a thread holds the write lock, the loop waits for at most LONGEST_HOLD seconds.
+
+    Then it closes the connection.
     """
-    # Each attempt to get the lock takes a few milliseconds of real time, so make only a few.
+    # Each attempt to take the lock needs some milliseconds of real time, so let the loop make few
+    # attempts.
     monkeypatch.setattr(connection_module, "HOLD_INTERVAL", LONGEST_HOLD / 4)
     wired = WiredConnection().open()
     streams = wired.connection.streams
@@ -776,9 +793,9 @@ async def test_while_a_thread_writes_requests_wait_but_not_for_ever(
         assert wired.transport.written == b""
         streams.release_write()
         await asyncio.sleep(LONGEST_HOLD / 2)
-        # The stream table keeps the first stream for threads that write directly.
+        # Stream 0 is reserved for threads that write directly.
         assert wired.transport.written == OPTIONS_FRAME_ON_STREAM_1
-        # The wait of a later request is measured anew.
+        # For a later request, the time starts from zero again.
         assert streams.acquire_write()
         wired.send()
         await asyncio.sleep(LONGEST_HOLD * 0.9)

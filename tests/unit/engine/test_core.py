@@ -1,6 +1,4 @@
-"""`Core`, the engine of one cluster, on fake nodes: how its parts work together, and what `close`
-leaves behind.
-"""
+"""`Core`, the engine of one cluster: how its parts work together on fake nodes, and its end."""
 
 from __future__ import annotations
 
@@ -55,13 +53,13 @@ def node() -> Any:
 
 
 def core_of(cluster: aio.Cluster) -> Any:
-    """Return the engine of a cluster that is connected."""
+    """Return the engine of a connected cluster."""
     assert cluster._core is not None
     return cluster._core
 
 
 def refuse_system_tables(node: FakeNode) -> Any:
-    """Let queries of system.local fail, until `remove` of the returned rule is called."""
+    """Let queries of system.local fail until `remove` of the returned rule is called."""
     return node.prime(
         lambda request: "system.local" in str(request.query),
         error(ErrorCode.SERVER_ERROR, "broken"),
@@ -72,17 +70,20 @@ def refuse_system_tables(node: FakeNode) -> Any:
 
 
 async def test_heartbeats_go_to_pools_and_to_the_control_connection(node: FakeNode) -> None:
-    """Both connections get an OPTIONS message in each interval in which they are idle."""
+    """An idle connection gets an OPTIONS message in each interval, whether it is in a pool or not.
+
+    The control connection is not in a pool.
+    """
     async with connected(node, idle_heartbeat_interval=HEARTBEAT_INTERVAL):
         count_before = node.count(Opcode.OPTIONS)
-        # In this time, two heartbeats of each connection are due.
+        # Two heartbeats on each connection are due in this time.
         await asyncio.sleep(2.5 * HEARTBEAT_INTERVAL)
         options = [request for request in node.requests if request.opcode == Opcode.OPTIONS]
         counts = Counter(request.connection for request in options)
-        # The pool's connection and the control connection.
+        # One connection is in the pool, and the other is the control connection.
         assert len(counts) == 2
         assert len(options) >= count_before + len(counts)
-        # A connection sends OPTIONS at most once in its handshake. Any more are heartbeats.
+        # The handshake of a connection has at most one OPTIONS, so the others are heartbeats.
         assert all(count >= 2 for count in counts.values())
 
 
@@ -98,15 +99,16 @@ async def test_without_an_interval_there_are_no_heartbeats(node: FakeNode, inter
 
 
 async def test_a_failed_connect_closes_everything_and_raises(node: FakeNode) -> None:
-    """If the nodes cannot be read, `connect` leaves no connection behind, and the cluster may
-    connect again.
+    """If the system tables cannot be read, `connect` raises an error and closes all connections.
+
+    Afterwards, the cluster may connect again.
     """
     broken_tables = refuse_system_tables(node)
     throttler = ConcurrencyLimitingThrottler(max_concurrent_requests=1, max_queue_size=1)
     cluster = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
     assert isinstance(await exception_of(cluster.connect()), NoHostAvailable)
     await node.wait_until(lambda node: not node.connections)
-    # The failed connect has released the throttler, so the next attempt can use it.
+    # The failed `connect` has released the throttler, so the next call can use it.
     broken_tables.remove()
     async with cluster:
         session = await cluster.connect()
@@ -114,8 +116,9 @@ async def test_a_failed_connect_closes_everything_and_raises(node: FakeNode) -> 
 
 
 async def test_close_closes_all_connections_and_may_be_called_twice(node: FakeNode) -> None:
-    """`close` ends all sessions and the control connection. The node then has no connection left. A
-    second call does nothing.
+    """`Core.close` closes all sessions and the control connection, and may be called twice.
+
+    Afterwards, the node has no connection. The second call does nothing.
     """
     async with connected(node) as (cluster, _):
         core = core_of(cluster)
@@ -132,8 +135,10 @@ async def test_close_closes_all_connections_and_may_be_called_twice(node: FakeNo
 async def test_a_cancelled_close_continues_and_another_waits_for_it(
     node: FakeNode, kind: str
 ) -> None:
-    """`Cluster.shutdown` cancels a `connect` that closes the engine after an error, closes the
-    engine itself, and then ends the loop: it must not do so before everything is closed.
+    """If a call of `close` is cancelled, closing continues, and a second call waits for its end.
+
+    `Cluster.shutdown` may cancel a `connect` that is closing the engine after an error. Then it
+    closes the engine itself and ends the loop. This must not happen before everything is closed.
     """
     async with connected(node) as (cluster, _):
         core = core_of(cluster)
@@ -154,7 +159,7 @@ async def test_a_cancelled_close_continues_and_another_waits_for_it(
 
 
 async def test_close_cancels_what_runs_in_the_background(node: FakeNode) -> None:
-    """`close` cancels the tasks that `spawn` has started."""
+    """`Core.close` cancels the tasks that `spawn` has started."""
     async with connected(node) as (cluster, _):
         core = core_of(cluster)
         task = core.spawn(asyncio.Event().wait())
@@ -163,7 +168,7 @@ async def test_close_cancels_what_runs_in_the_background(node: FakeNode) -> None
 
 
 async def test_close_ends_reconnection_to_hosts_that_are_down(node: FakeNode) -> None:
-    """After `close`, a node that accepts connections again gets none."""
+    """After `Core.close`, the driver does not reconnect to a host that was down."""
     async with connected(node) as (cluster, _):
         core = core_of(cluster)
         node.refuse_connections()
@@ -178,8 +183,9 @@ async def test_close_ends_reconnection_to_hosts_that_are_down(node: FakeNode) ->
 
 
 async def test_a_closed_core_opens_neither_sessions_nor_connections(node: FakeNode) -> None:
-    """After `close`, each attempt to open something raises ConnectionShutdown, and the node gets no
-    new connection.
+    """After `Core.close`, opening a session or a connection raises ConnectionShutdown.
+
+    The node gets no new connection.
     """
     async with connected(node) as (cluster, session):
         core = core_of(cluster)
@@ -199,7 +205,9 @@ async def test_a_closed_core_opens_neither_sessions_nor_connections(node: FakeNo
 
 
 async def test_a_session_that_cannot_be_opened_is_not_kept(node: FakeNode) -> None:
-    """If no connection can use the keyspace, the session is not in the list of sessions."""
+    """If no connection can use the keyspace of a new session, the session is not
+    added to the core.
+    """
     async with connected(node) as (cluster, session):
         core = core_of(cluster)
         node.prime('USE "missing"', error(ErrorCode.SERVER_ERROR))
@@ -211,8 +219,8 @@ async def test_a_session_that_cannot_be_opened_is_not_kept(node: FakeNode) -> No
 
 
 async def test_without_wait_for_all_a_session_does_not_wait_for_slow_hosts() -> None:
-    """`open_session` returns when the first pool is open; with `wait_for_all` it waits for the slow
-    host.
+    """`open_session` returns when the first pool is open, and with `wait_for_all` when all pools
+    are.
     """
     with FakeCluster(2) as nodes:
         async with connected(nodes, connect_timeout=30.0) as (cluster, session):
@@ -238,8 +246,8 @@ async def test_without_wait_for_all_a_session_does_not_wait_for_slow_hosts() -> 
 async def test_the_throttler_is_attached_to_the_loop_until_the_core_is_closed(
     node: FakeNode,
 ) -> None:
-    """A throttler serves one cluster at a time. `close` releases it, so another cluster can use
-    it.
+    """A throttler serves one cluster at a time, and can be used by another cluster
+    after `close`.
     """
     throttler = ConcurrencyLimitingThrottler(max_concurrent_requests=1, max_queue_size=0)
     held_answer = hold()
@@ -250,7 +258,7 @@ async def test_the_throttler_is_attached_to_the_loop_until_the_core_is_closed(
         assert attached_throttler is throttler
         request_in_flight = asyncio.ensure_future(session.execute(READ))
         await until_on_loop(lambda: held_answer.held)
-        # One request is in flight and the queue has no place, so this request is refused.
+        # One request is in flight, and the queue has no space, so this request is refused.
         refusal = await exception_of(session.execute(READ))
         assert "Throttled" in type(refusal).__name__
         await core.close()
@@ -262,9 +270,7 @@ async def test_the_throttler_is_attached_to_the_loop_until_the_core_is_closed(
 
 
 class AttachedThrottler(ConcurrencyLimitingThrottler):
-    """A throttler that records the loops to which it was attached, and how often it was
-    detached.
-    """
+    """A throttler that records the loops it is attached to, and counts its detachments."""
 
     loops: list[Any]
     detached = 0
@@ -279,9 +285,7 @@ class AttachedThrottler(ConcurrencyLimitingThrottler):
 
 
 async def test_a_throttler_knows_the_loop_of_its_cluster(node: FakeNode) -> None:
-    """A cluster attaches its throttler to the event loop once, when it connects, and detaches it
-    when it is shut down.
-    """
+    """A cluster attaches its throttler to its event loop once, and detaches it at the shutdown."""
     throttler = AttachedThrottler(max_concurrent_requests=1, max_queue_size=1)
     async with connected(node, request_throttler=throttler):
         assert throttler.loops == [asyncio.get_running_loop()]
@@ -290,13 +294,14 @@ async def test_a_throttler_knows_the_loop_of_its_cluster(node: FakeNode) -> None
 
 
 class BlockingLogin(PlainTextAuthProvider):
-    """An application's subclass, whose methods may block. So the driver calls them in threads."""
+    """An application's subclass. Its methods may block, so the driver calls them in threads."""
 
 
 @pytest.mark.simulated(False)
 async def test_threads_for_blocking_calls_end_with_the_core() -> None:
-    """Threads for blocking calls end when the core closes; the tests' check for leftovers would
-    find them otherwise.
+    """Threads for blocking calls end when the core is closed.
+
+    The test needs no assertion: a fixture checks after each test that no threads are left.
     """
     with FakeNode(username="ann", password="secret") as node:
         async with connected(node, auth_provider=BlockingLogin("ann", "secret")):
@@ -304,7 +309,7 @@ async def test_threads_for_blocking_calls_end_with_the_core() -> None:
 
 
 class CountStarts(RequestObserver):
-    """An observer that counts the requests that are started."""
+    """An observer that counts requests when they start."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -316,8 +321,8 @@ class CountStarts(RequestObserver):
 async def test_an_observer_that_is_added_later_sees_requests_of_all_sessions(
     node: FakeNode,
 ) -> None:
-    """An observer that is added after `connect` is called for requests of existing sessions, until
-    it is removed.
+    """An observer that is added after `connect` sees the requests of existing sessions until its
+    removal.
     """
     async with connected(node) as (cluster, session):
         other_session = await cluster.connect()
@@ -336,8 +341,9 @@ async def test_an_observer_that_is_added_later_sees_requests_of_all_sessions(
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 async def test_the_agreed_protocol_version_is_that_of_the_control_connection(version: int) -> None:
-    """The core tells new requests the version and the extensions that the control connection has
-    negotiated.
+    """`Core.protocol_version` and `wire_format` are those of the control connection.
+
+    New requests are encoded with them.
     """
     with FakeNode(max_version=version) as node:
         async with connected(node) as (cluster, _):
@@ -348,7 +354,7 @@ async def test_the_agreed_protocol_version_is_that_of_the_control_connection(ver
 
 
 async def test_events_of_the_node_reach_topology_status_and_schema() -> None:
-    """Each type of event has a handler; NEW_NODE adds a host."""
+    """The control connection has a handler for each type of event, and NEW_NODE adds a host."""
     with FakeCluster(2) as nodes:
         async with connected(nodes, reconnection_policy=NO_RECONNECTION) as (cluster, _):
             handlers = core_of(cluster).control.handlers
@@ -361,19 +367,25 @@ async def test_events_of_the_node_reach_topology_status_and_schema() -> None:
 async def test_transactions_are_marked_only_if_the_nodes_have_the_extension(
     is_scylla: bool,
 ) -> None:
-    """ScyllaDB nodes mark prepared lightweight transactions, if that extension was negotiated."""
+    """`marks_transactions` is True only if the ScyllaDB extension for this was negotiated.
+
+    With the extension, nodes mark prepared lightweight transactions.
+    """
     scylla = Scylla(shards=1) if is_scylla else None
     with FakeCluster(1, scylla=scylla) as nodes:
         async with connected(nodes) as (cluster, _):
             core = core_of(cluster)
             assert core.marks_transactions is is_scylla
             await core.close()
-            # Without a control connection the core does not know what the servers support.
+            # Without a control connection, the core does not know what the servers support.
             assert core.marks_transactions is False
 
 
 async def test_the_fields_of_a_missing_user_type_are_an_error(node: FakeNode) -> None:
-    """`user_type_fields` queries the system table, so it finds a type that was created since."""
+    """`user_type_fields` raises UserTypeDoesNotExist, but finds a type that is created later.
+
+    It queries the system table each time.
+    """
     async with connected(node) as (cluster, _):
         core = core_of(cluster)
         failure = await exception_of(core.user_type_fields("ks", "address"))
@@ -392,7 +404,7 @@ async def test_the_fields_of_a_missing_user_type_are_an_error(node: FakeNode) ->
 
 
 async def test_requests_in_flight_are_counted_by_host(node: FakeNode) -> None:
-    """`in_flight` returns how many requests to a host have got no answer yet."""
+    """`Core.in_flight` returns how many requests to a host still wait for a response."""
     held_answers = hold()
     node.prime(READ, held_answers)
     async with connected(node) as (cluster, session):
@@ -411,8 +423,9 @@ async def test_requests_in_flight_are_counted_by_host(node: FakeNode) -> None:
 
 
 async def test_the_announcement_on_the_control_connection_moves_it_to_another_node() -> None:
-    """If the node of the control connection announces its end, the driver opens another one, and
-    closes the pool.
+    """If the node of the control connection announces its end, the control connection moves.
+
+    The pool of the node is closed.
     """
     with FakeCluster(2, graceful_disconnect=True) as nodes:
         async with connected(nodes, reconnection_policy=NO_RECONNECTION) as (cluster, session):
@@ -420,8 +433,8 @@ async def test_the_announcement_on_the_control_connection_moves_it_to_another_no
             host = core.control.host
             assert host is not None
             node = nodes.node_at(host.address)
-            # Pool connections register for GRACEFUL_DISCONNECT only, the control connection for
-            # more events.
+            # Pool connections register for GRACEFUL_DISCONNECT only; the control connection
+            # registers for more events.
             (control_connection,) = (
                 connection for connection in node.connections if len(connection.event_types) > 1
             )
@@ -436,9 +449,7 @@ async def test_the_announcement_on_the_control_connection_moves_it_to_another_no
 
 
 async def test_the_drivers_timestamps_follow_the_simulated_clock(node: FakeNode) -> None:
-    """With a simulated loop, the driver's timestamp generator uses the clock of the loop, in
-    microseconds.
-    """
+    """On a simulated loop, the driver's timestamps (in microseconds) follow the loop's clock."""
     async with connected(node) as (cluster, _):
         generator = MonotonicTimestampGenerator()
         core_of(cluster).keep_time(generator)
@@ -450,13 +461,13 @@ async def test_the_drivers_timestamps_follow_the_simulated_clock(node: FakeNode)
 
         await asyncio.sleep(1000)
         assert 1000 <= seconds_passed() < 1001
-        # As if an operator set the clock 5000 seconds ahead.
+        # This is as if an operator set the clock 5000 seconds ahead.
         loop.step_wall_clock(5000)
         assert seconds_passed() >= 6000
 
 
 async def test_an_applications_own_timestamp_generator_may_be_any_function(node: FakeNode) -> None:
-    """`keep_time` changes only the driver's generator, and accepts other functions."""
+    """`keep_time` changes only the driver's own generator, and accepts any function."""
     async with connected(node) as (cluster, _):
         core_of(cluster).keep_time(lambda: 7)
 

@@ -1,4 +1,4 @@
-"""Data centres that load balancing policies name, but in which there is no node, are reported."""
+"""The driver warns of data centres that a load-balancing policy names but that have no node."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.unit.engine.partners import new_host
 
 
 def host_in(datacenter: str | None) -> Any:
-    """Return a host in a data centre; None if that is not known."""
+    """Return a host in a data centre. None means that the data centre is not known."""
     host = new_host("10.0.0.1")
     host.set_location_info(datacenter, "r1")
     return host
 
 
 def warnings_of(policy: LoadBalancingPolicy, caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Return the warnings about a policy of a cluster with nodes in west and east."""
+    """Return the warnings about a policy, for a cluster with nodes in "west" and "east"."""
     warn_of_unknown_datacenters(policy, [host_in("west"), host_in("east"), host_in(None)])
     return [record.getMessage() for record in caplog.records]
 
@@ -37,8 +37,9 @@ def warnings_of(policy: LoadBalancingPolicy, caplog: pytest.LogCaptureFixture) -
 def test_an_unknown_preferred_datacenter_is_logged_with_the_existing_ones(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A warning names each data centre in `preferred_remote_dcs` that no node is in (here
-    "nosuchdc", but not "west"), since it is probably misspelt.
+    """A warning names each data centre in `preferred_remote_dcs` that has no node.
+
+    Here, this is "nosuchdc", but not "west". The name is probably misspelt.
     """
     policy = TokenAwarePolicy(
         DCAwareRoundRobinPolicy(
@@ -52,7 +53,10 @@ def test_an_unknown_preferred_datacenter_is_logged_with_the_existing_ones(
 
 
 def test_an_unknown_local_datacenter_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """If hosts of other data centres are used, requests succeed and no error shows the mistake."""
+    """A warning names `local_dc` if this data centre has no node.
+
+    If hosts of other data centres are used, requests succeed, so no error would show the mistake.
+    """
     policy = RackAwareRoundRobinPolicy("est", "r1", used_hosts_per_remote_dc=1)
     assert warnings_of(policy, caplog) == [
         "no node is in the data centre 'est', which local_dc of RackAwareRoundRobinPolicy names: "
@@ -88,7 +92,7 @@ def test_nothing_is_logged_while_no_datacenter_is_known(caplog: pytest.LogCaptur
 def test_other_objects_in_place_of_policies_name_no_datacenter(
     policy: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Mocks and objects with attributes of other types must raise no error and cause no warning."""
+    """Mocks and objects with attributes of wrong types cause neither an error nor a warning."""
     assert warnings_of(policy, caplog) == []
 
 
@@ -98,7 +102,7 @@ def test_local_datacenters_are_those_of_inner_policies_too() -> None:
 
 
 def test_connect_logs_an_unknown_datacenter_once(caplog: pytest.LogCaptureFixture) -> None:
-    """The first `connect` of a cluster logs the warning. A second one does not repeat it."""
+    """The warning is logged by a cluster's first `connect`, and not repeated by the second."""
     policy = TokenAwarePolicy(
         DCAwareRoundRobinPolicy(
             "east", used_hosts_per_remote_dc=1, preferred_remote_dcs=["nosuchdc"]

@@ -1,4 +1,4 @@
-"""End points of nodes are created from the addresses that the nodes advertise."""
+"""`DefaultEndPointFactory`, which creates end points from the addresses that nodes advertise."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from cassandra.policies.translation import (
 
 
 class NatTranslator(AddressTranslator):
-    """Translates addresses 10.0.x.x to 192.168.x.x."""
+    """A translator that changes addresses 10.0.x.x to 192.168.x.x."""
 
     def translate(self, addr: str) -> str:
         return addr.replace("10.0.", "192.168.")
 
 
 def endpoint_of(row: dict[str, Any], translator: Any = None, port: int = 9042) -> EndPoint:
-    """Return the end point that the default factory creates from a row.
+    """Return the end point that the default factory creates from a row of a system table.
 
+    :param translator: the address translator; None means no translation.
     :param port: the port of the cluster.
     """
     factory = DefaultEndPointFactory().configure(
@@ -62,23 +63,24 @@ def endpoint_of(row: dict[str, Any], translator: Any = None, port: int = 9042) -
     ],
 )
 def test_the_advertised_address_is_translated(row: dict[str, Any], address: str, port: int) -> None:
-    """The address for clients is used, or, if that is unspecified (0.0.0.0), the one for other
-    nodes.
+    """The end point has the node's address for clients, after translation.
 
-    A port in the row takes precedence over the port of the cluster.
+    If this address is unspecified (0.0.0.0 or ::), the address for other nodes is used. A port in
+    the row takes precedence over the port of the cluster.
     """
     assert endpoint_of(row, NatTranslator(), port=19042) == DefaultEndPoint(address, port)
 
 
 def test_a_row_without_an_address_is_shown() -> None:
-    """The error shows the row."""
+    """If a row has no address, the error shows the row."""
     with pytest.raises(ValueError, match="rack7"):
         endpoint_of({"rack": "rack7"})
 
 
 def test_only_factories_and_translators_of_users_may_block() -> None:
-    """The driver calls code that may block in a thread: factories of users, and translators that
-    query a name server.
+    """Only factories of applications and translators that query a name server may block.
+
+    The driver calls such code in a thread.
     """
 
     class CustomFactory(DefaultEndPointFactory):

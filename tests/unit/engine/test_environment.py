@@ -1,4 +1,4 @@
-"""A loop's environment gives the engine its clock, its random numbers and its connections."""
+"""A loop's `Environment`, which gives the engine its clock, random numbers and connections."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ ENGINE = Path(cassandra.engine.__file__).parent
 
 
 async def test_a_loop_may_have_its_own_environment() -> None:
-    """The engine asks a loop for its environment, so a simulation can provide one with virtual
-    time.
+    """If a loop has `cassandra_environment`, the engine uses the environment that it returns.
+
+    A simulation can thus provide an environment with virtual time.
     """
     loop = asyncio.get_running_loop()
     assert type(environment_of(loop)) is Environment
@@ -31,7 +32,7 @@ async def test_a_loop_may_have_its_own_environment() -> None:
 
 
 class RecordingEnvironment(Environment):
-    """An environment that records the ports of its connections. Its clock does not move."""
+    """An environment that records the ports of its connections, and whose clock does not move."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
@@ -45,8 +46,8 @@ class RecordingEnvironment(Environment):
 
 
 async def test_connections_and_times_come_from_the_environment() -> None:
-    """A cluster opens connections, reads the time and gets random numbers through the environment
-    only.
+    """A cluster opens connections, reads the time and gets random numbers only from the
+    environment.
     """
     loop = asyncio.get_running_loop()
     environment = RecordingEnvironment(loop)
@@ -65,7 +66,11 @@ async def test_connections_and_times_come_from_the_environment() -> None:
 
 
 def test_deadlines_of_one_slot_expire_in_the_order_of_adding(implementation: Any) -> None:
-    """A simulation must be repeatable, so the order must not depend on hashes or addresses."""
+    """Items with deadlines in the same slot of the timer wheel expire in the order of their
+    addition.
+
+    A simulation must be repeatable, so the order must not depend on hashes or memory addresses.
+    """
     loop = asyncio.new_event_loop()
     try:
         wheel = implementation.happy_path.TimerWheel(loop)
@@ -84,7 +89,7 @@ def test_deadlines_of_one_slot_expire_in_the_order_of_adding(implementation: Any
             wheel.add(0.0, item)
 
         def all_expired() -> bool:
-            # On a busy machine, the last items are in later slots, so try again.
+            # On a busy machine, the last items may be in later slots, so expire again.
             wheel._expire()
             return len(expired) == len(items)
 
@@ -95,23 +100,23 @@ def test_deadlines_of_one_slot_expire_in_the_order_of_adding(implementation: Any
 
 
 def test_insertion_ordered_keeps_the_order_of_adding() -> None:
-    """It is a set whose order does not depend on hashes, and which may change while it is iterated
-    over.
+    """`InsertionOrdered` is a set that keeps the order of addition and may change during an
+    iteration.
     """
     items: InsertionOrdered[Any] = InsertionOrdered()
     for item in (3, 1, 2, 1):
         items.add(item)
     items.discard(1)
-    items.discard(7)  # was never added
-    # Items may be added and removed during an iteration, which visits those that were there when it
-    # began.
+    items.discard(7)  # this item was never added
+    # Items may be added and removed during an iteration, which visits the items that existed when
+    # it started.
     for item in items:
         items.discard(item)
         items.add(item + 10)
     assert list(items) == [13, 12]
 
 
-# In these modules, blocking callers wait in real threads, for which the loop has no clock.
+# In these modules, blocking callers wait in real threads, whose waits do not use the loop's clock.
 MODULES_WITH_THREADS = {"environment.py", "loop.py"}
 
 
@@ -119,8 +124,9 @@ MODULES_WITH_THREADS = {"environment.py", "loop.py"}
     "path", sorted(ENGINE.rglob("*.py")), ids=lambda path: str(path.relative_to(ENGINE))
 )
 def test_engine_modules_call_no_clock_or_random_function(path: Path) -> None:
-    """In a simulation, time and random numbers come from the environment, so no module may get them
-    elsewhere.
+    """No module of the engine calls the clock or a random function directly.
+
+    In a simulation, time and random numbers must come from the environment.
     """
     if path.name in MODULES_WITH_THREADS:
         return

@@ -23,7 +23,7 @@ WAIT = 5.0
 def test_a_wait_for_a_set_event_returns_at_once(
     implementation: Implementation, method: str
 ) -> None:
-    """`wait` returns True for an event that is set, with or without a time-out."""
+    """`Event.wait` returns True at once if the event is set, with or without a timeout."""
     event = implementation.happy_path.Event()
     getattr(event, method)()
     assert event.wait()
@@ -34,7 +34,7 @@ def test_a_wait_for_a_set_event_returns_at_once(
 
 
 def test_a_set_event_wakes_all_threads(implementation: Implementation) -> None:
-    """Threads that wait without a time-out, or with any time-out, are woken by one `set`."""
+    """One `set` wakes all threads that wait for the event, with any timeout or without one."""
     event = implementation.happy_path.Event()
     results: list[bool] = []
     threads = [
@@ -54,8 +54,9 @@ def test_a_set_event_wakes_all_threads(implementation: Implementation) -> None:
 
 @pytest.mark.parametrize("seconds", [0, 0.0, 0.02])
 def test_a_wait_ends_after_its_timeout(implementation: Implementation, seconds: float) -> None:
-    """`wait` returns False when the timeout is over and the event is not set. Once it is set,
-    `wait` returns True.
+    """`Event.wait` returns False if the timeout ends before the event is set.
+
+    When the event is set, `wait` returns True.
     """
     event = implementation.happy_path.Event()
     started = time.monotonic()
@@ -70,8 +71,9 @@ def test_a_wait_ends_after_its_timeout(implementation: Implementation, seconds: 
 def test_signal_handlers_run_during_a_wait(
     implementation: Implementation, timeout: float | None
 ) -> None:
-    """A wait of the main thread is not deaf to signals, for example of Ctrl-C, and goes on after a
-    handler that returns.
+    """Signal handlers run while the main thread waits for an event, for example after Ctrl-C.
+
+    If the handler returns, the wait continues. If the handler raises, `wait` raises its error.
     """
     event = implementation.happy_path.Event()
     calls: list[int] = []
@@ -89,7 +91,7 @@ def test_signal_handlers_run_during_a_wait(
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous_handler)
-    # The wait went on after the first two signals.
+    # The wait continued after the first two signals.
     assert len(calls) >= 3
     event.set()
     assert event.wait()
@@ -98,8 +100,9 @@ def test_signal_handlers_run_during_a_wait(
 def test_while_the_queue_gathers_events_are_set_only_by_wake(
     implementation: Implementation,
 ) -> None:
-    """The loop sets `is_gathering` while it handles many answers, so that callers wake up
-    together.
+    """While `WakeQueue.is_gathering` is True, events are set only by `wake`.
+
+    The loop sets the flag while it handles many responses, so that callers wake up together.
     """
     wake_queue = implementation.happy_path.WakeQueue()
     first, second, third = (implementation.happy_path.Event() for _ in range(3))
@@ -107,7 +110,7 @@ def test_while_the_queue_gathers_events_are_set_only_by_wake(
     wake_queue.set(first)
     assert first.wait(seconds=0)
     wake_queue.is_gathering = True
-    # Calling it again for the same event must have no effect.
+    # Adding the same event a second time must have no effect.
     wake_queue.set(second)
     wake_queue.set(second)
     assert not second.wait(seconds=0)
@@ -116,11 +119,14 @@ def test_while_the_queue_gathers_events_are_set_only_by_wake(
     assert not wake_queue.is_gathering
     wake_queue.set(third)
     assert third.wait(seconds=0)
-    wake_queue.wake()  # With an empty queue, this call does nothing.
+    wake_queue.wake()  # with an empty queue, this call does nothing
 
 
 def test_other_threads_may_add_events_during_wake(implementation: Implementation) -> None:
-    """No event of another thread is lost, whether `wake` sets it or it is set at once."""
+    """If another thread adds events during `wake`, no event is lost.
+
+    Each event is set by `wake`, or at once.
+    """
     wake_queue = implementation.happy_path.WakeQueue()
     events: deque[Any] = deque()
     is_finished = threading.Event()
@@ -133,7 +139,7 @@ def test_other_threads_may_add_events_during_wake(implementation: Implementation
 
     thread = threading.Thread(target=add_events)
     previous_interval = sys.getswitchinterval()
-    # Let Python switch threads as often as possible, so that they interrupt `wake` at every step.
+    # Let Python switch threads as often as possible, so that they interrupt `wake` at each step.
     sys.setswitchinterval(1e-6)
     try:
         thread.start()
@@ -147,14 +153,13 @@ def test_other_threads_may_add_events_during_wake(implementation: Implementation
 
 
 def test_an_event_added_during_wake_is_set_at_once(implementation: Implementation) -> None:
-    """In the Python implementation, an event that is added while the queue wakes others is set at
-    once.
-    """
+    """In the pure Python version, an event that is added during `wake` is set at once."""
     if implementation.name == "c":
         pytest.skip("the compiled queue cannot be interrupted there")
 
     class InterruptedQueue(implementation.happy_path.WakeQueue):  # type: ignore[name-defined,misc]
-        # `set` reads the flag twice. Between the two, `wake` in another thread clears it.
+        # `set` reads the flag twice. The second value is False, as if `wake` in another thread had
+        # cleared the flag in between.
         flag_values = iter((True, False))
         is_gathering = property(lambda self: next(self.flag_values), lambda self, value: None)
 
@@ -164,9 +169,7 @@ def test_an_event_added_during_wake_is_set_at_once(implementation: Implementatio
 
 
 def test_wake_sets_many_events(implementation: Implementation) -> None:
-    """There is no limit to the number of gathered events, and an event may be in the queue
-    twice.
-    """
+    """`wake` sets any number of events, and an event may be in the queue twice."""
     wake_queue = implementation.happy_path.WakeQueue()
     events = [implementation.happy_path.Event() for _ in range(200)]
     wake_queue.is_gathering = True
@@ -177,20 +180,21 @@ def test_wake_sets_many_events(implementation: Implementation) -> None:
 
 
 def test_an_event_that_is_never_set_can_be_dropped(implementation: Implementation) -> None:
-    """Freeing an event whose lock is still held raises no error."""
+    """An event that was never set can be freed without an error, although its lock is
+    still held.
+    """
     for _ in range(1000):
         implementation.happy_path.Event()
 
 
 def test_an_event_can_be_set_by_two_threads() -> None:
-    """Two threads may set an event at the same time, as happens without the GIL (Python
-    implementation).
+    """In the pure Python version, two threads may set an event at the same time.
 
-    The second thread finds the lock already released.
+    This happens without the GIL. The second thread finds that the lock was already released.
     """
     event: Any = PythonEvent()
     event.set()
-    # Pretend that the second thread has not yet seen that the first one set the event.
+    # Pretend that the second thread has not seen yet that the first thread set the event.
     event._is_set = False
     event.set()
     assert event.wait(seconds=0)

@@ -1,4 +1,4 @@
-"""If code of the application raises on the loop, only the request that called it fails."""
+"""If an application's code raises an error on the loop, only the request that called it fails."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ EXCEPTIONS = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration]
 
 
 async def drop_reraised(exception_class: type[BaseException]) -> None:
-    """Let the loop run on, without the exception that the driver raises for the loop.
+    """Let the loop run, but drop the exception that the driver raises again for the loop.
 
-    The driver raises SystemExit and KeyboardInterrupt again in the loop's next turn, which would
-    end the test run.
+    The driver raises SystemExit and KeyboardInterrupt again in the loop's next iteration. This
+    would end the test run.
     """
     loop = asyncio.get_running_loop()
     if exception_class in (SystemExit, KeyboardInterrupt):
@@ -48,15 +48,14 @@ def harness(implementation: Implementation) -> RequestHarness:
 class TestExceptionsOfTheApplication:
     """Policies, handlers and observers of the application may raise any exception.
 
-    The request fails with a RuntimeError that names the exception, and other requests go on.
+    The request that called them fails with a RuntimeError that names the exception. Other requests
+    succeed.
     """
 
     async def test_a_query_plan_that_raises_fails_its_request(
         self, harness: RequestHarness, exception_class: type[BaseException]
     ) -> None:
-        """A policy may raise any BaseException, such as SystemExit. Then its request fails with a
-        RuntimeError that names the exception, and has no timer left.
-        """
+        """If `make_query_plan` raises an exception, the request fails and leaves no timer."""
 
         class RaisingPolicy:
             def make_query_plan(self, keyspace: str | None, statement: Any) -> Any:
@@ -74,7 +73,7 @@ class TestExceptionsOfTheApplication:
     async def test_a_message_that_raises_when_encoded_fails_its_request(
         self, harness: RequestHarness, exception_class: type[BaseException]
     ) -> None:
-        """If the encoding of a message raises any BaseException, its request fails with a
+        """If the encoding of a message raises an exception, the request fails with a
         RuntimeError.
         """
 
@@ -91,8 +90,10 @@ class TestExceptionsOfTheApplication:
     async def test_a_latency_observer_that_raises_fails_its_request(
         self, harness: RequestHarness, exception_class: type[BaseException]
     ) -> None:
-        """Two answers are received together. If the observer raises for the first, only the first
-        request fails, and the second gets its answer.
+        """If a latency observer raises an exception, only the request that it was called for fails.
+
+        Two responses are received together. The observer raises for the first, and the second
+        request must succeed.
         """
 
         def raise_once(host: Any, latency: float) -> None:
@@ -116,8 +117,9 @@ class TestExceptionsOfTheApplication:
     async def test_a_deadline_that_raises_fails_its_item(
         self, implementation: Implementation, exception_class: type[BaseException]
     ) -> None:
-        """If `on_timeout` of one item raises, that item fails and the others of the same tick time
-        out.
+        """If `on_timeout` of one item raises an exception, this item fails.
+
+        The other items that are due at the same time still time out.
         """
         timer_calls: list[Any] = []
         wheel = implementation.happy_path.TimerWheel(
@@ -139,7 +141,7 @@ class TestExceptionsOfTheApplication:
 
         items = [TimedItem(raises=False), TimedItem(raises=True), TimedItem(raises=False)]
         for item in items:
-            wheel.add(0.5, item)  # due in 0.5 s
+            wheel.add(0.5, item)  # due in 0.5 seconds
         # Let the timer of the wheel fire.
         timer_calls[0]()
         await drop_reraised(exception_class)
@@ -148,21 +150,23 @@ class TestExceptionsOfTheApplication:
 
 
 class PolicyThatRaises(RoundRobinPolicy):
-    """A policy that raises for statements whose query contains "raise"."""
+    """A policy that raises an exception for statements whose query contains "raise"."""
 
     exception_class: type[BaseException]
 
     def make_query_plan(
         self, working_keyspace: str | None = None, query: Any = None
     ) -> Iterator[Any]:
-        """Raise an exception for queries that contain "raise"."""
+        """Raise an exception if the query contains "raise"; otherwise, return a
+        round-robin plan.
+        """
         if "raise" in str(getattr(query, "query_string", "")):
             raise self.exception_class("from a policy")
         return super().make_query_plan(working_keyspace, query)
 
 
 class RaisingRetryPolicy(RetryPolicy):
-    """A policy that raises instead of deciding about an error."""
+    """A retry policy that raises an exception for every error."""
 
     def __init__(self, exception_class: type[BaseException]) -> None:
         self.exception_class = exception_class
@@ -172,7 +176,7 @@ class RaisingRetryPolicy(RetryPolicy):
 
 
 class RaisingListener(HostStateListener):
-    """A listener that raises for every event of a host."""
+    """A listener that raises an exception for every host event."""
 
     def __init__(self, exception_class: type[BaseException]) -> None:
         self.exception_class = exception_class
@@ -187,9 +191,7 @@ class RaisingListener(HostStateListener):
 def test_other_requests_succeed_if_policies_and_listeners_raise(
     loops: Loops, exception_class: type[BaseException]
 ) -> None:
-    """Any exception of the application's policies or listeners fails only the request that needed
-    them.
-    """
+    """If policies or listeners raise exceptions, only the requests that called them fail."""
     policy = PolicyThatRaises()
     policy.exception_class = exception_class
     profile = ExecutionProfile(
@@ -204,7 +206,8 @@ def test_other_requests_succeed_if_policies_and_listeners_raise(
         ) as cluster:
             session = cluster.connect()
             cluster.register_listener(RaisingListener(exception_class))
-            # The policy raises for "raise", and the retry policy for the error after "refused".
+            # The policy raises for "raise", and the retry policy raises after the error for
+            # "refused".
             queries = ["SELECT 1", "raise", "SELECT 2", "refused", "SELECT 3"] * 20
             futures = [session.execute_async(SimpleStatement(query)) for query in queries]
             for query, future in zip(queries, futures, strict=True):
@@ -216,9 +219,9 @@ def test_other_requests_succeed_if_policies_and_listeners_raise(
 
 
 class PolicyWithOtherObjects(RoundRobinPolicy):
-    """A policy whose plans begin with objects that are not hosts of the cluster.
+    """A policy whose plans start with two objects that are not hosts.
 
-    :param has_hosts: True if the hosts follow.
+    :param has_hosts: whether the cluster's hosts follow.
     """
 
     def __init__(self, has_hosts: bool) -> None:
@@ -238,8 +241,9 @@ class PolicyWithOtherObjects(RoundRobinPolicy):
 def test_objects_in_a_query_plan_that_are_not_hosts_are_left_out(
     loops: Loops, has_hosts: bool
 ) -> None:
-    """The request goes to the next host of the plan, as with cassandra-driver. If there is none,
-    its error names the policy and the objects.
+    """Objects in a query plan that are not hosts are skipped, as in cassandra-driver.
+
+    If the plan has no hosts, the error names the policy and the objects.
     """
     profile = ExecutionProfile(load_balancing_policy=PolicyWithOtherObjects(has_hosts))
     with (
@@ -262,8 +266,8 @@ def test_objects_in_a_query_plan_that_are_not_hosts_are_left_out(
 
 
 def test_fault_among_finds_errors_of_the_driver() -> None:
-    """`fault_among` returns the last error that is a mistake of the driver or the application, or
-    None.
+    """`fault_among` returns the last error that is a bug of the driver or the
+    application, or None.
     """
     fault = ValueError("mistake in the driver")
     assert fault_among([ConnectionException("gone"), fault, OSError("no route")]) is fault
@@ -278,10 +282,9 @@ def format_error(error: BaseException) -> str:
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 async def test_connecting_to_no_node_has_one_short_traceback(cluster_class: Any) -> None:
-    """The traceback of NoHostAvailable shows neither the driver's handshake nor the errors of the
-    hosts.
+    """The traceback of NoHostAvailable is short: it contains no code of the handshake.
 
-    Those are in the `errors` of the exception.
+    The errors of the hosts are only in the `errors` of the exception.
     """
 
     async def connect() -> None:
@@ -295,15 +298,16 @@ async def test_connecting_to_no_node_has_one_short_traceback(cluster_class: Any)
     assert formatted_error.count("Traceback (most recent call last)") == 1
     assert "handshake.py" not in formatted_error
     assert "Connection refused" in formatted_error
-    # The error of each host has its cause.
+    # The error of each host still has its cause.
     (host_error,) = caught.value.errors.values()
     assert isinstance(host_error.__cause__, OSError)
     assert "handshake.py" in format_error(host_error)
 
 
 def test_errors_of_requests_show_only_the_callers_frames() -> None:
-    """The traceback of a failed request begins in the caller and ends in `result`, however often it
-    is raised.
+    """The traceback of a failed request starts in the caller and ends in `result`.
+
+    It does not grow when the error is raised again.
     """
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
@@ -311,7 +315,7 @@ def test_errors_of_requests_show_only_the_callers_frames() -> None:
         for answer in (reset(), error(ErrorCode.INVALID, "no"), silence()):
             node.prime("Q", answer)
             future = session.execute_async("Q", timeout=0.2)
-            for _ in range(3):  # each call raises the error again, but its traceback must not grow
+            for _ in range(3):  # each call raises the same error, whose traceback must not grow
                 with pytest.raises(DriverException) as caught:
                     future.result()
             formatted_error = format_error(caught.value)
@@ -320,7 +324,10 @@ def test_errors_of_requests_show_only_the_callers_frames() -> None:
 
 
 def test_a_missing_keyspace_has_one_traceback() -> None:
-    """The error of the USE is not shown as the context of NoHostAvailable."""
+    """If a keyspace does not exist, NoHostAvailable has one traceback.
+
+    The error of the USE must not be printed as its context.
+    """
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.keyspaces = {"there"}
         with pytest.raises(NoHostAvailable) as caught:
@@ -332,11 +339,14 @@ def test_a_missing_keyspace_has_one_traceback() -> None:
 def test_a_call_on_the_loop_survives_the_error_of_a_signal_handler(
     error_class: type[BaseException],
 ) -> None:
-    """A handler that runs in the calling thread may raise before the call is scheduled."""
+    """If a signal handler raises an error before a call is scheduled, the call is still scheduled.
+
+    The handler runs in the calling thread, and its error is raised there.
+    """
     calls: list[int] = []
 
     def call_soon(number: int) -> None:
-        """Be interrupted once, and then record the call."""
+        """Record the call, and raise the handler's error at the first call."""
         calls.append(number)
         if len(calls) == 1:
             raise error_class("from a handler")

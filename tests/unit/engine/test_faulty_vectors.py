@@ -1,5 +1,6 @@
-"""If a vector has NaN or infinities, which no index of the server can hold, a note on the error
-says so.
+"""If a request with a faulty vector fails, a note on the error describes the vector.
+
+No index of the server can hold vectors with NaN or infinity.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ COLUMNS = [("id", "int"), ("embedding", "vector<float, 3>")]
 
 
 def failure_of(node: FakeNode, answer: Answer, execute: Any) -> Any:
-    """Return the error that `execute(session)` raises if the node answers with this error."""
+    """Return the error that `execute(session)` raises if the node answers with this
+    error response.
+    """
     node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
     node.prime_prepare(SEARCH, COLUMNS[1:])
     node.prime(Opcode.EXECUTE, answer)
@@ -40,7 +43,7 @@ def notes_of(failure: Any) -> list[str]:
 
 
 def insertion_of(vector: list[float]) -> Any:
-    """Return a function that inserts a row with this vector through a session."""
+    """Return a function that inserts a row with this vector, using the session that it gets."""
 
     def execute(session: Session) -> None:
         session.execute(session.prepare(INSERT), (1, vector))
@@ -50,8 +53,9 @@ def insertion_of(vector: list[float]) -> Any:
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_a_failed_write_names_the_number_and_its_position(node: FakeNode, number: float) -> None:
-    """Vector indexes cannot hold NaN or infinity, and the server's WRITE_FAILURE does not say so.
-    So the driver adds a note to the error.
+    """If a write of a vector with NaN or infinity fails, a note names the number and its position.
+
+    Vector indexes cannot hold such numbers, and the server's WRITE_FAILURE does not say so.
     """
     failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insertion_of([1.0, number, 2.0]))
     assert isinstance(failure, WriteFailure)
@@ -61,8 +65,9 @@ def test_a_failed_write_names_the_number_and_its_position(node: FakeNode, number
 
 
 def test_a_vector_of_zeros_is_named(node: FakeNode) -> None:
-    """Vectors of zeros have no direction, so an index with the similarity cosine cannot hold
-    them.
+    """If a write of a vector of zeros fails, a note says that the vector has only zeros.
+
+    Such a vector has no direction, so an index with the similarity cosine cannot hold it.
     """
     failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insertion_of([0.0, -0.0, 0.0]))
     assert notes_of(failure)[-1] == (
@@ -72,7 +77,10 @@ def test_a_vector_of_zeros_is_named(node: FakeNode) -> None:
 
 
 def test_vectors_whose_length_does_not_fit_are_named(node: FakeNode) -> None:
-    """Integers such as hashes, which a column of floats takes, make such vectors."""
+    """If a write fails and the vector's length is out of range, a note says so.
+
+    Integers such as hashes make such vectors if they are written to a column of floats.
+    """
     for vector, note in (
         ([2.0**64, -(2.0**64), 0.0], "is too long"),
         ([1e-30, 0.0, -1e-25], "has only zeros, or"),
@@ -84,8 +92,8 @@ def test_vectors_whose_length_does_not_fit_are_named(node: FakeNode) -> None:
 
 
 def test_a_failed_search_names_the_number_and_its_position(node: FakeNode) -> None:
-    """A search for a vector that contains NaN fails, too, with a READ_FAILURE. Its note names the
-    index.
+    """If a search for a vector with NaN fails, a note names the column and the index
+    of the number.
     """
 
     def search(session: Session) -> None:
@@ -97,7 +105,9 @@ def test_a_failed_search_names_the_number_and_its_position(node: FakeNode) -> No
 
 
 def test_a_failed_batch_names_the_statement(node: FakeNode) -> None:
-    """The note of a failed batch is about the second statement, which has the infinite number."""
+    """If a batch fails, the note describes the vector of the second statement, which
+    has infinity.
+    """
 
     def execute(session: Session) -> None:
         batch, prepared = BatchStatement(), session.prepare(INSERT)
@@ -110,8 +120,9 @@ def test_a_failed_batch_names_the_statement(node: FakeNode) -> None:
 
 
 def test_other_vectors_and_other_errors_get_no_note(node: FakeNode) -> None:
-    """A vector of finite numbers is not the cause of a failure, and a timeout is not caused by a
-    vector.
+    """There is no note for a vector of finite numbers, nor for a timeout.
+
+    Vectors do not cause timeouts.
     """
     write_failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insertion_of([0.0, 1.0, 2.0]))
     write_timeout = failure_of(
