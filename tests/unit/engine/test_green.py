@@ -1,6 +1,6 @@
-"""Applications in which gevent or eventlet has replaced threads by greenlets.
+"""The driver in processes where gevent or eventlet has replaced threads by greenlets.
 
-The engine runs in a real thread, and a blocking call stops only the greenlet that makes it.
+The engine runs in a real thread, and a blocking call stops only the greenlet that makes the call.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PATCHES = {
     "gevent": "import gevent; from gevent import monkey; monkey.patch_all({what})",
     "eventlet": "import eventlet; eventlet.monkey_patch({what})",
 }
-# How each program begins. In the program, `green` is the library.
+# The beginning of each program. In the program, `green` is the library (gevent or eventlet).
 BEGIN = """
 import sys, warnings
 warnings.simplefilter("ignore")
@@ -46,10 +46,9 @@ RunProgram = Callable[..., list[str]]
 
 @pytest.fixture(params=["gevent-uvloop", "gevent-asyncio", "eventlet-uvloop"])
 def run_program(request: pytest.FixtureRequest) -> RunProgram:
-    """Return a function that runs a program in a patched process and returns its lines of output.
+    """Return a function that runs a program in a patched process, and returns the lines it prints.
 
-    The program begins with BEGIN. It can use a fake node that answers READ with 7, and SILENT
-    never.
+    The program starts with BEGIN. Its fake node answers READ with 7, and never answers SILENT.
     """
     library, loop = request.param.split("-")
     return lambda program, **options: printed_lines(library, loop, program, **options)
@@ -58,8 +57,10 @@ def run_program(request: pytest.FixtureRequest) -> RunProgram:
 def printed_lines(
     library: str, loop: str, program: str, setup_code: str = "", patch_arguments: str = ""
 ) -> list[str]:
-    """Run a program in a process that the library has patched, and return its lines of output.
+    """Run a program in a process that the library has patched, and return the lines it prints.
 
+    :param library: "gevent" or "eventlet".
+    :param loop: "uvloop" or "asyncio".
     :param program: the program. It can use `cluster`, and the library as `green`.
     :param setup_code: code that runs before the library patches the standard library.
     :param patch_arguments: arguments of the function that patches. By default, it patches
@@ -83,13 +84,13 @@ def printed_lines(
     assert "Traceback" not in process.stderr, process.stderr
     lines = process.stdout.splitlines()
     assert lines[-1] == "end"
-    # Leave out the last line, "end", which shows that the program came to its end.
+    # Leave out the last line, "end", which shows that the program ran to its end.
     return lines[:-1]
 
 
 @pytest.mark.parametrize("setup_code", ["", "import cassandra.cluster, cassandra.concurrent"])
 def test_blocking_calls_of_many_greenlets(run_program: RunProgram, setup_code: str) -> None:
-    """While 50 greenlets make blocking calls, the library's other greenlets go on."""
+    """While 50 greenlets make blocking calls, another greenlet still runs."""
     program = """
 session = cluster.connect()
 turns = 0
@@ -113,7 +114,7 @@ print(turns > 3)  # the greenlet of `tick` has run meanwhile
 
 
 def test_a_call_may_wait_while_no_other_greenlet_runs(run_program: RunProgram) -> None:
-    """If all greenlets wait for the driver, the library's hub must not report a deadlock."""
+    """If all greenlets wait for the driver, gevent or eventlet must not report a deadlock."""
     program = """
 session = cluster.connect()
 try:
@@ -126,7 +127,7 @@ print(session.execute("READ").one().v)
 
 
 def test_several_greenlets_wait_for_one_future(run_program: RunProgram) -> None:
-    """Each greenlet that waits for a future gets its result."""
+    """If several greenlets wait for the same future, each gets the result."""
     program = """
 session = cluster.connect()
 future = session.execute_async("READ")
@@ -142,8 +143,9 @@ print(results)
 
 
 def test_callbacks_run_in_a_greenlet_of_the_applications_thread(run_program: RunProgram) -> None:
-    """Callbacks run where they may use the library: in the thread of the caller, and not in the
-    engine's.
+    """Callbacks run in a greenlet of the application's thread, where they may use the library.
+
+    They must not run in the engine's thread.
     """
     program = """
 session = cluster.connect()
@@ -165,7 +167,7 @@ print(failed.wait(20))
 
 
 def test_concurrent_executions(run_program: RunProgram) -> None:
-    """All forms of `execute_concurrent` work in greenlets, with many statements in flight."""
+    """All variants of `execute_concurrent` work in greenlets, with many statements in flight."""
     program = """
 session = cluster.connect()
 results = execute_concurrent(session, [("READ", None)] * 500, concurrency=50)
@@ -177,7 +179,7 @@ print(len(execute_concurrent_async(session, [("READ", None)] * 500).result(20)))
 
 
 def test_a_greenlet_that_waits_can_be_killed_or_timed_out(run_program: RunProgram) -> None:
-    """Killing a greenlet that waits for a future, or its time-out, does not end the future."""
+    """If a greenlet that waits for a future is killed or timed out, the future still completes."""
     program = """
 session = cluster.connect()
 future = session.execute_async("SILENT", timeout=0.5)
@@ -201,7 +203,7 @@ print(session.execute("READ").one().v)
 
 
 def test_a_blocking_address_translator_runs_in_a_real_thread(run_program: RunProgram) -> None:
-    """Blocking code of the application runs in a real thread, not on the loop."""
+    """A blocking address translator runs in a real thread, not in the thread of the loop."""
     program = """
 import time
 from cassandra.policies import AddressTranslator
@@ -216,7 +218,7 @@ with Cluster(["localhost"], port=cluster.port, address_translator=Slow()) as oth
 
 
 def test_connecting_without_a_server(run_program: RunProgram) -> None:
-    """Under green threads, `connect` raises NoHostAvailable if no server listens."""
+    """In a patched process, `connect` raises NoHostAvailable if no server listens."""
     program = """
 from cassandra.cluster import NoHostAvailable
 try:
@@ -228,14 +230,15 @@ except NoHostAvailable as error:
 
 
 def test_the_driver_works_if_threads_are_not_patched(run_program: RunProgram) -> None:
-    """Applications may exclude threads from patching (`thread=False`)."""
+    """The driver works if the application excludes threads from patching (`thread=False`)."""
     program = "print(cluster.connect().execute('READ').one().v)"
     assert run_program(program, patch_arguments="thread=False") == ["7"]
 
 
 def test_eventlet_without_uvloop_is_refused() -> None:
-    """The loop of asyncio does not work in a process that eventlet has patched, so `connect` raises
-    RuntimeError.
+    """In a process that eventlet has patched, `connect` raises RuntimeError without uvloop.
+
+    asyncio's own loop does not work in such a process.
     """
     program = """
 try:
@@ -248,7 +251,7 @@ except RuntimeError as error:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list them")
 def test_shutdown_closes_all_connections(run_program: RunProgram) -> None:
-    """Three clusters in a row leave no socket open."""
+    """Three clusters that are opened and shut down leave no socket open."""
     program = """
 import os
 def sockets():
@@ -275,9 +278,7 @@ print(during > before, sockets() - before)
 def test_callbacks_are_called_although_a_greenlet_waits_for_the_result(
     run_program: RunProgram,
 ) -> None:
-    """While a greenlet waits in `result`, the driver's own greenlets run on: they call the
-    callbacks.
-    """
+    """While a greenlet waits in `result`, the driver's own greenlets still call the callbacks."""
     program = """
 session = cluster.connect()
 called = threading.Event()
@@ -298,7 +299,10 @@ failed.wait()
 
 
 def test_real_threads_may_execute_one_after_the_other(run_program: RunProgram) -> None:
-    """Each real thread has its own hub, even if it has the identity of a thread that has ended."""
+    """Real threads that run one after another can all execute requests.
+
+    Each real thread has its own hub, even if it has the identity of a thread that has ended.
+    """
     program = """
 from cassandra._threads import _start
 session = cluster.connect()
@@ -316,10 +320,10 @@ print(results)
 
 
 def test_the_engine_and_greenlets_may_log_at_the_same_time(run_program: RunProgram) -> None:
-    """The engine's thread may log while greenlets log, although the greenlets' locks are not
-    thread-safe.
+    """The engine's thread may log while greenlets log.
 
-    Its records are handled in the application's thread.
+    The greenlets' locks are not thread-safe, so the engine's log records are handled in the
+    application's thread.
     """
     program = """
 import logging, time
@@ -358,7 +362,7 @@ print(sorted(seen))
 def test_a_greenlet_does_not_wait_for_the_request_of_another(
     run_program: RunProgram, setup_code: str
 ) -> None:
-    """`Session.write_head_start` delays a request only behind writes of the same greenlet."""
+    """`Session.write_head_start` delays a request only after writes of the same greenlet."""
     program = """
 session = cluster.connect()
 session.write_head_start = 30

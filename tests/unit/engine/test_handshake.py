@@ -1,5 +1,6 @@
-"""The steps of opening a connection, without a socket: addresses, the time limit, the protocol
-version, logins, and the reasons in errors.
+"""`Connector` and the steps of opening a connection, mostly without sockets.
+
+The tests cover addresses, the time limit, the protocol version, logins, and the reasons in errors.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ from tests.unit.engine.partners import engine_settings
 
 pytestmark = pytest.mark.simulated
 
-ENDPOINT = DefaultEndPoint("db.example")  # has to be resolved
-TIMEOUT = 9.0  # the connect_timeout of these tests, in seconds, for all addresses together
-FAR = 1000.0  # seconds, longer than any limit
+ENDPOINT = DefaultEndPoint("db.example")  # a name, which has to be resolved
+TIMEOUT = 9.0  # seconds; the `connect_timeout` of these tests, for all addresses of a name together
+FAR = 1000.0  # seconds; longer than any limit
 
 
 class Network:
     """A fake `Environment` in which the outcome of connecting depends on the address.
 
-    :param outcomes: for each address, the error that connecting raises; None if it never ends. A
-        name resolves to all these addresses.
+    :param outcomes: maps each address to the error that connecting raises, or to None if connecting
+        never ends. A name resolves to all these addresses.
     """
 
     def __init__(self, **outcomes: Exception | None) -> None:
@@ -52,9 +53,9 @@ class Network:
         self.random = random.Random(1)
         self.outcomes = outcomes
         self.resolved: list[tuple[str, int, int]] = []
-        # Each entry is (address, seconds since the beginning).
+        # Each entry is (address, seconds since the fake was created).
         self.tried: list[tuple[str, float]] = []
-        # Each entry is (port of the server, local ports to choose from, or None).
+        # Each entry is (port of the server, local ports to choose from or None).
         self.ports: list[Any] = []
         self._started = self.loop.time()
 
@@ -63,9 +64,7 @@ class Network:
         return list(self.outcomes)
 
     async def connect(self, make_protocol: Any, address: str, port: int, **options: Any) -> None:
-        """Record the attempt. Raise the address's outcome if it has one; otherwise never
-        connect.
-        """
+        """Record the attempt. Then raise the error of the address, or never return."""
         self.tried.append((address, round(self.loop.time() - self._started, 3)))
         self.ports.append((port, options["local_ports"]))
         outcome = self.outcomes.get(address)
@@ -83,7 +82,8 @@ class Network:
 def connector(environment: Any, **settings: Any) -> Connector:
     """Return a connector that opens at most two connections at the same time.
 
-    :param changed: settings that differ from the defaults.
+    :param environment: a `Network`.
+    :param settings: settings that differ from the defaults.
     """
     settings = {"connect_timeout": TIMEOUT, "max_simultaneous_opens": 2, **settings}
     return Connector(engine_settings(**settings), environment)
@@ -93,8 +93,9 @@ def connector(environment: Any, **settings: Any) -> Connector:
 
 
 async def test_each_address_of_a_name_has_an_equal_share_of_the_time() -> None:
-    """`connect_timeout` is for a whole name, so three addresses that do not answer have a third of
-    it each.
+    """If no address of a name responds, each of three addresses gets a third of `connect_timeout`.
+
+    The setting limits the time for the whole name.
     """
     network = Network(a=None, b=None, c=None)
     failure = await error_of(connector(network).open(ENDPOINT))
@@ -105,8 +106,9 @@ async def test_each_address_of_a_name_has_an_equal_share_of_the_time() -> None:
 
 
 async def test_an_address_that_refuses_leaves_its_time_to_the_others() -> None:
-    """The time that is left is shared by the addresses that are left. The error is that of the last
-    address.
+    """If an address refuses at once, the remaining addresses share the remaining time.
+
+    The error is the error of the last address.
     """
     refused = ConnectionRefusedError(errno.ECONNREFUSED, "connect call failed")
     network = Network(a=refused, b=None, c=refused)
@@ -118,7 +120,7 @@ async def test_an_address_that_refuses_leaves_its_time_to_the_others() -> None:
 
 
 async def test_an_ip_address_is_not_resolved() -> None:
-    """If the host is an IP address, it is connected to without a query to the name service."""
+    """An IP address is connected to without a query to the name service."""
     network = Network(**{"10.0.0.1": OSError(errno.EHOSTUNREACH, "unreachable")})
     failure = await error_of(connector(network).open(DefaultEndPoint("10.0.0.1", 9999)))
     assert str(failure) == "10.0.0.1:9999 cannot be connected to: No route to host"
@@ -128,7 +130,7 @@ async def test_an_ip_address_is_not_resolved() -> None:
 
 @pytest.mark.parametrize("timeout", [None, 0])
 async def test_without_a_timeout_an_address_has_an_hour(timeout: Any) -> None:
-    """With `connect_timeout` None or 0, an attempt goes on for a long time, but not forever."""
+    """If `connect_timeout` is None or 0, an attempt goes on for a long time, but not for ever."""
     opening = asyncio.ensure_future(
         connector(Network(a=None), connect_timeout=timeout).open(ENDPOINT)
     )
@@ -140,7 +142,10 @@ async def test_without_a_timeout_an_address_has_an_hour(timeout: Any) -> None:
 
 
 async def test_only_so_many_connections_are_opened_at_a_time() -> None:
-    """The third connection begins only when one of the two others has failed."""
+    """Only two connections are opened at the same time: the third waits until another has failed.
+
+    The limit is `max_simultaneous_opens`.
+    """
     network = Network(a=None)
     opener = connector(network)
     openings = [asyncio.ensure_future(opener.open(ENDPOINT)) for _ in range(3)]
@@ -153,10 +158,9 @@ async def test_only_so_many_connections_are_opened_at_a_time() -> None:
 
 
 async def test_a_shards_connection_uses_the_targets_port() -> None:
-    """A connection to a shard goes to the shard-aware port, from a local port that leads to the
-    shard.
+    """A connection to a shard goes to the shard-aware port, from a local port of the shard.
 
-    The server takes the client's port modulo the number of shards.
+    The local port modulo the number of shards is the shard.
     """
     refused = ConnectionRefusedError(errno.ECONNREFUSED, "refused")
     network = Network(**{"10.0.0.1": refused})
@@ -168,7 +172,7 @@ async def test_a_shards_connection_uses_the_targets_port() -> None:
 
 
 async def error_of(awaitable: Any) -> BaseException:
-    """Return the error that `awaitable` raises, however much virtual time that takes."""
+    """Return the error that `awaitable` raises, however much virtual time it takes."""
     outcomes = await asyncio.gather(awaitable, return_exceptions=True)
     error: Any = outcomes[0]
     assert isinstance(error, BaseException)
@@ -184,7 +188,9 @@ def refusal(version: int) -> ProtocolVersionUnsupported:
 
 
 async def test_a_refused_version_is_lowered_once_for_all_connections() -> None:
-    """If a server refuses a version, the connector tries the next lower one, down to 3."""
+    """If a server refuses a protocol version, the connector tries the next lower version, down to
+    3.
+    """
     opener = connector(Network(), protocol_version=5)
     assert opener.version == 5
     opener._downgrade(5, refusal(5))
@@ -215,8 +221,8 @@ def startups(node: FakeNode) -> list[Request]:
 
 @pytest.mark.parametrize("compression", [True, False])
 async def test_compression_is_negotiated_only_if_it_is_set(compression: bool) -> None:
-    """The STARTUP message names lz4 only if the cluster has `compression=True`, even if the server
-    supports it.
+    """STARTUP names lz4 only if the cluster has `compression=True`, even if the
+    server supports it.
     """
     with FakeNode(max_version=4) as node:
         node.supported["COMPRESSION"] = ["lz4"]
@@ -227,7 +233,7 @@ async def test_compression_is_negotiated_only_if_it_is_set(compression: bool) ->
 
 @pytest.mark.parametrize("is_scylla", [True, False])
 async def test_scylladb_gets_further_options(is_scylla: bool) -> None:
-    """The options that switch on extensions of ScyllaDB are sent only to nodes that offer them."""
+    """STARTUP has the options that enable ScyllaDB's extensions only if the node offers them."""
     scylla = Scylla(shards=1) if is_scylla else None
     with FakeCluster(1, scylla=scylla) as nodes:
         async with connected(nodes):
@@ -272,9 +278,10 @@ ACCEPTED = "db.example:9042 accepted the connection"
 def test_a_timeout_names_the_step_that_was_in_progress(
     state: dict[str, bool], expected: str
 ) -> None:
-    """The message depends on how far the connection has come when `connect_timeout` ends.
+    """When `connect_timeout` ends, the message says how far the connection has come.
 
     :param state: the attributes of the connection that are True.
+    :param expected: the message.
     """
     connection: Any = SimpleNamespace(
         **{
@@ -290,8 +297,9 @@ def test_a_timeout_names_the_step_that_was_in_progress(
 
 
 def test_silence_after_the_tls_handshake_is_not_put_down_to_missing_tls() -> None:
-    """If the TLS handshake has succeeded, the error must not suggest that the port does not speak
-    TLS.
+    """If a server is silent after the TLS handshake, the message must not suggest missing TLS.
+
+    The TLS handshake has succeeded, so the port does speak TLS.
     """
     connection: Any = SimpleNamespace(
         is_reached=True,
@@ -318,9 +326,7 @@ def test_silence_after_the_tls_handshake_is_not_put_down_to_missing_tls() -> Non
 def test_tls_is_the_reason_only_if_the_network_worked(
     has_tls: bool, is_reached: bool, is_connected: bool, expected: str | None
 ) -> None:
-    """The reason of the TLS layer is given only if the TCP connection was established, and uses
-    TLS.
-    """
+    """The TLS layer's reason is used only if the connection has TLS and TCP has connected."""
     tls = SimpleNamespace(reason=lambda error: "bad certificate") if has_tls else None
     connection: Any = SimpleNamespace(tls=tls, is_reached=is_reached, is_connected=is_connected)
     assert handshake._tls_failure_reason(connection, OSError()) == expected
@@ -336,14 +342,17 @@ def test_tls_is_the_reason_only_if_the_network_worked(
     ],
 )
 def test_the_systems_reason(error: OSError, expected: str) -> None:
-    """The reason is the usual text for the error number, or else the text of the exception, or its
-    class.
+    """The reason is the system's text for the error number, or the exception's text,
+    or its class.
     """
     assert handshake._system_reason(error) == expected
 
 
 def test_only_a_send_may_carry_a_token() -> None:
-    """While a token is being sent, any other action of the handshake is a mistake of the driver."""
+    """`_single_message` returns a Send action, and raises ProtocolError for any other action.
+
+    While a token is sent, any other action would be a bug of the driver.
+    """
     send = Send(stream=0, opcode=Opcode.AUTH_RESPONSE, flags=0, body=b"")
     assert handshake._single_message([send]) is send
     with pytest.raises(ProtocolError, match="a token is to be sent, but the handshake wants"):
@@ -351,9 +360,7 @@ def test_only_a_send_may_carry_a_token() -> None:
 
 
 async def test_errors_of_the_handshake_name_the_end_point_once() -> None:
-    """An error of the server gets the end point in front of its text; one that has it is left as it
-    is.
-    """
+    """A server's error gets the end point in front of its message, unless it already names it."""
     connection: Any = SimpleNamespace(version=4, is_control_connection=False)
     steps = handshake._Handshake(connector(Network()), engine_settings(), ENDPOINT, connection)
     cause = ValueError()
@@ -374,11 +381,12 @@ async def test_errors_of_the_handshake_name_the_end_point_once() -> None:
 
 
 class Login:
-    """An auth provider that is its own authenticator, for the user "ann" with the password
+    """An auth provider that is also the authenticator, for the user "ann" with the password
     "secret".
 
-    :param call: how `initial_response` returns the token: "plain" at once, "coroutine function"
-        from a coroutine, "awaitable" from a function that returns an awaitable.
+    :param call: how `initial_response` returns the token: "plain" means at once, "coroutine
+        function" means from a coroutine, "awaitable" means from a function that returns an
+        awaitable.
     """
 
     def __init__(self, call: str) -> None:
@@ -417,7 +425,10 @@ async def test_an_authenticator_may_return_its_token_or_be_awaited(call: str) ->
 
 
 async def test_tokens_are_wrapped_so_that_they_do_not_show() -> None:
-    """A token is wrapped in an object whose `repr` hides it, for example in tracebacks."""
+    """The handshake wraps each token in an object whose `repr` hides the token.
+
+    Otherwise, a traceback could show a password.
+    """
     connection: Any = SimpleNamespace(version=4, is_control_connection=False)
     steps = handshake._Handshake(connector(Network()), engine_settings(), ENDPOINT, connection)
     for call in ("plain", "coroutine function", "awaitable"):
@@ -444,7 +455,7 @@ def test_a_certificate_is_no_answer_to_a_further_challenge() -> None:
 async def test_a_certificate_is_enough_for_some_authenticators(
     has_tls: bool, authenticator: str, expected: bool
 ) -> None:
-    """With TLS, a server with the MutualTlsAuthenticator needs no `auth_provider`."""
+    """With TLS and the server's MutualTlsAuthenticator, a login needs no `auth_provider`."""
     tls = object() if has_tls else None
     connection: Any = SimpleNamespace(version=4, is_control_connection=False, tls=tls)
     steps = handshake._Handshake(connector(Network()), engine_settings(), ENDPOINT, connection)
@@ -463,8 +474,9 @@ async def test_without_a_provider_a_login_is_refused() -> None:
 
 
 async def test_closed_tls_connections_have_a_moment_to_shut_down() -> None:
-    """`settle` waits until closed TLS connections have ended, and aborts them after GOODBYE_TIMEOUT
-    seconds.
+    """`settle` waits until closed TLS connections have ended, for at most GOODBYE_TIMEOUT seconds.
+
+    Then it aborts the remaining connections.
     """
     opener = connector(Network())
     loop = asyncio.get_running_loop()
@@ -477,7 +489,7 @@ async def test_closed_tls_connections_have_a_moment_to_shut_down() -> None:
         def abort(self) -> None:
             aborted.append(self.name)
 
-    await opener.settle()  # there are no TLS connections to wait for
+    await opener.settle()  # without TLS connections, `settle` returns at once
     polite: Any = FakeTlsConnection("polite")
     stuck: Any = FakeTlsConnection("stuck")
     opener._tls_connections.add(polite)
@@ -496,7 +508,10 @@ async def test_closed_tls_connections_have_a_moment_to_shut_down() -> None:
 
 
 async def test_tls_connections_are_aborted_if_settle_is_cancelled() -> None:
-    """The loop may end while `settle` waits: no connection may stay open then."""
+    """If `settle` is cancelled, it aborts the TLS connections, because no connection may stay open.
+
+    The loop may end while `settle` waits.
+    """
     opener = connector(Network())
     stuck = Mock()
     opener._tls_connections.add(stuck)

@@ -1,6 +1,6 @@
 """A server stops answering while a cluster connects: each step of connecting has a timeout.
 
-The tests use virtual time. Each case runs with the blocking and the asyncio API.
+The tests use virtual time. Each test runs with the blocking and the asyncio API.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cassandra.testing.fake import FakeNode, Opcode, silence
 from tests.unit.security.certificates import Authority
 from tests.unit.simulated import APIS, Simulated
 
-TIMEOUT = 30.0  # the connect_timeout of these tests, in virtual seconds
+TIMEOUT = 30.0  # virtual seconds; the `connect_timeout` of these tests
 
 Connect = Callable[..., NoHostAvailable]
 
@@ -31,8 +31,8 @@ def connect(request: pytest.FixtureRequest, simulated: Simulated, node: FakeNode
         started = simulated.now
         with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
             simulated.connect(request.param, contact_points=[node.address], **settings)
-        # It may take longer than one timeout, because the driver may try again with an older
-        # protocol version.
+        # Connecting may take longer than one timeout, because the driver may try again with an
+        # older protocol version.
         assert TIMEOUT <= simulated.now - started < 3 * TIMEOUT
         # The driver has closed its end of every connection.
         assert all(link.ends[0].is_over for link in simulated.network.links)
@@ -57,7 +57,9 @@ def only_error(failure: NoHostAvailable) -> Exception:
 def test_a_server_that_accepts_but_does_not_answer_times_out(
     connect: Connect, node: FakeNode
 ) -> None:
-    """`connect_timeout` also limits the wait for the first answer on an open connection."""
+    """If a server accepts a connection but never responds, `connect` fails after
+    `connect_timeout`.
+    """
     node.accept_but_hang()
     failure = connect()
     assert isinstance(only_error(failure), OperationTimedOut)
@@ -70,7 +72,10 @@ def test_a_server_that_accepts_but_does_not_answer_times_out(
 def test_a_server_that_does_not_answer_the_tls_handshake_times_out(
     connect: Connect, node: FakeNode
 ) -> None:
-    """The time limit includes the TLS handshake, which the message names as the step that hangs."""
+    """If a server never answers the TLS handshake, `connect` fails after `connect_timeout`.
+
+    The message names the TLS handshake.
+    """
     node.accept_but_hang()
     failure = connect(ssl_context=ssl.create_default_context())
     assert isinstance(only_error(failure), OperationTimedOut)
@@ -80,8 +85,9 @@ def test_a_server_that_does_not_answer_the_tls_handshake_times_out(
 def test_with_tls_a_server_that_does_not_speak_it_times_out(
     connect: Connect, authority: Authority
 ) -> None:
-    """The node takes the bytes of the TLS handshake for the beginning of a frame, and waits for the
-    rest.
+    """If a server without TLS gets a TLS handshake, `connect` fails, and the message suggests TLS.
+
+    The server reads the handshake as the start of a frame, and waits for the rest of this frame.
     """
     failure = connect(ssl_context=authority.client())
     assert "does this port not speak TLS" in str(failure)
@@ -91,7 +97,9 @@ def test_with_tls_a_server_that_does_not_speak_it_times_out(
 def test_a_server_that_stops_answering_times_out(
     connect: Connect, node: FakeNode, opcode: Opcode
 ) -> None:
-    """A message of the handshake that is never answered fails `connect` with a time-out."""
+    """If a server does not answer one of the handshake's messages, `connect` fails
+    with a timeout.
+    """
     node.prime(opcode, silence())
     error = only_error(connect(control_connection_timeout=TIMEOUT))
     assert isinstance(error, (OperationTimedOut, asyncio.TimeoutError))
@@ -101,8 +109,9 @@ def test_a_server_that_stops_answering_times_out(
 def test_a_server_that_does_not_answer_system_queries_times_out(
     connect: Connect, node: FakeNode
 ) -> None:
-    """`control_connection_timeout` limits the queries of system tables. The message names the
-    query.
+    """If a server does not answer queries of system tables, `connect` fails with a timeout.
+
+    The limit is `control_connection_timeout`, and the message names the query.
     """
     node.prime(Opcode.QUERY, silence())
     failure = connect(control_connection_timeout=TIMEOUT)
@@ -113,7 +122,7 @@ def test_a_server_that_does_not_answer_system_queries_times_out(
 def test_a_network_that_drops_packets_times_out(
     connect: Connect, node: FakeNode, simulated: Simulated
 ) -> None:
-    """`connect_timeout` limits the opening of a TCP connection."""
-    # The first packet (SYN) gets no answer. A kernel would give up only after two minutes.
+    """If the network drops packets, `connect` fails after `connect_timeout`."""
+    # The first packet (SYN) is not answered. A kernel would give up only after two minutes.
     simulated.network.drop_syns(node.address)
     assert isinstance(only_error(connect()), OperationTimedOut)

@@ -1,7 +1,7 @@
 """Failures while connecting or calling: each raises an exception that names the cause.
 
-Afterwards no thread and no socket is left. Each case runs with the blocking and the asyncio API,
-against a fake node or a bare socket.
+Afterwards, no thread and no socket is left. Each test runs with the blocking and the asyncio API,
+on a fake node or a simple socket server.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ from cassandra.testing.fake import (
 )
 from tests.unit.engine.faults import connected
 
-TIMEOUT = 10.0  # seconds
+TIMEOUT = 10.0  # seconds; the `connect_timeout` of these tests
 
 
 def open_sockets() -> set[str]:
-    """Return the sockets that this process has open."""
+    """Return the names of all sockets that this process has open."""
     sockets = set()
     for name in os.listdir("/proc/self/fd"):
         try:
             target = os.readlink(f"/proc/self/fd/{name}")
-        # this is the descriptor that `listdir` itself used, which is closed by now
+        # This descriptor was opened by `listdir` itself and is closed by now.
         except FileNotFoundError:
             continue
         if target.startswith("socket:"):
@@ -77,9 +77,10 @@ Connect = Callable[..., Any]
 def connect_blocking(
     contact_points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
 ) -> Any:
-    """Connect with the blocking API, do some work, and shut down.
+    """Connect with the blocking API, call `work`, and shut down.
 
-    :param work: called with the session; its result is returned.
+    :param work: called with the session; its result is returned. None does nothing.
+    :param keyspace: the keyspace of the session; None for no keyspace.
     :param settings: settings of the cluster.
     """
     settings = {"connect_timeout": TIMEOUT, **settings}
@@ -91,7 +92,10 @@ def connect_blocking(
 def connect_aio(
     contact_points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
 ) -> Any:
-    """Like `connect_blocking`, but with the asyncio API, so `work` must return an awaitable."""
+    """Connect with the asyncio API, call `work`, and shut down, like `connect_blocking`.
+
+    `work` must return an awaitable.
+    """
     settings = {"connect_timeout": TIMEOUT, **settings}
 
     async def connect_and_work() -> Any:
@@ -104,7 +108,7 @@ def connect_aio(
 
 @pytest.fixture(params=[connect_blocking, connect_aio], ids=["blocking", "aio"])
 def connect(request: pytest.FixtureRequest) -> Connect:
-    """Return the function that connects with one of the two APIs."""
+    """Return the function that connects, for the blocking or the asyncio API."""
     connect_function: Connect = request.param
     return connect_function
 
@@ -129,15 +133,16 @@ def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
     ],
 )
 def test_invalid_contact_points(connect: Connect, contact_points: Any, expected_text: str) -> None:
-    """The error of a contact point that is not a non-empty string names it."""
+    """A contact point that is not a string or is empty is refused, and the error names it."""
     with pytest.raises((TypeError, ValueError), match=expected_text):
         connect(contact_points, port=9042)
 
 
 def test_a_contact_point_that_cannot_be_resolved_is_named(connect: Connect) -> None:
-    """The blocking API resolves names when the cluster is created.
+    """If the name of a contact point cannot be resolved, the error has the name.
 
-    The asyncio API resolves them at connect, because it must not block the loop.
+    The blocking API resolves names when the cluster is created. The asyncio API resolves them in
+    `connect`, because it must not block the loop.
     """
     with pytest.raises(DriverException, match=r"no-such-host\.invalid") as caught:
         connect(["no-such-host.invalid"], port=9042)
@@ -160,7 +165,7 @@ def test_each_contact_point_has_its_own_error(connect: Connect, node: FakeNode) 
     """NoHostAvailable has one error for each contact point, and its message names them all."""
     node.refuse_connections()
     with FakeNode("127.0.0.2", node.port) as other_node:
-        # One node refuses connections; the other one answers with bytes that are no message.
+        # The first node refuses connections, and the second answers with bytes that are no message.
         other_node.prime(Opcode.OPTIONS, garbage())
         with pytest.raises(NoHostAvailable) as caught:
             connect([node.address, other_node.address], node.port)
@@ -173,8 +178,8 @@ def test_each_contact_point_has_its_own_error(connect: Connect, node: FakeNode) 
 
 
 def test_a_web_server_is_recognised(connect: Connect, node: FakeNode) -> None:
-    """If a peer answers with HTTP, the error says so at once, and not only after the time-out."""
-    # The node answers as a web server would.
+    """If a server responds with HTTP, `connect` fails at once, and the error says so."""
+    # By default, `garbage` is the response of a web server.
     node.prime(Opcode.OPTIONS, garbage())
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
         connect([node.address], node.port)
@@ -184,7 +189,11 @@ def test_a_web_server_is_recognised(connect: Connect, node: FakeNode) -> None:
 
 
 def test_a_server_that_sends_a_greeting_is_refused(connect: Connect) -> None:
-    """SMTP, SSH and MySQL servers send a greeting before any request; the error says so at once."""
+    """If a server sends a greeting before any request, `connect` fails at once, not after a
+    timeout.
+
+    For example, servers for SMTP, SSH and MySQL do so.
+    """
     with (
         GreetingServer(b"SSH-2.0-OpenSSH_9.9\r\n") as (address, port),
         pytest.raises(NoHostAvailable, match=f"{address}:{port}") as caught,
@@ -197,7 +206,7 @@ def test_a_server_that_sends_a_greeting_is_refused(connect: Connect) -> None:
 class GreetingServer:
     """A server that sends `data` to each client, and then waits until the client closes.
 
-    As a context manager it returns its address and port.
+    Its context manager returns the address and the port.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -206,9 +215,7 @@ class GreetingServer:
         self._thread = threading.Thread(target=self._serve)
 
     def _serve(self) -> None:
-        """Send the data to each client, and then ignore what the client sends until it
-        disconnects.
-        """
+        """Send the data to each client, then ignore what the client sends until it disconnects."""
         while True:
             connection, _ = self._listener.accept()
             with connection:
@@ -228,7 +235,7 @@ class GreetingServer:
         return address, port
 
     def __exit__(self, *args: object) -> None:
-        """Close the socket, and wait until the server's thread has ended."""
+        """Close the listening socket, and wait until the server's thread has ended."""
         self._closing.set()
         # Wake the server's thread, which waits in `accept` for a client.
         socket.create_connection(self._listener.getsockname()).close()
@@ -241,9 +248,7 @@ class GreetingServer:
 def test_a_server_that_closes_during_connect_is_reported(
     connect: Connect, node: FakeNode, opcode: Opcode, ending: Any
 ) -> None:
-    """Whichever message the server closes the connection at, `connect` raises with the name of the
-    host.
-    """
+    """If the server closes the connection at any message of `connect`, the error names the host."""
     node.prime(opcode, ending())
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
         connect([node.address], node.port)
@@ -254,9 +259,7 @@ def test_a_server_that_closes_during_connect_is_reported(
 def test_half_an_answer_is_a_connection_error(
     connect: Connect, node: FakeNode, opcode: Opcode
 ) -> None:
-    """If the connection ends after five bytes of an answer, the host's error is a
-    ConnectionException.
-    """
+    """If the connection ends after five bytes of a response, the error is a ConnectionException."""
     answer = message(Opcode.SUPPORTED if opcode == Opcode.OPTIONS else Opcode.READY, b"\0\0")
     node.prime(opcode, half_frame(answer, 5))
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
@@ -268,8 +271,8 @@ def test_half_an_answer_is_a_connection_error(
 def test_an_answer_on_an_unknown_stream_is_reported(
     connect: Connect, node: FakeNode, opcode: Opcode
 ) -> None:
-    """If a handshake message is answered on a stream that the driver did not use, `connect` fails
-    with a ConnectionException that names the number of the stream.
+    """If a handshake message is answered on a wrong stream, `connect` fails and names
+    the stream.
     """
     unused_stream = 77
     node.prime(opcode, on_stream(message(Opcode.READY, b""), unused_stream))
@@ -304,9 +307,7 @@ def test_an_answer_on_an_unknown_stream_is_reported(
 def test_unexpected_or_damaged_messages_are_reported(
     connect: Connect, node: FakeNode, opcode: Opcode, answer: Any
 ) -> None:
-    """A message that is no answer to the request, or that is cut off, fails the connection and
-    names the host.
-    """
+    """If a response does not fit the request or is damaged, `connect` fails and names the host."""
     node.prime(opcode, answer)
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
         connect([node.address], node.port)
@@ -324,8 +325,9 @@ def test_an_error_of_startup_has_the_servers_message(connect: Connect, node: Fak
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_a_wrong_password_is_authentication_failed(connect: Connect, version: int) -> None:
-    """In each protocol version, a wrong password causes AuthenticationFailed with the server's
-    message. With the right password, `connect` succeeds.
+    """A wrong password makes `connect` fail with AuthenticationFailed, in each protocol version.
+
+    The error has the server's message. With the right password, `connect` succeeds.
     """
     with FakeNode(max_version=version, username="al", password="right") as node:
         with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*incorrect") as caught:
@@ -335,8 +337,9 @@ def test_a_wrong_password_is_authentication_failed(connect: Connect, version: in
 
 
 def test_missing_credentials_are_authentication_failed(connect: Connect) -> None:
-    """If the server demands a login and no `auth_provider` is set, the error names the server's
-    authenticator.
+    """If the server requires a login and no `auth_provider` is set, `connect` fails.
+
+    The error names the server's authenticator.
     """
     with FakeNode(username="al", password="right") as node:
         with pytest.raises(
@@ -347,9 +350,9 @@ def test_missing_credentials_are_authentication_failed(connect: Connect) -> None
 
 
 def test_wrong_credentials_are_sent_once(connect: Connect, node: FakeNode) -> None:
-    """After one node has refused the credentials, the driver does not try them on another node.
+    """If one node has refused the credentials, the driver does not send them to another node.
 
-    Some servers count the attempts and lock the role.
+    Some servers count failed logins and lock the role.
     """
     with FakeNode("127.0.0.2", node.port, username="al", password="right") as other_node:
         node.require_password("al", "right")
@@ -364,7 +367,9 @@ def test_wrong_credentials_are_sent_once(connect: Connect, node: FakeNode) -> No
 
 @pytest.mark.parametrize("version", [3, 4])
 def test_an_old_server_gets_messages_of_its_version(connect: Connect, version: int) -> None:
-    """The driver begins with the newest version and lowers it until the server accepts it."""
+    """The driver starts with its newest protocol version and lowers it until the
+    server accepts it.
+    """
     with FakeNode(max_version=version) as node:
         connect([node.address], node.port)
         registers = [request for request in node.requests if request.opcode == Opcode.REGISTER]
@@ -373,7 +378,9 @@ def test_an_old_server_gets_messages_of_its_version(connect: Connect, version: i
 
 
 def test_a_fixed_version_that_the_server_lacks_is_an_error(connect: Connect) -> None:
-    """A `protocol_version` of the application is not lowered, so there is only one attempt."""
+    """A `protocol_version` that the application has set is never lowered, so there is
+    one attempt.
+    """
     with FakeNode(max_version=3) as node:
         with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*5") as caught:
             connect([node.address], node.port, protocol_version=5)
@@ -392,7 +399,9 @@ def test_a_missing_keyspace_is_invalid_request(connect: Connect, node: FakeNode)
 
 
 def test_a_syntax_error_has_the_servers_message(connect: Connect, node: FakeNode) -> None:
-    """`execute` and `prepare` raise SyntaxException with the text of the server."""
+    """For a syntax error, `execute` and `prepare` raise SyntaxException with the
+    server's message.
+    """
     refusal = error(ErrorCode.SYNTAX_ERROR, "line 1:0 no viable alternative at input 'SELEC'")
     node.prime("SELEC 1", refusal)
     node.prime(lambda request: request.opcode == Opcode.PREPARE, refusal)
@@ -406,8 +415,8 @@ INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 
 def execute_with_values(connect: Connect, node: FakeNode, values: Any) -> None:
-    """Prepare `INSERT`, and execute it with `values`, which the driver must refuse with an
-    error.
+    """Prepare `INSERT`, and execute it with `values`, which the driver must refuse
+    with an error.
     """
     node.prime_prepare(INSERT, [("k", "int"), ("v", "list<int>")])
 
@@ -439,8 +448,9 @@ def execute_with_values(connect: Connect, node: FakeNode, values: Any) -> None:
 def test_values_of_the_wrong_type_or_number_are_refused(
     connect: Connect, node: FakeNode, values: Any, error_class: Any, pattern: str
 ) -> None:
-    """The error names the column with its type, the value and the statement, and nothing is
-    sent.
+    """Values of a wrong type or number are refused, and nothing is sent.
+
+    The error names the column with its type, the value, and the statement.
     """
     with pytest.raises(error_class, match=pattern):
         execute_with_values(connect, node, values)
@@ -448,7 +458,10 @@ def test_values_of_the_wrong_type_or_number_are_refused(
 
 
 def test_a_wrong_number_of_parameters_for_a_query_string(connect: Connect, node: FakeNode) -> None:
-    """One value for two placeholders raises TypeError with the query, and nothing is sent."""
+    """Too few values for the placeholders of a query string raise TypeError, and nothing is sent.
+
+    The error has the query.
+    """
     with pytest.raises(TypeError, match="INSERT INTO t"):
         connect(
             [node.address],
@@ -461,7 +474,10 @@ def test_a_wrong_number_of_parameters_for_a_query_string(connect: Connect, node:
 async def test_a_server_that_asks_for_no_login_is_reported_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Applications that configure a login expect that the server checks it."""
+    """If no server asks for a login although `auth_provider` is set, one warning is logged.
+
+    Applications that configure a login expect the server to check it.
+    """
     provider = PlainTextAuthProvider("user", "secret")
     with FakeCluster(2) as nodes:
         async with connected(nodes, auth_provider=provider):

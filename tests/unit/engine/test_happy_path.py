@@ -1,7 +1,7 @@
-"""The code that a successful request runs ("the happy path"), in the Python and the compiled
-implementation.
+"""The happy path: the code for requests that need no retry, tracing or paging.
 
-The tests cover streams, answers, attempts, and the encoding of requests.
+Each test runs with the pure Python and the compiled version. The tests cover streams, responses,
+attempts, and the encoding of requests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ IMPLEMENTATIONS = ["python", "c"] if LANE == "c" else ["python"]
 
 
 class FakeWriter:
-    """A fake frame writer that records the frames; it raises ValueError while `refuses` is True."""
+    """A fake frame writer that records frames. While `refuses` is True, it raises ValueError
+    instead.
+    """
 
     def __init__(self) -> None:
         self.frames: list[tuple[int, int, int, bytes]] = []
@@ -47,9 +49,9 @@ class FakeWriter:
 
 
 class FakeResponder:
-    """A fake responder that records the responses it gets as (opcode, flags, body).
+    """A fake responder that records its responses as (opcode, flags, body).
 
-    :param fails: True to raise RuntimeError for each response.
+    :param fails: True to raise RuntimeError at each response.
     """
 
     def __init__(self, fails: bool = False) -> None:
@@ -92,8 +94,8 @@ class FakeConnection:
     def answer(
         self, stream: int, body: bytes = VOID_BODY, opcode: int = RESULT, flags: int = 0
     ) -> None:
-        """Let the stream table dispatch a response, by default a RESULT of the kind Void, to its
-        request.
+        """Let the stream table dispatch a response to its request; by default, a RESULT of kind
+        Void.
         """
         self.streams.dispatch(self, [response(stream, opcode, flags, body)])
 
@@ -101,9 +103,10 @@ class FakeConnection:
 def response(
     stream: int, opcode: int = RESULT, flags: int = 0, body: bytes = b"", version: int = 4
 ) -> tuple[int, int, int, bytes, int]:
-    """Return a response as the table of streams gets it.
+    """Return a response in the form that the stream table gets: (stream, opcode, flags, body,
+    version).
 
-    :param version: the protocol version of its frame.
+    :param version: the protocol version of the frame.
     """
     return stream, opcode, flags, body, version
 
@@ -114,14 +117,14 @@ def connection(implementation: Implementation) -> FakeConnection:
 
 
 def send_request(connection: FakeConnection, body: bytes = b"") -> int:
-    """Send an EXECUTE without flags; return its stream, or -1 if the connection has no free one."""
+    """Send an EXECUTE without flags, and return its stream, or -1 if no stream is free."""
     stream: int = connection.streams.send(FakeResponder(), EXECUTE, 0, body)
     return stream
 
 
 class TestExchange:
     def test_the_lowest_free_stream_is_used(self, connection: FakeConnection) -> None:
-        """Streams that have become free are used again before any stream that was never used."""
+        """The lowest free stream is used, even if streams that were never used are left."""
         streams = connection.streams
         assert [send_request(connection) for _ in range(70)] == list(range(70))
         for stream in (65, 3, 10):
@@ -130,8 +133,9 @@ class TestExchange:
         assert streams.in_flight == 71
 
     def test_all_streams_can_be_used(self, connection: FakeConnection) -> None:
-        """A connection has MAX_STREAMS streams. While all are in use, sending returns -1; an answer
-        makes its stream free again.
+        """A connection has MAX_STREAMS streams. While all are in use, sending returns -1.
+
+        A response makes its stream free again.
         """
         streams = connection.streams
         for stream in range(MAX_STREAMS):
@@ -156,13 +160,15 @@ class TestExchange:
         assert streams.limit == 2
 
     def test_requests_of_one_turn_are_flushed_together(self, connection: FakeConnection) -> None:
-        """Only the first request of a turn schedules a flush on the loop."""
+        """Only the first request of a loop iteration schedules a flush, which writes all its
+        requests.
+        """
         streams = connection.streams
         send_request(connection, b"a")
         send_request(connection, b"b")
         assert len(connection.flushes) == 1
-        # Setting `armed` to None says that the scheduled flush has run, so the next request has to
-        # schedule another one.
+        # None means that the scheduled flush has run, so the next request must schedule another
+        # flush.
         streams.armed = None
         send_request(connection, b"c")
         assert len(connection.flushes) == 2
@@ -170,7 +176,7 @@ class TestExchange:
         assert sent_bodies == [b"a", b"b", b"c"]
 
     def test_a_failed_write_uses_no_stream(self, connection: FakeConnection) -> None:
-        """If a message cannot be written, its stream is free again for the next request."""
+        """If a message cannot be written, its stream is free for the next request."""
         streams = connection.streams
         connection.writer.refuses = True
         with pytest.raises(ValueError, match="too long"):
@@ -180,22 +186,24 @@ class TestExchange:
         assert send_request(connection) == 0
 
     def test_has_room_if_open_and_not_paused_or_full(self, connection: FakeConnection) -> None:
-        """`has_room` is False while the transport is paused, for too many unsent bytes, and after
-        the close.
+        """`has_room` is False while writing is paused, with too many unsent bytes, and after
+        closing.
         """
         streams = connection.streams
         assert streams.has_room
         streams.paused = True
         assert not streams.has_room
         streams.paused = False
-        connection.writer.pending = 1 << 20  # unsent bytes
+        connection.writer.pending = 1 << 20  # 1 MiB of unsent bytes
         assert not streams.has_room
         connection.writer.pending = 0
         streams.closed = True
         assert not streams.has_room
 
     def test_answers_reach_their_responders(self, connection: FakeConnection) -> None:
-        """Answers may arrive in any order. Each reaches the responder that holds its stream."""
+        """Responses may arrive in any order, and each reaches the responder that uses
+        its stream.
+        """
         responders = [FakeResponder() for _ in range(3)]
         for responder in responders:
             connection.streams.send(responder, EXECUTE, 0, b"")
@@ -208,14 +216,14 @@ class TestExchange:
             [],
             [(RESULT, 1, b"c")],
         ]
-        # The table stores the version of the last frame in `peer_version`.
+        # The stream table stores the version of the last frame in `peer_version`.
         assert connection.peer_version == 3
         assert connection.streams.in_flight == 1
 
     def test_a_responder_that_raises_does_not_affect_the_others(
         self, connection: FakeConnection, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """If processing one answer raises an exception, it is logged, and the next answer is
+        """If a responder raises an exception, it is logged, and the next response is still
         processed.
         """
         failing_responder, healthy_responder = FakeResponder(fails=True), FakeResponder()
@@ -229,12 +237,14 @@ class TestExchange:
     def test_events_and_answers_on_unused_streams_are_unsolicited(
         self, connection: FakeConnection
     ) -> None:
-        """A frame that no request waits for is passed to `on_unsolicited` of the connection."""
+        """A frame that no request waits for is passed to the connection's `on_unsolicited`."""
         connection.streams.dispatch(connection, [response(-1, EVENT, body=b"event"), response(7)])
         assert connection.unsolicited == [(-1, EVENT, 0, b"event"), (7, RESULT, 0, b"")]
 
     def test_no_answer_is_dispatched_after_close(self, connection: FakeConnection) -> None:
-        """If a responder closes the connection, the other answers of the same read are dropped."""
+        """If a responder closes the connection, the other responses of the same read
+        are dropped.
+        """
 
         class ClosingResponder(FakeResponder):
             def on_response(self, connection: Any, opcode: int, flags: int, body: bytes) -> None:
@@ -249,12 +259,14 @@ class TestExchange:
     def test_an_orphan_keeps_its_stream_until_its_answer_comes(
         self, connection: FakeConnection
     ) -> None:
-        """A stream is not reused before its answer, which would reach the wrong request."""
+        """The stream of an abandoned request is not used again until its response has come.
+
+        Otherwise, this response would reach the wrong request.
+        """
         streams = connection.streams
         abandoned, other = FakeResponder(), FakeResponder()
         streams.send(abandoned, EXECUTE, 0, b"")
-        # An abandon counts only if it comes from the responder that holds the stream, and only
-        # once.
+        # `abandon` has an effect only for the responder that uses the stream, and only once.
         assert not streams.abandon(0, other)
         assert streams.abandon(0, abandoned)
         assert not streams.abandon(0, abandoned)
@@ -263,13 +275,15 @@ class TestExchange:
         assert streams.send(other, EXECUTE, 0, b"") == 1
         connection.answer(0)
         assert streams.orphans == 0
-        # Only the request of `other` is in flight.
+        # Only the request of `other` is still in flight.
         assert streams.in_flight == 1
         assert abandoned.answers == []
         assert send_request(connection) == 0
 
     def test_take_all_returns_the_responders_in_flight(self, connection: FakeConnection) -> None:
-        """`take_all` empties the table, and leaves out requests that were abandoned."""
+        """`take_all` returns the responders in flight without the abandoned ones, and empties the
+        table.
+        """
         streams = connection.streams
         responders = [FakeResponder() for _ in range(3)]
         for responder in responders:
@@ -281,11 +295,10 @@ class TestExchange:
         assert streams.take_all() == []
 
     def test_the_least_busy_connection_is_chosen(self, implementation: Implementation) -> None:
-        """`first_with_room` returns the first of the connections with the fewest requests in
-        flight.
+        """`first_with_room` returns the connection with the fewest requests in flight, or None.
 
-        Connections that are closed, paused or full do not count. If no other is left, it returns
-        None.
+        Among equals, it returns the first. Connections that are closed, paused or full do not
+        count.
         """
         first, second, third = (FakeConnection(implementation) for _ in range(3))
         first_with_room = implementation.happy_path.first_with_room
@@ -299,7 +312,8 @@ class TestExchange:
         assert first_with_room([first, second, third]) is None
 
 
-# Steps of a random test: send a request, or answer or abandon the nth request in flight.
+# The steps of a random test: "send" sends a request; "answer" and "abandon" do so with the request
+# in flight of this number.
 STEPS = strategies.lists(
     strategies.tuples(
         strategies.sampled_from(["send", "answer", "abandon"]), strategies.integers(0, 200)
@@ -314,15 +328,15 @@ STEPS = strategies.lists(
 def test_the_stream_table_behaves_like_its_model(
     implementation_name: str, steps: list[tuple[str, int]], limit: int
 ) -> None:
-    """Compare a stream table with a simple model of sets and dicts.
+    """For random steps, a stream table behaves like a simple model of sets and dicts.
 
-    A request gets the lowest free stream, the counts are exact, and each answer reaches its
+    A request gets the lowest free stream, the counts are exact, and each response reaches its
     request.
     """
     connection = FakeConnection(Implementation(implementation_name))
     streams = connection.streams
     streams.limit = limit
-    # The model: the responder of each stream in use; None if the request was abandoned.
+    # The model maps each stream in use to its responder, or to None if the request was abandoned.
     responders_by_stream: dict[int, FakeResponder | None] = {}
     for step, number in steps:
         if step == "send":
@@ -355,7 +369,7 @@ def test_the_stream_table_behaves_like_its_model(
 
 
 class FakeHost:
-    """A host with nothing but its name as the endpoint."""
+    """A fake host that has only an endpoint."""
 
     def __init__(self, name: str) -> None:
         self.endpoint = name
@@ -418,10 +432,10 @@ def execute_body(prepared: Any, **changes: Any) -> ExecuteBody:
 
 
 class RequestHarness:
-    """A fake session with one connection to each host, and requests on it.
+    """A fake session with one connection to each host, and a factory of requests in this session.
 
-    The requests are of a subclass that records its calls of the methods which `RequestBase` leaves
-    to subclasses. `ended` lists the requests that have ended, `plan_count` counts the query plans.
+    The requests are of a subclass that records in `calls` the methods which `RequestBase` leaves to
+    subclasses. `ended` lists the requests that have ended, and `plan_count` counts the query plans.
     The harness is also the load-balancing policy of its requests.
 
     :param hosts: the number of hosts.
@@ -431,7 +445,7 @@ class RequestHarness:
         base: Any = implementation.happy_path.RequestBase
 
         class RecordingRequest(base):  # type: ignore[misc]
-            """A request that only records, in `calls`, what a subclass would have to handle."""
+            """A request that only records in `calls` what a real subclass would handle."""
 
             calls: list[tuple[Any, ...]]
 
@@ -508,8 +522,9 @@ def harness(implementation: Implementation) -> RequestHarness:
 
 class TestRequest:
     def test_an_endless_plan_ends(self, harness: RequestHarness) -> None:
-        """If no host of a plan has a free stream, an endless plan counts as exhausted: the loop
-        could do nothing else meanwhile.
+        """If no host of an endless query plan has a free stream, the plan counts as exhausted.
+
+        LONGEST_PLAN hosts are tried. Otherwise, the loop could do nothing else.
         """
         host = FakeHost("unknown")
         request = harness.request()
@@ -519,8 +534,8 @@ class TestRequest:
         assert request.calls == [("no connection", host, None)] * LONGEST_PLAN
 
     def test_a_request_is_sent_and_answered(self, harness: RequestHarness) -> None:
-        """A request starts its time-out, sends its body on stream 0, and ends exactly once, with
-        the answer.
+        """A request starts its timeout, sends its body on stream 0, and ends once, with the
+        response.
         """
         request = harness.request()
         request.start()
@@ -538,11 +553,11 @@ class TestRequest:
         (attempt,) = request.attempts
         assert attempt.host is harness.hosts[0]
         assert attempt.latency >= 0
-        # An attempt that has ended keeps neither the request nor the connection alive.
+        # An attempt that has ended must keep neither the request nor the connection alive.
         assert attempt.request is None
         assert attempt.connection is None
         assert "h0" in repr(attempt)
-        # Once the request has ended, neither call does anything.
+        # After the end of the request, these two calls do nothing.
         request.start()
         request.fail(RuntimeError("too late"))
         assert harness.ended == [request]
@@ -551,9 +566,9 @@ class TestRequest:
     def test_the_first_host_with_a_free_connection_is_used(
         self, implementation: Implementation
     ) -> None:
-        """Hosts of the plan without a pool, or whose connections are all paused, are skipped."""
+        """Hosts without a pool, or whose connections are all paused, are skipped."""
         harness = RequestHarness(implementation, hosts=3)
-        # with no pool cached by id, the request looks pools up in `pools`
+        # If no pool is cached by the host's id, the request looks the pool up in `pools`.
         harness.session.pools_by_id.clear()
         del harness.session.pools[harness.hosts[0]]
         harness.connections[1].streams.paused = True
@@ -572,7 +587,7 @@ class TestRequest:
         assert request.calls[-1] == ("exhausted",)
 
     def test_a_request_for_a_given_host_makes_no_plan(self, implementation: Implementation) -> None:
-        """With a target host, the policy is not asked."""
+        """A request with a target host goes to this host, without a query plan."""
         harness = RequestHarness(implementation, hosts=2)
         request = harness.request(target=harness.hosts[1])
         request.start()
@@ -580,7 +595,7 @@ class TestRequest:
         assert request.attempts[0].host is harness.hosts[1]
 
     def test_a_request_on_a_closed_session_fails(self, harness: RequestHarness) -> None:
-        """A closed session sends no requests: they fail at once with ConnectionShutdown."""
+        """In a closed session, a request fails at once with ConnectionShutdown."""
         harness.session.closed = True
         request = harness.request()
         request.start()
@@ -588,7 +603,7 @@ class TestRequest:
         assert harness.ended == [request]
 
     def test_a_policy_that_raises_fails_the_request(self, harness: RequestHarness) -> None:
-        """An exception of the load balancing policy is the error of the request."""
+        """If the load-balancing policy raises an exception, the request fails with it."""
         fault = LookupError("no plan")
 
         def raise_fault(*args: Any) -> Any:
@@ -602,7 +617,7 @@ class TestRequest:
     def test_a_body_that_cannot_be_rendered_fails_the_request(
         self, harness: RequestHarness
     ) -> None:
-        """If the message cannot be encoded, the request fails with the error and uses no stream."""
+        """If the body cannot be encoded, the request fails with this error and uses no stream."""
 
         class BrokenBody(EncodedBody):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
@@ -616,8 +631,10 @@ class TestRequest:
     def test_a_connection_that_closes_during_send_fails_the_attempt(
         self, harness: RequestHarness
     ) -> None:
-        """The attempt fails as if the connection had been lost; the subclass decides whether
-        another attempt follows.
+        """If the connection closes while the body is encoded, the attempt fails with a connection
+        error.
+
+        The subclass decides whether another attempt follows.
         """
 
         class ClosingBody(EncodedBody):
@@ -632,9 +649,7 @@ class TestRequest:
         assert isinstance(error, ConnectionException)
 
     def test_other_answers_are_passed_to_the_subclass(self, harness: RequestHarness) -> None:
-        """`RequestBase` handles only void results without flags; the subclass gets all other
-        answers.
-        """
+        """`RequestBase` passes all responses to the subclass, except void results without flags."""
         request = harness.request()
         request.start()
         rows_body = b"\x00\x00\x00\x02rows"
@@ -650,8 +665,9 @@ class TestRequest:
     def test_with_decodes_every_answer_is_passed_to_the_subclass(
         self, harness: RequestHarness
     ) -> None:
-        """A compiled request handles a void result itself, unless its body has `decodes`. Then the
-        subclass in Python gets each answer, in order to decode and check it.
+        """If the body has `decodes`, even a void result is passed to the subclass.
+
+        The subclass, which is written in Python, decodes and checks the response.
         """
 
         class DecodingBody(EncodedBody):
@@ -663,7 +679,7 @@ class TestRequest:
         assert request.calls == [("other answer", RESULT, 0, VOID_BODY)]
 
     def test_cancelling_leaves_an_orphan(self, harness: RequestHarness) -> None:
-        """Cancelling ends the request at once, but its stream stays in use until the late answer
+        """Cancelling a request ends it at once, but its stream stays in use until the late response
         comes.
         """
         request = harness.request()
@@ -673,15 +689,15 @@ class TestRequest:
         assert streams.orphans == 1
         assert streams.in_flight == 1
         assert harness.ended == [request]
-        # The late answer frees the stream, but does not end the request a second time.
+        # The late response frees the stream, but does not end the request a second time.
         harness.connections[0].answer(0)
         assert streams.orphans == 0
         assert streams.in_flight == 0
         assert harness.ended == [request]
 
     def test_latencies_are_reported_to_listeners(self, harness: RequestHarness) -> None:
-        """When an answer comes, `on_latency` is called once with the host and the time that the
-        attempt took.
+        """When a response comes, `on_latency` is called once with the host and the attempt's
+        latency.
         """
         reports = []
         harness.session.core.on_latency = lambda host, latency: reports.append((host, latency))
@@ -691,23 +707,24 @@ class TestRequest:
         assert reports == [(harness.hosts[0], request.attempts[0].latency)]
 
     def test_the_latency_of_an_error_is_not_reported(self, harness: RequestHarness) -> None:
-        """A quick error of an overloaded host must not count as a fast answer.
+        """The latency of an ERROR response is not reported by `RequestBase`.
 
-        Subclasses of the request decide which errors count.
+        A quick error of an overloaded host must not count as a fast response. Subclasses decide
+        which errors count.
         """
         reports = []
         harness.session.core.on_latency = lambda host, latency: reports.append((host, latency))
         request = harness.request()
         request.start()
-        # An [int] with the code of Overloaded, 0x1001, and an empty [string].
+        # An [int] with the error code 0x1001 (Overloaded), and an empty [string].
         overloaded = b"\x00\x00\x10\x01\x00\x00"
         harness.connections[0].answer(0, overloaded, opcode=ERROR)
         assert reports == []
         assert request.attempts[0].latency is not None
 
     def test_speculation_begins_after_sending(self, harness: RequestHarness) -> None:
-        """A request with a speculative policy starts the first speculative execution's timer when
-        it is sent.
+        """Sending a request with a speculative policy starts the timer of the first speculative
+        execution.
         """
         request = harness.request(speculative_policy=object())
         request.start()
@@ -718,7 +735,7 @@ class TestRequest:
         assert len(harness.session.timers) == 0
 
     def test_a_lost_connection_fails_the_attempt(self, harness: RequestHarness) -> None:
-        """If the connection is lost before the answer, the attempt reports the error to its
+        """If the connection is lost before the response, the attempt reports the error to its
         request.
         """
         request = harness.request()
@@ -730,15 +747,15 @@ class TestRequest:
 
 
 class TestExecutePayload:
-    """`ExecuteBody` inherits from the base class of the implementation in use, so most tests cover
-    only that one.
+    """`ExecuteBody`, which encodes EXECUTE requests.
 
-    `test_both_bases_render_the_same` compares the Python and the compiled base.
+    It inherits from the pure Python or the compiled base class, whichever is in use, and most tests
+    cover only this one. `test_both_bases_render_the_same` compares the two.
     """
 
     def test_a_body_is_rendered_once_for_each_wire_format(self) -> None:
-        """`prerender` encodes the body, and `render` returns the same bytes for connections of that
-        wire format.
+        """`prerender` encodes the body, and `render` returns the same bytes for the same wire
+        format.
         """
         prepared = FakePrepared()
         request_body = execute_body(prepared, page_size=10)
@@ -746,12 +763,15 @@ class TestExecutePayload:
         prerendered = request_body.body
         connection: Any = SimpleNamespace(wire_format=4, version=4)
         assert request_body.render(connection) == (EXECUTE, 0, prerendered)
-        # Rendering again for the same wire format returns the same object.
+        # For the same wire format, `render` returns the same object again.
         assert request_body.render(connection)[2] is prerendered
         assert request_body.size == len(prerendered or b"")
 
     def test_a_changed_statement_renders_the_body_again(self) -> None:
-        """If the statement was prepared again with another id, a retry must send the new id."""
+        """If the statement was prepared again with another id, `render` encodes the new id.
+
+        A retry must send this id.
+        """
         prepared = FakePrepared()
         request_body = execute_body(prepared)
         connection: Any = SimpleNamespace(wire_format=4, version=4)
@@ -759,15 +779,16 @@ class TestExecutePayload:
         prepared.query_id = b"other"
         second_rendering = request_body.render(connection)[2]
         assert first_rendering != second_rendering
-        # The body also refers to the current metadata of the statement.
+        # `cached_metadata` must be the current metadata of the statement, too.
         metadata = object()
         prepared.result_metadata_and_id = (metadata, None)
         request_body.render(connection)
         assert request_body.cached_metadata() is metadata
 
     def test_a_changed_consistency_level_renders_the_body_again(self) -> None:
-        """A retry at another consistency level needs another body; a retry at the same level reuses
-        it.
+        """`render` encodes the body again only if the consistency level has changed.
+
+        This happens if a retry uses another consistency level.
         """
         request_body = execute_body(FakePrepared())
         connection: Any = SimpleNamespace(wire_format=4, version=4)
@@ -778,10 +799,9 @@ class TestExecutePayload:
         assert request_body.render(connection)[2] != first_rendering
 
     def test_metadata_is_skipped_if_its_id_is_sent(self) -> None:
-        """With result metadata ids (version 5), the server may leave out the metadata of the
-        result.
+        """With result metadata ids (version 5), the request lets the server leave out the metadata.
 
-        In version 4 there is no such id, so the request asks for the metadata.
+        Version 4 has no such ids, so the request asks for the metadata.
         """
         prepared = FakePrepared()
         prepared.result_metadata_and_id = ((1, 2), b"metadata id")
@@ -805,7 +825,7 @@ def test_both_bases_render_the_same(
     paging_state: bytes | None,
     compiled: Implementation,
 ) -> None:
-    """The Python and the compiled base encode an EXECUTE with these options to the same bytes."""
+    """The pure Python and the compiled base class encode an EXECUTE to the same bytes."""
     bodies = []
     for implementation_name in ("python", "c"):
         base: Any = _impl.twin("happy_path", implementation_name).ExecuteBodyBase
