@@ -860,8 +860,8 @@ class TestBoundRequest:
     ) -> Any:
         """Return a request for a bound statement.
 
-        :param changes: options of the call to `execute`; "session" is a dict of settings of the
-            session.
+        :param changes: options of the call to `execute`. The option "session" is a dict of
+            attributes of the session.
         """
         session = SimpleNamespace(
             timestamp_generator=lambda: 77,
@@ -891,16 +891,16 @@ class TestBoundRequest:
             statement,
             statement,
             CallOptions(**options),
-            print,  # stands for `on_done`, which these tests do not call
+            print,  # replaces `on_done`, which these tests do not call
         )
 
     def test_unset_options_come_from_the_profile_and_the_session(
         self, implementation: Implementation
     ) -> None:
-        """If neither the call nor the statement sets an option, the profile or the session decides.
+        """Options that neither the call nor the statement sets come from the profile or the
+        session.
 
-        The expected values are those that `new_request` gives to the profile, the session and the
-        call.
+        `new_request` defines the values that the test expects.
         """
         statement = FakeStatement()
         statement.fetch_size = FETCH_SIZE_UNSET
@@ -921,7 +921,7 @@ class TestBoundRequest:
         assert request.timeout == 3.0
         assert request.on_done is print
         assert request.target is None
-        # The body is encoded when the request is created, before its first attempt.
+        # The body is already encoded, although there was no attempt yet.
         assert request.attempts == []
         assert request.errors == {}
         assert request.retries == 0
@@ -931,8 +931,8 @@ class TestBoundRequest:
     def test_options_of_the_statement_override_the_defaults(
         self, implementation: Implementation
     ) -> None:
-        """Options of the statement take precedence over the profile. Options of the call take
-        precedence over both.
+        """Options of the statement take precedence over the profile; the call's take precedence
+        over both.
         """
         statement: Any = FakeStatement()
         statement.consistency_level = ConsistencyLevel.ONE
@@ -957,15 +957,16 @@ class TestBoundRequest:
     def test_without_a_timeout_in_the_call_the_profiles_is_used(
         self, implementation: Implementation
     ) -> None:
-        """NOT_SET means the time-out of the profile (12.5 s here); None means no time-out."""
+        """NOT_SET means the timeout of the profile (12.5 s here), and None means no timeout."""
         assert self.new_request(implementation, FakeStatement(), timeout=NOT_SET).timeout == 12.5
         assert self.new_request(implementation, FakeStatement(), timeout=None).timeout is None
 
     def test_simple_statements_are_resolved_in_the_same_way(
         self, implementation: Implementation
     ) -> None:
-        """The settings of a simple statement come from the same sources as those of a bound one:
-        call, statement, profile, session.
+        """Options of a simple statement come from the same sources as those of a bound statement.
+
+        These are, in this order: call, statement, profile, session.
         """
         statement: Any = SimpleStatement("SELECT 1", fetch_size=7, custom_payload={"k": b"v"})
         statement.vector_type = "array"
@@ -992,13 +993,13 @@ class TestBoundRequest:
             statement,
             "the caller's statement",
             options,
-            print,  # stands for `on_done`
+            print,  # replaces `on_done`
         )
         assert request.statement == "the caller's statement"
         assert request.vectors == "array"
         assert request.timeout == 12.5
-        # The request for a further page must repeat the settings of the first one.
-        next_request = request.clone(request_class, repr)  # `repr` stands for its `on_done`
+        # The request for the next page must repeat the settings of the first request.
+        next_request = request.clone(request_class, repr)  # `repr` replaces `on_done`
         for name in (
             "policy",
             "retry_policy",
@@ -1012,8 +1013,9 @@ class TestBoundRequest:
         assert next_request.on_done is repr
 
     def test_client_timestamps_can_be_switched_off(self, implementation: Implementation) -> None:
-        """Without client timestamps, or without a generator for them, the server sets the
-        timestamp.
+        """Without client timestamps or a timestamp generator, the request has no timestamp.
+
+        The server then sets it.
         """
         settings_without_timestamps: list[dict[str, Any]] = [
             {"use_client_timestamp": False},
@@ -1026,7 +1028,7 @@ class TestBoundRequest:
     def test_a_request_has_the_speculative_policy_of_the_profile(
         self, implementation: Implementation
     ) -> None:
-        """An idempotent request takes its speculative execution policy from its execution
+        """A request for an idempotent statement takes its speculative execution policy from its
         profile.
         """
         policy = ConstantSpeculativeExecutionPolicy(delay=0.1, max_attempts=2)

@@ -57,13 +57,13 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def treat_the_loop_as_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let requests in quick succession be direct, too.
+    """Let all requests count as rare, so that they may be direct.
 
-    Without this, the engine would let the loop send requests that follow each other quickly.
+    Otherwise, the loop would send requests that follow each other quickly.
     """
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", -1.0)
-    # The Python implementation does not write directly from the main thread, where a signal may
-    # interrupt it. The tests run in this thread, so pretend that it cannot be interrupted.
+    # The pure Python version never writes directly from the main thread, where a signal may
+    # interrupt it. The tests run in the main thread, so pretend that it cannot be interrupted.
     monkeypatch.setattr("cassandra.engine.happy_path._may_be_interrupted", lambda: False)
 
 
@@ -86,8 +86,8 @@ def connections_in_use(session: Session) -> list[Any]:
 
 
 def is_ready(session: Session) -> bool:
-    """Return True if the next request of the session would be direct, because the loop has nothing
-    to do.
+    """Return True if the session's next request would be direct, because the loop has nothing to
+    do.
     """
     return session._inbox.is_quiet and all(
         connection.streams.settled and connection.in_flight == 0
@@ -97,8 +97,9 @@ def is_ready(session: Session) -> bool:
 
 @contextmanager
 def busy_loop(session: Session) -> Iterator[None]:
-    """Block the session's event loop inside the `with` block, so that only the callers' threads can
-    send requests.
+    """Block the session's event loop inside the `with` block.
+
+    Only the callers' threads can send requests then.
     """
     until(lambda: is_ready(session))
     is_blocked, may_go_on = threading.Event(), threading.Event()
@@ -124,8 +125,8 @@ def wait_until_arrived(node: FakeNode, query: str, count: int = 1) -> None:
 
 
 def test_a_direct_request_is_sent_while_the_loop_is_busy(node: FakeNode, session: Session) -> None:
-    """If nothing is in flight, the calling thread itself writes queries, bound statements and
-    batches.
+    """If nothing is in flight, queries, bound statements and batches are written by the calling
+    thread.
     """
     prepared = session.prepare(WRITE)
     for statement in (WRITE, SimpleStatement(WRITE), prepared, prepared.bind(())):
@@ -133,7 +134,7 @@ def test_a_direct_request_is_sent_while_the_loop_is_busy(node: FakeNode, session
         with busy_loop(session):
             future = session.execute_async(statement)
             wait_until_arrived(node, WRITE)
-            # The loop is blocked, so it cannot have processed the answer.
+            # The loop is blocked, so it cannot have processed the response.
             assert not future.is_over
         assert future.result().all() == []
     node.forget_requests()
@@ -146,9 +147,7 @@ def test_a_direct_request_is_sent_while_the_loop_is_busy(node: FakeNode, session
 @pytest.mark.parametrize("version", [3, 4, 5])
 @pytest.mark.parametrize("compression", [False, True])
 def test_direct_requests_use_the_negotiated_format(version: int, compression: bool) -> None:
-    """A direct request is framed and compressed as the connection has negotiated; the node can read
-    it.
-    """
+    """A direct request is framed and compressed as negotiated, so that the node can decode it."""
     query = f"INSERT INTO t (v) VALUES ('{'x' * 2000}')"
     with (
         FakeNode(max_version=version) as node,
@@ -164,16 +163,14 @@ def test_direct_requests_use_the_negotiated_format(version: int, compression: bo
 
 
 def test_while_a_request_is_in_flight_others_are_joined(node: FakeNode, session: Session) -> None:
-    """Only the first request is direct. While it is in flight, the loop sends the others together
-    when it is free.
-    """
+    """While a direct request is in flight, the loop sends all further requests together."""
     pause = hold()
     node.prime(WRITE, pause)
     with busy_loop(session):
         future_in_flight = session.execute_async(WRITE)
         wait_until_arrived(node, WRITE)
         joined_futures = [session.execute_async(READ) for _ in range(20)]
-    # Each of these requests waited until the loop was free, and was then sent by the loop.
+    # These requests waited until the loop was free, and were then sent by the loop.
     wait_until_arrived(node, READ, count=20)
     queries = [request.query for request in node.requests if request.query in (WRITE, READ)]
     assert queries == [WRITE, *[READ] * 20]
@@ -185,13 +182,13 @@ def test_while_a_request_is_in_flight_others_are_joined(node: FakeNode, session:
 def test_requests_in_quick_succession_are_joined(
     node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Requests in quick succession wait for the loop, which sends them together.
+    """Requests in quick succession are not direct: the loop sends them together.
 
-    They wait even if the server has answered the earlier ones.
+    This holds even if the server has already answered the earlier requests.
     """
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", 3600.0)
     until(lambda: is_ready(session))
-    # Pretend that no request came for a long time. The work below then begins a new series of
+    # Pretend that there was no request for a long time. The work below starts a new series of
     # requests in quick succession.
     session._inbox._quiet_since = float("-inf")
     assert session._inbox.is_idle()
@@ -200,14 +197,14 @@ def test_requests_in_quick_succession_are_joined(
         until(lambda: is_ready(session))
         with busy_loop(session):
             future = session.execute_async(WRITE)
-            # Although no request is in flight, the request has no attempt yet: it waits for the
+            # No request is in flight, but this request has no attempt yet, because it waits for the
             # loop.
             assert not future.attempts
         assert future.result().all() == []
 
 
 class NoOpWork:
-    """An entry for the loop's inbox that does nothing."""
+    """A work item for the loop's inbox that does nothing."""
 
     def start(self) -> None:
         pass
@@ -219,7 +216,9 @@ class NoOpWork:
 def test_requests_stay_behind_work_that_is_queued_on_the_loop(
     node: FakeNode, session: Session
 ) -> None:
-    """If work is queued for the loop, no request is direct, so that requests keep their order."""
+    """While work is queued for the loop, no request is direct, so that requests keep
+    their order.
+    """
     with busy_loop(session):
         session._inbox.put(NoOpWork())
         queries = [f"{WRITE} -- {number}" for number in range(3)]
@@ -231,7 +230,9 @@ def test_requests_stay_behind_work_that_is_queued_on_the_loop(
 
 
 def test_requests_of_a_callback_are_written_by_the_loop(node: FakeNode, session: Session) -> None:
-    """A callback runs on the loop's thread, so the requests that it executes are not direct."""
+    """A request that a callback executes is not direct, because the callback runs in the loop's
+    thread.
+    """
     attempts_at_return: list[Any] = []
     is_finished = threading.Event()
 
@@ -246,17 +247,17 @@ def test_requests_of_a_callback_are_written_by_the_loop(node: FakeNode, session:
     session.execute_async(WRITE).add_callback(execute_another)
     pause.release()
     assert is_finished.wait(WAIT)
-    # An empty list means that the request was not direct: a direct one has an attempt when
+    # An empty list means that the request was not direct: a direct request has an attempt when
     # `execute_async` returns.
     assert attempts_at_return == [[]]
 
 
 @pytest.mark.parametrize("reason", ["use", "speculation", "host", "handler", "large", "first"])
 def test_special_requests_are_sent_by_the_loop(node: FakeNode, reason: str) -> None:
-    """Requests that need more than one write to one connection wait for the loop.
+    """Requests that need more than one write to one connection are sent by the loop.
 
-    These are USE, speculative executions, a named host, request listeners, large requests, and
-    values that need a PREPARE first.
+    These are USE, requests with speculative executions, a named host or a request listener, large
+    requests, and values that need a PREPARE first.
     """
     with connected(node) as session:
         profile = session._default_profile
@@ -284,9 +285,9 @@ def test_special_requests_are_sent_by_the_loop(node: FakeNode, reason: str) -> N
 
 
 def test_tls_connections_are_written_by_the_loop(node: FakeNode, session: Session) -> None:
-    """A thread must not write to a TLS connection, because the loop encrypts."""
+    """A thread does not write to a TLS connection, because only the loop can encrypt."""
     connection = connections(session)[0]
-    # Pretend that the connection has TLS.
+    # Pretend that the connection uses TLS.
     connection.tls = object()
     try:
         in_flight = connection.streams.in_flight
@@ -312,8 +313,8 @@ class ThreadRecordingPolicy(RoundRobinPolicy):
 
 
 def test_a_custom_policy_makes_its_plans_on_the_loop(node: FakeNode) -> None:
-    """The policies of an application need not be thread-safe, so only the loop's thread calls
-    them.
+    """An application's policy is called only in the loop's thread, because it may not be
+    thread-safe.
     """
     policy = ThreadRecordingPolicy()
     with connected(node, policy=TokenAwarePolicy(policy)) as session:
@@ -323,8 +324,9 @@ def test_a_custom_policy_makes_its_plans_on_the_loop(node: FakeNode) -> None:
 
 
 def test_only_stock_policies_make_plans_in_any_thread() -> None:
-    """Policies of the driver may be called in any thread, unless they call functions of the
-    application.
+    """Only the driver's own policies may be called in any thread.
+
+    A policy of the driver that calls a function of the application may not.
     """
     custom_policy = ThreadRecordingPolicy()
     for policy in (
@@ -346,7 +348,8 @@ def test_only_stock_policies_make_plans_in_any_thread() -> None:
 
 
 def test_a_begun_plan_is_continued_on_the_loop() -> None:
-    """If a direct request has begun a query plan, the loop continues that plan.
+    """If a direct request cannot be sent to the first host of its plan, the loop continues this
+    plan.
 
     If the loop made a second plan, the policy's rotation would skip hosts.
     """
@@ -361,7 +364,7 @@ def test_a_begun_plan_is_continued_on_the_loop() -> None:
             pauses = [hold(), hold()]
             for node, pause in zip((first, second), pauses, strict=True):
                 node.prime(WRITE, pause)
-            # The first two requests are direct, and stay in flight on both hosts. So the others
+            # The first two requests are direct, and stay in flight on both hosts, so the others
             # must be sent by the loop.
             futures = [session.execute_async(WRITE) for _ in range(2)]
             for pause in pauses:
@@ -371,7 +374,7 @@ def test_a_begun_plan_is_continued_on_the_loop() -> None:
                 futures.append(session.execute_async(READ))
                 futures[-1].result()
             hosts = [future.attempted_hosts[-1].address for future in futures[2:]]
-            # The hosts alternate, which shows that each request has made only one plan.
+            # The hosts alternate, so each request has made only one plan.
             assert hosts == [hosts[0], hosts[1]] * 5
             assert hosts[0] != hosts[1]
             for pause in pauses:
@@ -382,8 +385,9 @@ def test_a_begun_plan_is_continued_on_the_loop() -> None:
 
 
 def test_direct_requests_time_out_while_the_loop_sleeps(node: FakeNode, session: Session) -> None:
-    """The calling thread writes a direct request to the socket itself. It wakes the loop, which
-    sleeps until its next timer, if the request's time-out ends before that.
+    """A direct request times out in time, although the loop sleeps until its next timer.
+
+    The calling thread wakes the loop if the request's timeout ends before the next timer.
     """
     node.prime(READ, silence())
     for timeout in (0.05, 0.2, 0.05):
@@ -391,7 +395,7 @@ def test_direct_requests_time_out_while_the_loop_sleeps(node: FakeNode, session:
         started = time.monotonic()
         with pytest.raises(OperationTimedOut):
             session.execute(READ, timeout=timeout)
-        # uvloop rounds timeouts to milliseconds, so allow a small difference
+        # uvloop rounds timeouts to milliseconds, so allow for one.
         assert time.monotonic() - started >= timeout - 0.001
 
 
@@ -403,8 +407,10 @@ def test_the_deadline_is_removed_after_the_answer(session: Session) -> None:
 
 
 def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session) -> None:
-    """A direct request that times out keeps its stream, so later requests go through the loop until
-    its answer comes.
+    """After a direct request has timed out, the loop sends all requests until its late response
+    comes.
+
+    The request's stream stays in use until then.
     """
     pause = hold()
     node.prime(READ, pause)
@@ -416,7 +422,7 @@ def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session
     assert session.execute(WRITE).all() == []
     pause.release()
     until(lambda: is_ready(session))
-    # When the late answer has come, a caller may again send its request without the loop.
+    # After the late response, a calling thread may again send its request directly.
     with busy_loop(session):
         future = session.execute_async(WRITE)
         assert future.attempts
@@ -427,7 +433,7 @@ def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session
 
 
 def test_an_error_of_the_server_reaches_the_retry_policy(node: FakeNode) -> None:
-    """The error of a direct request reaches the retry policy, which here raises it."""
+    """An error response to a direct request is passed to the retry policy, which raises it here."""
     with connected(node) as session:
         node.prime(WRITE, error(ErrorCode.OVERLOADED, "busy"), times=1)
         with busy_loop(session):
@@ -448,8 +454,10 @@ def test_the_error_of_a_signal_handler_is_not_lost(
     interrupted_class: type,
     method: str,
 ) -> None:
-    """A handler, such as that of a time limit, may raise its error in the thread that is about to
-    send. The request then ends with this error, and nothing is sent.
+    """If a signal handler raises in the thread that is about to send, the request fails with its
+    error.
+
+    Nothing is sent. Time limits, for example, use such handlers.
     """
 
     class TimeLimitExceeded(Exception):
@@ -471,7 +479,8 @@ def test_the_error_of_a_signal_handler_is_not_lost(
 
 def test_if_the_server_closes_the_request_fails(node: FakeNode, session: Session) -> None:
     """If the server closes the connection instead of answering a direct request, the request fails.
-    The session opens a new connection for the next one.
+
+    For the next request, the session opens a new connection.
     """
     node.prime(WRITE, close(), times=1)
     with busy_loop(session):
@@ -483,8 +492,9 @@ def test_if_the_server_closes_the_request_fails(node: FakeNode, session: Session
 
 
 def test_a_request_on_a_reset_connection_fails(node: FakeNode, session: Session) -> None:
-    """The loop is busy, so the thread writes to a connection whose loss the loop has not
-    noticed.
+    """If a thread writes to a connection that was already reset, the request fails.
+
+    The loop is busy, so it has not noticed the reset.
     """
     with busy_loop(session):
         node.drop_connections(reset=True)
@@ -496,7 +506,7 @@ def test_a_request_on_a_reset_connection_fails(node: FakeNode, session: Session)
 
 
 def test_shutdown_fails_a_direct_request(node: FakeNode) -> None:
-    """`shutdown` ends a direct request for which another thread waits without a timeout."""
+    """`shutdown` ends a direct request that another thread waits for without a timeout."""
     node.prime(WRITE, silence())
     with connected(node) as session:
         until(lambda: is_ready(session))
@@ -521,8 +531,9 @@ def test_shutdown_fails_a_direct_request(node: FakeNode) -> None:
 def test_after_shutdown_the_server_sees_closed_connections(
     node: FakeNode, session: Session
 ) -> None:
-    """`shutdown` ends the connection for the server, too: no duplicate of the descriptor keeps the
-    socket open.
+    """After `shutdown`, the server sees that the connection is closed.
+
+    No duplicate of the file descriptor may keep the socket open.
     """
     session.execute(WRITE)
     stream_tables = [connection.streams for connection in connections(session)]
@@ -530,14 +541,14 @@ def test_after_shutdown_the_server_sees_closed_connections(
     node.wait_for(lambda node: len(node.connections) == 1)  # only the control connection is left
     session.cluster.shutdown()
     node.wait_for(lambda node: not node.connections)
-    # A closed connection is never idle again, so no thread can send a request on it directly.
+    # A closed connection is never idle, so no thread sends a direct request on it.
     assert not any(streams.is_idle for streams in stream_tables)
 
 
 def execute_until_error(session: Session, has_begun: threading.Semaphore) -> BaseException:
     """Execute requests until one fails, and return its error.
 
-    :param has_begun: released before the first request.
+    :param has_begun: released once, before the first request.
     """
     has_begun.release()
     while True:
@@ -548,8 +559,9 @@ def execute_until_error(session: Session, has_begun: threading.Semaphore) -> Bas
 
 
 def test_shutdown_while_threads_write_directly(node: FakeNode) -> None:
-    """Threads that write when the cluster shuts down get SessionShutdown, and send no broken
-    frames.
+    """If threads write while the cluster shuts down, they get SessionShutdown.
+
+    The node must not receive a broken frame.
     """
     for _ in range(10):
         with connected(node) as session, ThreadPoolExecutor(3) as threads:
@@ -566,10 +578,11 @@ def test_shutdown_while_threads_write_directly(node: FakeNode) -> None:
 
 
 def test_after_a_partial_write_the_loop_sends_the_rest_in_order(node: FakeNode) -> None:
-    """If the socket accepts only a part of a request, later requests must not be written before the
-    rest.
+    """If the socket accepts only a part of a direct request, the loop writes the rest.
+
+    Later requests must not be written before this rest.
     """
-    # The send buffer is small, so the socket accepts only a part of the request.
+    # With a small send buffer, the socket accepts only a part of the request.
     options = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)]
     query = f"INSERT INTO t (v) VALUES ('{'x' * 60_000}')"
     with connected(node, sockopts=options, compression=False) as session:
@@ -585,7 +598,7 @@ def test_after_a_partial_write_the_loop_sends_the_rest_in_order(node: FakeNode) 
             assert future.result().all() == []
         assert [request.query for request in node.requests[-6:]] == [query, *[READ] * 5]
         assert node.malformed == []
-        # When the rest has been written, a caller may again send its request without the loop.
+        # When the rest has been written, a calling thread may again send its request directly.
         with busy_loop(session):
             future = session.execute_async(WRITE)
             wait_until_arrived(node, WRITE)
@@ -593,8 +606,8 @@ def test_after_a_partial_write_the_loop_sends_the_rest_in_order(node: FakeNode) 
 
 
 def test_a_partial_write_that_cannot_go_on_times_out(node: FakeNode) -> None:
-    """If the peer never reads the rest of a request, that request and all behind it time out."""
-    # The send buffer is small, so the socket accepts only a part of the first request.
+    """If the peer never reads the rest of a request, this and all later requests time out."""
+    # With a small send buffer, the socket accepts only a part of the first request.
     options = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)]
     with connected(node, sockopts=options, compression=False) as session:
         until(lambda: is_ready(session))
@@ -611,13 +624,13 @@ def test_a_partial_write_that_cannot_go_on_times_out(node: FakeNode) -> None:
 def test_a_thread_that_never_finishes_its_write_loses_its_connection(
     node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a thread begins a direct write and never finishes it, only its connection is lost.
+    """If a thread starts a direct write and never finishes it, only its connection is lost.
 
-    This happens if, for example, a signal interrupts the thread.
+    For example, a signal may interrupt the thread.
     """
     monkeypatch.setattr("cassandra.engine.connection.LONGEST_HOLD", 0.05)
     until(lambda: is_ready(session))
-    # Take the right to write, as a thread does before it writes, and never release it.
+    # Take the write lock, as a thread does before it writes.
     claimed = connections(session)
     for connection in claimed:
         assert connection.streams.acquire_write()
@@ -630,11 +643,9 @@ def test_a_thread_that_never_finishes_its_write_loses_its_connection(
 
 
 def test_the_loop_waits_for_a_thread_that_is_writing(node: FakeNode, session: Session) -> None:
-    """While a thread holds the right to write, the loop queues its own requests and sends them
-    afterwards.
-    """
+    """While a thread holds the write lock, the loop queues its requests, and sends them later."""
     until(lambda: is_ready(session))
-    # Take the right to write, as a thread does before it writes.
+    # Take the write lock, as a thread does before it writes.
     claimed = connections(session)
     for connection in claimed:
         assert connection.streams.acquire_write()
@@ -775,8 +786,11 @@ IMPLEMENTATIONS = ["python", "c"] if _impl.implementation == "c" else ["python"]
 
 
 def run_program(code: str, implementation: str, loops: Loops) -> str:
-    """Run a program with one implementation, on uvloop or on asyncio's own loop; return its
-    output.
+    """Run a program with one implementation and one kind of loop, and return its output.
+
+    :param code: the program.
+    :param implementation: "python" or "c".
+    :param loops: the kind of loop: uvloop's or asyncio's own.
     """
     if loops.name == "asyncio":
         code = f"import sys; sys.modules['uvloop'] = None\n{code}"
@@ -790,13 +804,12 @@ def run_program(code: str, implementation: str, loops: Loops) -> str:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_a_forked_child_sends_nothing(loops: Loops, implementation: str) -> None:
-    """In a child process `execute` and `execute_async` raise SessionShutdown, and the node gets
+    """After a fork, `execute` and `execute_async` in the child raise SessionShutdown and send
     nothing.
     """
     output_lines = run_program(FORK_PROGRAM, implementation, loops).splitlines()
     assert output_lines[:2] == ["SessionShutdown"] * 2
-    # In the parent process the session still works, and the node has received only the parent's
-    # request.
+    # In the parent, the session still works, and the node has received only the parent's request.
     assert output_lines[2:] == ["[]", "[\"SELECT 'the parent'\"]"]
 
 
@@ -805,8 +818,9 @@ def test_a_forked_child_sends_nothing(loops: Loops, implementation: str) -> None
 @pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.long)])
 @pytest.mark.slow
 def test_interrupts_leave_nothing_broken(loops: Loops, implementation: str, count: int) -> None:
-    """If a signal handler raises while the main thread writes, the session can still be used, and
-    no broken frame is sent.
+    """If a signal handler raises while the main thread writes, the session can still be used.
+
+    The node must not receive a broken frame.
     """
     # The program prints the number of interrupts, whether some requests succeeded, and whether a
     # later request succeeded within 100 attempts.
@@ -819,8 +833,8 @@ def test_interrupts_leave_nothing_broken(loops: Loops, implementation: str, coun
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("count", [10, pytest.param(50, marks=pytest.mark.long)])
 def test_signal_handlers_may_execute(loops: Loops, implementation: str, count: int) -> None:
-    """A signal handler may execute a request, even if it interrupts a request of the same
-    session.
+    """A signal handler may execute a request, even if it interrupts a request of the
+    same session.
     """
     # The program prints the set of all results that the signal handler got: only the empty row.
     program = f"COUNT = {count}\n{HANDLER_PROGRAM}"

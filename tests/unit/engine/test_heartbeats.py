@@ -1,5 +1,6 @@
-"""Heartbeats: which connections get them, and what happens if they are not answered. No sockets are
-used.
+"""`Heartbeats`: which connections get them, and what happens if they are not answered.
+
+No sockets are used.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ pytestmark = pytest.mark.simulated
 
 NO_OPTIONS = b"\0\0"  # an empty [string multimap]
 LONG_AGO = float("-inf")
-TIMEOUT = 7.5  # seconds within which a heartbeat must be answered
+TIMEOUT = 7.5  # seconds; the time limit of a heartbeat
 
 
 HOST, OTHER_HOST = new_host("10.0.0.1"), new_host("10.0.0.2")
 
 
 class Peer:
-    """A fake connection whose requests have the given outcome: an answer to return, or an error to
-    raise.
+    """A fake connection whose requests all have the same outcome.
 
-    If the outcome is a float, the request times out after this number of seconds. `count` counts
-    the requests.
+    `count` counts the requests.
 
-    :param last_activity: when the peer has sent something, by the loop's clock.
+    :param outcome: a response to return, an error to raise, or a float: then the request times out
+        after this number of seconds.
+    :param last_activity: when the peer has last sent something, by the loop's clock.
     :param is_control: True for the control connection.
     """
 
@@ -43,7 +44,7 @@ class Peer:
         self.count = 0
 
         async def request(opcode: int, body: bytes, timeout: float) -> Any:
-            """Check and count the request, and return or raise the outcome."""
+            """Check and count the request. Then return its response or raise its error."""
             assert opcode == OPTIONS
             assert body == b""
             assert timeout == TIMEOUT
@@ -70,7 +71,7 @@ class HeartbeatHarness:
 
     :param peers: the connections to HOST.
     :param others: the connections to OTHER_HOST.
-    :param interval: seconds between heartbeats; None or 0 for none.
+    :param interval: seconds between heartbeats; None or 0 disables heartbeats.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class HeartbeatHarness:
 
 
 async def run_heartbeats(*peers: Peer, until: Peer) -> None:
-    """Run heartbeats until the request to the connection `until` has had its outcome."""
+    """Run heartbeats until the connection `until` has got one and all checks have ended."""
     harness = HeartbeatHarness(*peers, interval=0.001)
     harness.heartbeats.start()
     await asyncio.wait_for(until.is_asked.wait(), timeout=50)
@@ -118,7 +119,7 @@ async def test_an_answered_heartbeat_leaves_the_connection_open() -> None:
 
 
 async def test_only_silent_connections_get_heartbeats() -> None:
-    """A connection on which something was received lately needs no heartbeat."""
+    """A connection that has recently received something gets no heartbeat."""
     silent = Peer(ANSWER)
     busy = Peer(ANSWER, last_activity=float("inf"))
     await run_heartbeats(busy, silent, until=silent)
@@ -127,8 +128,8 @@ async def test_only_silent_connections_get_heartbeats() -> None:
 
 
 async def test_a_timeout_closes_only_its_connection() -> None:
-    """A connection whose heartbeat is answered stays open when another one of the same host is
-    closed.
+    """A heartbeat that times out closes its connection, but not another connection to the same
+    host.
     """
     dead, living = Peer(asyncio.TimeoutError()), Peer(ANSWER)
     await run_heartbeats(dead, living, until=dead)
@@ -141,7 +142,7 @@ async def test_a_timeout_closes_only_its_connection() -> None:
 
 
 async def test_an_unexpected_answer_closes_the_connection() -> None:
-    """Any answer but SUPPORTED to the OPTIONS of a heartbeat is a protocol error."""
+    """If the response to a heartbeat is not SUPPORTED, the connection is closed."""
     peer = Peer((READY, 0, b""))
     await run_heartbeats(peer, until=peer)
     assert peer.connection.closed
@@ -155,8 +156,8 @@ async def test_a_lost_connection_is_closed_with_its_error() -> None:
 
 
 async def test_a_connection_without_a_free_stream_may_still_answer() -> None:
-    """If no stream is free for a heartbeat, the connection stays open if any answer arrives within
-    the time-out.
+    """If no stream is free for a heartbeat, any response within the timeout keeps the connection
+    open.
 
     Many requests may have been sent just before the heartbeat.
     """
@@ -180,7 +181,7 @@ async def test_a_connection_without_a_free_stream_may_still_answer() -> None:
 
 
 async def test_a_silent_host_does_not_delay_the_heartbeats_of_others() -> None:
-    """While a heartbeat of one host waits for its answer, the other host gets its heartbeats."""
+    """While one host does not answer a heartbeat, the other host still gets its heartbeats."""
     hung, living = Peer(TIMEOUT), Peer(ANSWER)
     harness = HeartbeatHarness(hung, others=(living,), interval=2.0)
     harness.heartbeats.start()
@@ -196,9 +197,9 @@ async def test_a_silent_host_does_not_delay_the_heartbeats_of_others() -> None:
 async def test_a_late_heartbeat_checks_all_connections_of_the_host(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """If one heartbeat of a host is late, all its connections are checked at once.
+    """If one heartbeat of a host is late, all connections to the host are checked at once.
 
-    So a host that hangs loses all of them at about the same time, with one warning.
+    A host that hangs thus loses all its connections at about the same time, with one warning.
     """
     now = asyncio.get_running_loop().time
     control = Peer(TIMEOUT, is_control=True)
@@ -209,7 +210,7 @@ async def test_a_late_heartbeat_checks_all_connections_of_the_host(
     harness.heartbeats.check(HOST)
     await harness.idle()
     assert all(peer.connection.closed for peer in (control, *recently_busy))
-    # The others got a heartbeat when the first one was late, not after its time-out.
+    # The others got a heartbeat as soon as the first heartbeat was late, not after its timeout.
     assert now() - started <= TIMEOUT + LATE + 0.1
     assert [peer.count for peer in (control, *recently_busy)] == [1, 1, 1]
     assert peer_of_other_host.count == 0
@@ -223,8 +224,9 @@ async def test_a_late_heartbeat_checks_all_connections_of_the_host(
 
 
 async def test_a_failure_checks_connections_that_fell_silent_later() -> None:
-    """When a heartbeat fails, connections of the host that were active when it was sent are
-    checked, too.
+    """If a heartbeat fails, the other connections to the host are checked, too.
+
+    One connection was active when the first heartbeat was sent, and fell silent later.
     """
     now = asyncio.get_running_loop().time
     dead, later = Peer(TIMEOUT), Peer(TIMEOUT, last_activity=now() + 5.0)
@@ -237,7 +239,7 @@ async def test_a_failure_checks_connections_that_fell_silent_later() -> None:
 
 
 async def test_there_is_one_check_of_a_host_at_a_time() -> None:
-    """While a heartbeat waits for its answer, further checks of the host send none."""
+    """While a heartbeat waits for its response, further checks of the host send no heartbeat."""
     hung = Peer(TIMEOUT)
     harness = HeartbeatHarness(hung, interval=3.0)
     harness.heartbeats.start()
@@ -249,8 +251,9 @@ async def test_there_is_one_check_of_a_host_at_a_time() -> None:
 
 
 async def test_a_check_skips_connections_that_received_something_just_now() -> None:
-    """A connection that received something within the last second is alive, so it needs no
-    heartbeat.
+    """A check skips connections that have received something within the last second.
+
+    Such connections are alive.
     """
     now = asyncio.get_running_loop().time
     recent = Peer(ANSWER, last_activity=now() - 0.5)

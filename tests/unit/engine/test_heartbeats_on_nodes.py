@@ -1,6 +1,6 @@
-"""How soon the driver notices that a node hangs, depending on the first sign of it.
+"""How soon the driver notices that a node hangs, depending on the first sign of this.
 
-The nodes are fakes that run in virtual time.
+The fake nodes run in virtual time.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
 
-# Idle connections get no heartbeats in these tests, so each check must have another cause.
+# Idle connections get no heartbeats during these tests, so each check must have another cause.
 HEARTBEATS: dict[str, Any] = {"idle_heartbeat_interval": 900.0, "idle_heartbeat_timeout": 5.0}
-# The longest time in seconds from the first sign that a node hangs until the node counts as down:
-# the sum of the request's time-out, the heartbeat's time-out, the delay of a late heartbeat, and
-# the attempt to connect again.
+# The longest time in seconds from the first sign that a node hangs until the node is marked as
+# down. It is the sum of a request's timeout, the heartbeat's timeout, the delay after which a
+# heartbeat counts as late, and the attempt to connect again.
 SOON = 2.0 + 5.0 + 1.0 + 2.0
 
 
-# Signs that a node hangs: functions that cause one.
+# Each of the next functions causes a sign that the node `hung` hangs.
 
 
 async def a_request_times_out(cluster: aio.Cluster, session: aio.Session, hung: FakeNode) -> None:
@@ -38,7 +38,7 @@ async def a_request_times_out(cluster: aio.Cluster, session: aio.Session, hung: 
 async def the_cluster_reports_it_down(
     cluster: aio.Cluster, session: aio.Session, hung: FakeNode
 ) -> None:
-    """Let the control connection receive a STATUS_CHANGE event that says that `hung` is down."""
+    """Pass a STATUS_CHANGE event to the control connection that says that `hung` is down."""
     core: Any = cluster._core
     event = {"change_type": "DOWN", "address": (hung.address, hung.port)}
     core.control.handlers["STATUS_CHANGE"](event)
@@ -60,7 +60,7 @@ async def the_control_connection_breaks(
 async def a_connection_of_a_pool_breaks(
     cluster: aio.Cluster, session: aio.Session, hung: FakeNode
 ) -> None:
-    """Break the first connection of the pool to `hung`."""
+    """Break the first connection in the pool of the node `hung`."""
     for host, pool in session._engine.pools.items():
         if host.address == hung.address:
             pool.connections[0].close(ConnectionException("reset by the network"))
@@ -83,9 +83,9 @@ Sign = Callable[[aio.Cluster, aio.Session, FakeNode], Awaitable[None]]
 async def test_a_hung_node_is_down_soon_after_the_first_sign(
     nodes: FakeCluster, sign: Sign, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Any sign that a node may hang makes the driver check all connections to the node at once.
+    """After any sign that a node may hang, the driver checks all connections to the node at once.
 
-    So the node is down within SOON seconds, although idle connections get no heartbeats for a long
+    The node is down within SOON seconds, although idle connections get no heartbeats for a long
     time.
     """
     async with connected(
@@ -96,13 +96,14 @@ async def test_a_hung_node_is_down_soon_after_the_first_sign(
         control_node = nodes.node_at(cluster.get_control_connection_host().address)
         hung = nodes[0] if sign is a_request_times_out else control_node
         await call_in_thread(hung.pause)
-        await asyncio.sleep(3.0)  # after this time, all connections are silent
+        # afterwards, all connections have been silent long enough to be checked
+        await asyncio.sleep(3.0)
         clock = asyncio.get_running_loop().time
         started = clock()
         await sign(cluster, session, hung)
         await asyncio.wait_for(events.expect("down", hung.address), 100)
         assert clock() - started <= SOON
-        # One log line names the host and says what was silent.
+        # One log message names the host and the connections that did not respond.
         messages = [record.getMessage() for record in caplog.records]
         (message,) = (text for text in messages if "does not answer: no response" in text)
         assert message.startswith(f"host {hung.address}:{hung.port} ")
@@ -112,7 +113,7 @@ async def test_a_hung_node_is_down_soon_after_the_first_sign(
 
 
 async def test_a_slow_request_harms_no_connection(nodes: FakeCluster) -> None:
-    """A node that answers heartbeats stays up, although requests on it time out."""
+    """If a node answers heartbeats, it stays up, although requests to it time out."""
     nodes.prime("SELECT slow", silence())
     async with connected(nodes, **HEARTBEATS) as (cluster, session):
         connections = [

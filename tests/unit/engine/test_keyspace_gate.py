@@ -1,7 +1,7 @@
 """A request runs in the keyspace that it was made for, even while sessions switch keyspaces.
 
-Like real nodes, the fake nodes execute the requests of a connection at the same time and in any
-order. They answer with the keyspace in which they executed the request.
+Like real nodes, the fake nodes execute the requests of a connection concurrently and in any order.
+Their responses name the keyspace in which they executed the request.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
 
-WAIT = 20.0  # seconds after which an event counts as missing
+WAIT = 20.0  # seconds; an event that takes longer counts as missing
 _USE = re.compile(r'USE "?(\w+)"?', re.IGNORECASE)
 
 
 class Servers:
-    """Executes the requests that all fake nodes get, each after a random delay and so in any order.
+    """Executes the requests that all fake nodes get, each after a random delay, so in any order.
 
-    :param seed: decides the delays.
-    :param longest_delay: the longest delay in seconds until a request is executed, and until it is
-        answered.
+    :param seed: the seed of the random delays.
+    :param longest_delay: the longest delay in seconds until a request is executed, and the longest
+        delay from then until the response is sent.
     """
 
     def __init__(self, seed: int, longest_delay: float = 0.004) -> None:
         self.random = random.Random(seed)
         self.longest_delay = longest_delay
-        self.prepared: dict[bytes, tuple[str, str | None]] = {}  # id -> (query, keyspace)
+        self.prepared: dict[bytes, tuple[str, str | None]] = {}  # maps an id to (query, keyspace)
         self.forgotten: set[tuple[Any, bytes]] = set()
         self.batches: list[tuple[str | None, str]] = []  # (keyspace, query)
 
@@ -71,9 +71,10 @@ class Servers:
         return _DelayedAnswer(self)
 
     def execute(self, request: Request) -> Message:
-        """Execute a request now.
+        """Execute a request now, and return its response.
 
-        It runs in the keyspace it names, or else in the one that its connection has at this moment.
+        The request runs in the keyspace that it names, or else in the current keyspace of its
+        connection.
         """
         keyspace = request.keyspace or request.connection.keyspace
         if request.opcode == Opcode.PREPARE:
@@ -94,14 +95,16 @@ class Servers:
         if use_statement is not None:
             if use_statement[1] == "missing":
                 return error(ErrorCode.INVALID, "Keyspace 'missing' does not exist")
-            # As in Cassandra, a USE does nothing if its request names a keyspace.
+            # As in Cassandra, a USE has no effect if its request names a keyspace.
             if request.keyspace is None:
                 request.connection.keyspace = use_statement[1]
             return set_keyspace(use_statement[1])
         return self._rows_with_keyspace(query, keyspace)
 
     def _rows_with_keyspace(self, query: str, keyspace: str | None) -> Message:
-        """Return one row with the keyspace ("" if it is None) and the query."""
+        """Return one row with the keyspace and the query. For None, the keyspace is an empty
+        string.
+        """
         return rows(
             [("ks", "text"), ("query", "text")],
             [(keyspace or "", query)],
@@ -109,8 +112,9 @@ class Servers:
         )
 
     def _prepare(self, request: Request, keyspace: str | None) -> Message:
-        """Register the query in this keyspace, and answer with its id, which is the same on all
-        nodes.
+        """Register the query in this keyspace, and return a response with its id.
+
+        All nodes have the same id for the same query and keyspace.
         """
         query = request.query or ""
         query_id = hashlib.md5(f"{keyspace} {query}".encode()).digest()
@@ -126,20 +130,21 @@ class Servers:
         return Message(Opcode.RESULT, prepared.body)
 
     def forget(self, node: Any) -> None:
-        """Let the node forget all statements that are prepared now, so that it answers
-        UNPREPARED.
+        """Let the node forget all statements that are prepared now.
+
+        The node answers their executions with UNPREPARED.
         """
         self.forgotten |= {(node, query_id) for query_id in self.prepared}
 
 
 class _DelayedAnswer(Answer):
-    """Executes the request after a random delay, and answers it after another one."""
+    """Executes the request after a random delay, and sends the response after a second delay."""
 
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
 
     def perform(self, request: Request) -> None:
-        """Execute the request after a random delay, and send the answer after another one."""
+        """Execute the request after a random delay, and send the response after a second delay."""
         servers, loop = self._servers, request.connection.loop
 
         def execute() -> None:
@@ -152,22 +157,23 @@ class _DelayedAnswer(Answer):
 
 
 class NeverAnswer(Answer):
-    """An answer that is never sent."""
+    """An answer that never sends a response."""
 
     def perform(self, request: Request) -> None:
         pass
 
 
 def _is_of_the_application(request: Request) -> bool:
-    """Return False for messages of the handshake and for queries of system tables."""
+    """Return True unless the request belongs to the handshake or queries a system table."""
     opcodes = (Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE, Opcode.BATCH)
     return request.opcode in opcodes and "system" not in (request.query or "")
 
 
 @contextmanager
 def nodes(servers: Servers, count: int = 2) -> Iterator[FakeCluster]:
-    """Yield fake nodes that answer the application's requests as `servers` says.
+    """Yield fake nodes whose responses to the application's requests come from `servers`.
 
+    :param servers: executes the requests.
     :param count: the number of nodes.
     """
     with FakeCluster(count) as fake:
@@ -178,10 +184,11 @@ def nodes(servers: Servers, count: int = 2) -> Iterator[FakeCluster]:
 
 @asynccontextmanager
 async def connected(fake: FakeCluster, version: int, **settings: Any) -> AsyncIterator[Any]:
-    """Yield an asyncio cluster, which the test connects.
+    """Yield an asyncio cluster that is not connected.
 
+    :param fake: the nodes.
     :param version: the protocol version.
-    :param settings: settings of the cluster. By default a pool has two connections.
+    :param settings: settings of the cluster. By default, a pool has two connections.
     """
     async with aio.Cluster(
         [fake[0].address],
@@ -194,7 +201,7 @@ async def connected(fake: FakeCluster, version: int, **settings: Any) -> AsyncIt
 
 
 def ran_in(result: Any) -> str:
-    """Return the keyspace in which a request was executed."""
+    """Return the keyspace in which a request was executed, from its result."""
     keyspace: str = result.one().ks
     return keyspace
 
@@ -202,14 +209,15 @@ def ran_in(result: Any) -> str:
 versions = pytest.mark.parametrize("version", [3, 4, 5])
 
 
-# -- lives of sessions -----------------------------------------------------------------------------
+# -- random steps ----------------------------------------------------------------------------------
 
 Step = Callable[["RandomSteps"], Awaitable[None]]
 
 
 class RandomSteps:
-    """A session that makes random steps while many requests are in flight. The seed decides the
-    steps.
+    """A session that makes random steps while many requests are in flight.
+
+    `mistakes` lists the results that came from a wrong keyspace. The seed decides the steps.
     """
 
     def __init__(self, seed: int, fake: FakeCluster, servers: Servers, session: aio.Session):
@@ -224,18 +232,18 @@ class RandomSteps:
         self.checked_results = 0
 
     def _check(self, description: str, expected: str | None, result: Any) -> None:
-        """Record a mistake if the result of a request comes from another keyspace than the expected
-        one.
+        """Record a mistake if a request was not executed in the expected keyspace.
 
-        :param description: names the request in the text of the mistake.
-        :param expected: a keyspace; None if the session had none at the call.
+        :param description: names the request in the mistake.
+        :param expected: a keyspace; None if the session had no keyspace at the time of the call.
+        :param result: the result of the request.
         """
         self.checked_results += 1
         if ran_in(result) != (expected or ""):
             self.mistakes.append(f"{description}: expected {expected}, ran in {ran_in(result)}")
 
     async def _result_or_none(self, awaitable: Any) -> Any:
-        """Return the result of a request; None if it failed or was cancelled."""
+        """Return the result of a request, or None if it failed or was cancelled."""
         try:
             # Give up 15 % of the requests after at most 6 ms.
             if self.random.random() < 0.15:
@@ -251,8 +259,8 @@ class RandomSteps:
             self._check("a query", expected, result)
 
     async def read_with_keyspace(self) -> None:
-        """Execute a query with a random keyspace of its own, which must be the one that the server
-        used.
+        """Execute a query with a random `keyspace`, and check that the server used
+        this keyspace.
         """
         keyspace = self.random.choice("abc")
         statement = SimpleStatement("SELECT ks()", keyspace=keyspace, is_idempotent=True)
@@ -270,8 +278,9 @@ class RandomSteps:
             self._check("a query that was prepared first", expected, result)
 
     async def prepare(self) -> None:
-        """Prepare a query, with or without a keyspace of its own. Without one, the statement must
-        belong to the session's keyspace at the time of the call.
+        """Prepare a query with or without a `keyspace`.
+
+        Without one, the statement must belong to the session's keyspace at the time of the call.
         """
         self.count += 1
         expected = self.session.keyspace
@@ -283,8 +292,8 @@ class RandomSteps:
             self.prepared.append(statement)
 
     async def execute_prepared(self) -> None:
-        """Execute a random prepared statement, which must run in the keyspace that it was prepared
-        in.
+        """Execute a random prepared statement, which must run in the keyspace it was
+        prepared in.
         """
         if self.prepared:
             statement = self.random.choice(self.prepared)
@@ -310,7 +319,7 @@ class RandomSteps:
         await self._result_or_none(self.session.set_keyspace(self.random.choice("abc")))
 
     async def impatient_use(self) -> None:
-        """Send a USE with a time-out that may be too short."""
+        """Send a USE with a timeout that may be too short."""
         timeout = self.random.uniform(0.0005, 0.006)
         await self._result_or_none(self.session.execute("USE b", timeout=timeout))
 
@@ -321,7 +330,7 @@ class RandomSteps:
     async def reset(self) -> None:
         """Let a random node reset one of its connections."""
         node = self.random.choice(self.fake.nodes)
-        # Leave out the control connection, which is the one that is registered for events.
+        # Leave out the control connection, which alone is registered for events.
         connections = [connection for connection in node.connections if not connection.event_types]
         if connections:
             victim = self.random.choice(connections)
@@ -333,7 +342,7 @@ class RandomSteps:
         )
 
     async def live(self, steps: int) -> None:
-        """Make random steps, up to 12 at the same time, and wait until all have ended.
+        """Make random steps, up to 12 concurrently, and wait until all have ended.
 
         :param steps: the number of steps.
         """
@@ -362,8 +371,9 @@ class RandomSteps:
 @versions
 @pytest.mark.parametrize("seed", range(6))
 async def test_random_steps_of_a_session(version: int, seed: int) -> None:
-    """Every request runs in the keyspace that the session had at the call, whatever happens
-    meanwhile.
+    """Whatever a session does, each request runs in the session's keyspace at the time of the call.
+
+    The steps are random, and each seed makes others.
     """
     servers = Servers(seed)
     with nodes(servers) as fake:
@@ -372,20 +382,20 @@ async def test_random_steps_of_a_session(version: int, seed: int) -> None:
             steps = RandomSteps(seed, fake, servers, session)
             await steps.live(steps=120)
             assert steps.mistakes == []
-            # Check that most requests succeeded, since failed requests say nothing about keyspaces.
+            # Failed requests say nothing about keyspaces, so check that enough requests succeeded.
             assert steps.checked_results > 20
             for keyspace, query in servers.batches:
                 assert keyspace == steps.keyspace_by_batch_query[query], query
-            # When all requests have ended, new requests run in the session's keyspace.
+            # After all steps, new requests run in the session's current keyspace.
             for _ in range(8):
                 assert ran_in(await session.execute("SELECT ks()")) == session.keyspace
 
 
 @versions
 async def test_two_sessions_have_separate_keyspaces(version: int) -> None:
-    """Sessions share neither connections nor keyspaces: a session in "b" reads from "b".
+    """Two sessions share neither connections nor keyspaces: a session in "b" reads from "b".
 
-    A prepared statement keeps the keyspace that it was prepared in, even when another session must
+    A prepared statement keeps the keyspace that it was prepared in, even if another session must
     prepare it again.
     """
     servers = Servers(1)
@@ -406,8 +416,9 @@ async def test_two_sessions_have_separate_keyspaces(version: int) -> None:
 
 @versions
 async def test_a_session_without_a_keyspace_uses_the_statements_keyspace(version: int) -> None:
-    """A session without a keyspace prepares a statement again in the statement's keyspace, and
-    stays without one.
+    """A session without a keyspace executes a prepared statement in the statement's keyspace.
+
+    It prepares the statement again there, and stays without a keyspace itself.
     """
     servers = Servers(2)
     with nodes(servers, count=1) as fake:
@@ -426,8 +437,9 @@ async def test_a_session_without_a_keyspace_uses_the_statements_keyspace(version
 
 @pytest.mark.parametrize("version", [3, 4])
 async def test_a_statement_with_a_missing_keyspace_is_an_error(version: int) -> None:
-    """Before protocol version 5 the connection must switch to a statement's keyspace, so a missing
-    one is an error.
+    """Before protocol version 5, a statement whose `keyspace` does not exist raises InvalidRequest.
+
+    The connection would have to switch to this keyspace.
     """
     servers = Servers(4)
     with nodes(servers) as fake:
@@ -435,7 +447,7 @@ async def test_a_statement_with_a_missing_keyspace_is_an_error(version: int) -> 
             session = await cluster.connect("a")
             with pytest.raises(InvalidRequest):
                 await session.execute(SimpleStatement("SELECT ks()", keyspace="missing"))
-            # A statement whose text names the keyspace of its table may run on any connection.
+            # A query that names the keyspace of its table may run on any connection.
             query = "SELECT v FROM missing.t"
             result = await session.execute(SimpleStatement(query, keyspace="missing"))
             assert result.one().query == query
@@ -444,8 +456,10 @@ async def test_a_statement_with_a_missing_keyspace_is_an_error(version: int) -> 
 async def test_a_connection_whose_requests_do_not_end_is_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A connection is replaced if it cannot switch the keyspace because a request in flight depends
-    on the old one.
+    """If requests in flight keep a connection from switching its keyspace, the connection is
+    replaced.
+
+    These requests depend on the old keyspace.
     """
     monkeypatch.setattr("cassandra.engine.keyspace_gate.LONGEST_UNREST", 0.05)
     servers = Servers(5)
@@ -457,13 +471,14 @@ async def test_a_connection_whose_requests_do_not_end_is_replaced(
             await until_on_loop(lambda: unanswered.used)
             await asyncio.wait_for(session.set_keyspace("b"), WAIT)
             assert ran_in(await session.execute("SELECT ks()")) == "b"
-            assert not pending_request.done()  # the USE of another request has not ended it
+            # the replaced connection still waits for this request
+            assert not pending_request.done()
             pending_request.cancel()
 
 
 async def test_a_statement_prepared_again_for_another_table_is_not_executed() -> None:
-    """If preparing again returns the metadata of a table in another keyspace, the execution is an
-    error.
+    """If preparing again returns the metadata of a table in another keyspace, the
+    execution fails.
     """
     servers = Servers(9)
     with nodes(servers, count=1) as fake:
@@ -479,8 +494,8 @@ async def test_a_statement_prepared_again_for_another_table_is_not_executed() ->
 
 
 def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
-    """With several threads, a request runs in the session's keyspace at its call, or in one that
-    was set since then.
+    """With several threads, a request runs in the session's keyspace at its call or
+    in a later one.
     """
     servers = Servers(10, longest_delay=0.001)
     with (
@@ -491,16 +506,18 @@ def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
     ):
         session = cluster.connect("a")
         mistakes: list[Any] = []
-        switched: set[str] = set()  # the keyspaces that `switch_keyspaces` has set so far
+        switched: set[str] = set()  # all keyspaces that `switch_keyspaces` has set so far
 
         def read_repeatedly() -> None:
-            """Read 60 times, and record each reading in a keyspace that was not set at the time."""
+            """Read 60 times, and record each result from a keyspace that was not allowed at the
+            time.
+            """
             for _ in range(60):
                 keyspace_before = session.keyspace
                 statement = SimpleStatement("SELECT ks()", keyspace=None)
                 actual_keyspace = ran_in(session.execute(statement))
-                # Allowed are the session's keyspace before the call, and those that other threads
-                # have set meanwhile.
+                # Allowed are the session's keyspace before the call, and keyspaces that the other
+                # thread has set.
                 if actual_keyspace != keyspace_before and actual_keyspace not in switched:
                     mistakes.append((keyspace_before, actual_keyspace))
 
@@ -526,8 +543,8 @@ def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
 async def test_a_session_without_a_keyspace_keeps_its_connections() -> None:
     """A session without a keyspace never switches its connections.
 
-    The statements of such a session name their keyspace in the CQL, and `SimpleStatement.keyspace`
-    is used only for routing.
+    The statements of such a session name their keyspaces in the CQL. `SimpleStatement.keyspace` is
+    used only for routing.
     """
     servers = Servers(11)
     with nodes(servers) as fake:
@@ -545,8 +562,8 @@ async def test_a_session_without_a_keyspace_keeps_its_connections() -> None:
 
 
 async def test_a_connection_that_is_switching_is_not_used() -> None:
-    """While one connection waits for the answer to a USE, requests go to the other connections of
-    the pool.
+    """While a connection waits for the response to a USE, requests go to the pool's other
+    connections.
     """
     servers = Servers(12)
     with nodes(servers, count=1) as fake:
@@ -566,13 +583,14 @@ async def test_a_connection_that_is_switching_is_not_used() -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 async def test_a_request_made_without_a_keyspace_runs_in_no_later_keyspace(version: int) -> None:
-    """If the session gets a keyspace before a retry, the retry fails: the request was meant for no
-    keyspace.
+    """If a request was made without a keyspace and the session then gets one, its retry fails.
+
+    The retry would run in the new keyspace, for which the request was not meant.
     """
 
     class DelayedRetryPolicy(RetryPolicy):
         def on_request_error(self, *args: Any, **kwargs: Any) -> Any:
-            return self.RETRY, None, 0.05  # on the same host after 50 ms
+            return self.RETRY, None, 0.05  # retry on the same host after 50 ms
 
     servers = Servers(13)
     with nodes(servers, count=1) as fake:
@@ -588,8 +606,9 @@ async def test_a_request_made_without_a_keyspace_runs_in_no_later_keyspace(versi
 
 
 async def test_the_prepare_of_an_abandoned_request_is_an_orphan() -> None:
-    """If a request times out while its statement is prepared again, the stream of the PREPARE stays
-    occupied.
+    """If a request times out while its statement is prepared again, the PREPARE becomes an orphan.
+
+    Its stream stays in use until the response comes.
     """
     servers = Servers(14)
     with nodes(servers, count=1) as fake:
@@ -613,9 +632,9 @@ async def test_a_connection_without_a_free_stream_keeps_its_requests(
 ) -> None:
     """If a connection has no free stream for a USE, the session waits or replaces the connection.
 
-    Either way the requests in flight are answered.
+    In both cases, the requests in flight get their responses.
 
-    :param answer_delay: the time in seconds after which the node answers.
+    :param answer_delay: seconds after which the node answers these requests.
     """
     servers = Servers(31)
     with nodes(servers, count=1) as fake:
@@ -629,7 +648,7 @@ async def test_a_connection_without_a_free_stream_keeps_its_requests(
             fake.prime(
                 Opcode.EXECUTE, lambda request: delay(answer_delay, servers.execute(request))
             )
-            # Each connection has two streams, so one stream of all connections is free.
+            # Each connection has two streams. Use all of them but one.
             count = 2 * len(pool.connections) - 1
             pending_requests = [session.execute(statement, (number,)) for number in range(count)]
             await session.set_keyspace("b")
@@ -637,11 +656,13 @@ async def test_a_connection_without_a_free_stream_keeps_its_requests(
             assert ran_in(await session.execute("SELECT ks()")) == "b"
 
 
-# -- a gate by itself ------------------------------------------------------------------------------
+# -- a gate alone ----------------------------------------------------------------------------------
 
 
 class Streams:
-    """The streams of a stub connection. While `is_claimed`, another thread writes."""
+    """The streams of a stub connection. While `is_claimed` is True, another thread holds the write
+    lock.
+    """
 
     def __init__(self) -> None:
         self.responders: list[Any] = []
@@ -655,11 +676,11 @@ class Streams:
         return not self.is_claimed
 
     def release_write(self) -> None:
-        """The lock is not held."""
+        """Do nothing: `acquire_write` does not lock anything."""
 
 
 class StubConnection:
-    """A connection in the keyspace "a" that records why it was given up or closed."""
+    """A stub connection in the keyspace "a" that records why it was given up or closed."""
 
     endpoint = "stub"
 
@@ -687,11 +708,10 @@ class StubConnection:
 
 
 class StubSession:
-    """A session that switches a connection to a keyspace at once, if the name of the keyspace
-    contains "a".
+    """A session for which a keyspace exists if its name contains "a".
 
-    It refuses other keyspaces as if they did not exist. `used` lists all keyspaces that were
-    requested.
+    It switches connections to such keyspaces at once, and refuses all others. `used` lists all
+    keyspaces that were requested.
     """
 
     def __init__(self, keyspace: str | None = None) -> None:
@@ -700,7 +720,7 @@ class StubSession:
         self.fault: Exception | None = None
 
     async def use(self, connection: Any, keyspace: str) -> None:
-        """Switch the connection to the keyspace, if it exists and no `fault` is set."""
+        """Switch the connection to the keyspace if it exists, or raise `fault` if it is set."""
         self.used.append(keyspace)
         if self.fault is not None:
             raise self.fault
@@ -713,9 +733,12 @@ class StubSession:
 
 
 class StubRequest:
-    """A request that records what the gate did with it in `log`, as "send NAME" or "not send NAME".
+    """A request that records in `log` what the gate did with it: "send NAME" or "not send NAME".
 
+    :param log: the list to append to.
+    :param name: the name in `log`.
     :param expected: the keyspace that the request must run in.
+    :param is_use: True for a USE.
     """
 
     def __init__(
@@ -738,7 +761,7 @@ class StubRequest:
 
 
 class Gate:
-    """A stub connection with a session; `hold` lets requests wait at its gate."""
+    """A stub connection and a session whose requests wait at the connection's keyspace gate."""
 
     def __init__(self) -> None:
         self.connection = StubConnection()
@@ -763,9 +786,9 @@ class Gate:
 
 
 def responder(**body: Any) -> Any:
-    """Return a responder in flight whose request depends on the connection's keyspace.
+    """Return the responder of a request in flight that depends on the connection's keyspace.
 
-    :param body: attributes of the request body, in place of the defaults below.
+    :param body: attributes of the request body that replace the defaults below.
     """
     settings = {"depends": True, "is_use": False, "names_keyspace": False, **body}
     return SimpleNamespace(request=SimpleNamespace(request_body=SimpleNamespace(**settings)))
@@ -783,16 +806,14 @@ async def test_requests_of_the_same_keyspace_are_sent_together(gate: Gate) -> No
     gate.hold("3", expected="ba")
     gate.hold("4", expected="a")
     await gate.until_closed()
-    # The connection is in "a" at first.
+    # The connection is in the keyspace "a" at first, so request 4 is sent at once.
     assert gate.log == ["send 4", "send 1", "send 3", "send 2"]
     assert gate.session.used == ["ba", "ca"]
     assert gate.connection.streams.keyspace_epoch == 2
 
 
 async def test_a_refused_keyspace_fails_its_requests_only(gate: Gate) -> None:
-    """If the server refuses to switch to a keyspace, requests for other keyspaces are still
-    sent.
-    """
+    """If the server refuses one keyspace, requests for other keyspaces are still sent."""
     gate.hold("1", expected="x")
     gate.hold("2", expected="ba")
     await gate.until_closed()
