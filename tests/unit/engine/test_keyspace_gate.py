@@ -829,8 +829,9 @@ async def test_requests_that_are_over_are_not_sent(gate: Gate) -> None:
 
 
 async def test_a_request_for_no_keyspace_needs_another_connection(gate: Gate) -> None:
-    """CQL has no statement that leaves a keyspace, so a connection in one cannot serve such a
-    request.
+    """A connection that is in a keyspace is given up if a request needs to run in no keyspace.
+
+    CQL has no statement that leaves a keyspace, so the request needs another connection.
     """
     gate.hold("1")
     await gate.until_closed()
@@ -840,7 +841,7 @@ async def test_a_request_for_no_keyspace_needs_another_connection(gate: Gate) ->
 
 
 async def test_a_use_is_sent_alone(gate: Gate) -> None:
-    """A USE waits until no request that depends on the keyspace is in flight."""
+    """A USE is held until no request that depends on the keyspace is in flight."""
     gate.hold("USE", is_use=True)
     gate.hold("1", expected="a")
     gate.connection.streams.responders = [responder()]
@@ -863,7 +864,7 @@ async def test_a_use_is_sent_alone(gate: Gate) -> None:
         (5, responder(names_keyspace=True, is_use=True), True),
         (5, SimpleNamespace(needs_keyspace=True), True),
         (4, SimpleNamespace(needs_keyspace=False), False),
-        # A responder that belongs to no request.
+        # A responder that does not belong to a request.
         (4, object(), False),
     ],
 )
@@ -872,15 +873,15 @@ async def test_requests_in_flight_that_depend_on_the_keyspace_are_waited_for(
 ) -> None:
     """A switch waits for requests in flight whose result depends on the connection's keyspace.
 
-    From protocol version 5 on, a request that names its keyspace does not depend on it, unless it
-    is a USE.
+    From protocol version 5 on, a request that names its keyspace does not depend on the
+    connection's keyspace, unless it is a USE.
     """
     gate.connection.version = version
     gate.connection.streams.responders = [in_flight]
     gate.hold("1", expected="ba")
     await gate.until_closed()
     if is_waited_for:
-        # The time limit has passed.
+        # The gate has waited until its time limit.
         assert gate.connection.given_up == "requests in flight depend on the keyspace that it is in"
         assert gate.log == ["not send 1"]
     else:
@@ -898,8 +899,9 @@ async def test_a_switch_needs_a_free_stream(gate: Gate) -> None:
 async def test_abandoned_requests_that_may_still_run_need_another_connection(
     gate: Gate, orphans: int
 ) -> None:
-    """If a request that depends on the keyspace was abandoned, the connection is not switched while
-    it has orphans.
+    """A connection with abandoned requests that depend on its keyspace is not switched.
+
+    The server may still execute such requests, so the held request needs another connection.
     """
     gate.connection.left_text_behind = True
     gate.connection.orphans = orphans
@@ -914,7 +916,7 @@ async def test_abandoned_requests_that_may_still_run_need_another_connection(
 
 
 async def test_a_thread_that_writes_is_waited_for(gate: Gate) -> None:
-    """The gate waits while another thread writes a request to the connection."""
+    """While another thread writes a request to the connection, the gate waits."""
     gate.connection.streams.is_claimed = True
     gate.hold("1", expected="ba")
     await asyncio.sleep(keyspace_gate.LONGEST_UNREST / 2)
@@ -925,8 +927,9 @@ async def test_a_thread_that_writes_is_waited_for(gate: Gate) -> None:
 
 
 async def test_a_thread_that_does_not_end_its_write_needs_another_connection(gate: Gate) -> None:
-    """A held request cannot be sent while a thread writes to the connection. If the thread does not
-    end its write in time, the connection is given up, and the request goes to another one.
+    """If a thread does not finish its write to a connection in time, the connection is given up.
+
+    No held request can be sent during the write, so the held request goes to another connection.
     """
     gate.connection.streams.is_claimed = True
     gate.hold("1", expected="ba")
@@ -936,8 +939,9 @@ async def test_a_thread_that_does_not_end_its_write_needs_another_connection(gat
 
 
 async def test_a_mistake_of_the_driver_closes_the_connection(gate: Gate) -> None:
-    """If switching raises an unexpected error, the keyspace of the connection is uncertain, so it
-    is closed.
+    """If switching raises an unexpected error, the connection is closed.
+
+    It is not known which keyspace the connection is in.
     """
     gate.session.fault = RuntimeError("a mistake")
     gate.hold("1", expected="ba")
@@ -954,9 +958,9 @@ async def test_requests_of_a_closed_connection_use_another_one(gate: Gate) -> No
 
 
 async def test_a_gate_that_has_sent_everything_holds_nothing_more(gate: Gate) -> None:
-    """A request that comes when a gate has just ended gets a new gate.
+    """A request that arrives when a gate has just ended gets a new gate.
 
-    The old gate would refuse it with the message that the connection was replaced.
+    The old gate would refuse the request and say that the connection was replaced.
     """
     await keyspace_gate.switch(gate.session, gate.connection, "ba")  # type: ignore[arg-type]
     # The task of the first gate has just ended.
@@ -967,8 +971,8 @@ async def test_a_gate_that_has_sent_everything_holds_nothing_more(gate: Gate) ->
 
 
 async def test_switch_waits_for_the_requests_before_it(gate: Gate) -> None:
-    """`switch` returns after the requests that were held before it were sent, and raises if the
-    keyspace is refused.
+    """`switch` returns after all requests that were held before, and raises if its
+    USE is refused.
     """
     gate.hold("1", expected="ba")
     await keyspace_gate.switch(gate.session, gate.connection, "ca")  # type: ignore[arg-type]
@@ -977,15 +981,15 @@ async def test_switch_waits_for_the_requests_before_it(gate: Gate) -> None:
     with pytest.raises(InvalidRequest, match="no keyspace x"):
         await keyspace_gate.switch(gate.session, gate.connection, "x")  # type: ignore[arg-type]
     gate.connection.closed = True
-    # A connection that takes no requests need not be switched.
+    # A connection that takes no requests is not switched.
     await keyspace_gate.switch(gate.session, gate.connection, "da")  # type: ignore[arg-type]
     assert gate.session.used == ["ba", "ca", "x"]
 
 
 def can_pass(gate: Gate, **body: Any) -> bool:
-    """Return whether a request need not wait at the gate.
+    """Return True if a request need not wait at the gate.
 
-    :param body: attributes of the request body. By default it is a SELECT of a table without a
+    :param body: attributes of the request body. By default, it is a SELECT of a table without a
         keyspace, for a session without a keyspace.
     """
     settings = {
@@ -1001,15 +1005,16 @@ def can_pass(gate: Gate, **body: Any) -> bool:
 
 
 def test_requests_that_need_not_wait(gate: Gate) -> None:
-    """A request passes a connection in another keyspace if all its tables are qualified or, from
-    version 5 on, it carries its keyspace.
+    """A request may be sent in another keyspace if all its tables have keyspaces.
+
+    From protocol version 5 on, it may also be sent if the request itself names its keyspace.
     """
     connection = gate.connection
     assert not can_pass(gate, is_use=True, expected=None)
     qualified, unqualified = "SELECT * FROM ks.t", "SELECT * FROM t"
     assert can_pass(gate, texts=lambda: [qualified], expected="b")
     assert not can_pass(gate, texts=lambda: [qualified, unqualified], expected="b")
-    # A request may contain its keyspace from version 5 on.
+    # Only from version 5 on can a request name its keyspace.
     assert not can_pass(gate, carry_keyspace=lambda: True, expected="b")
     connection.version = 5
     assert can_pass(gate, carry_keyspace=lambda: True, expected="b")
@@ -1017,15 +1022,16 @@ def test_requests_that_need_not_wait(gate: Gate) -> None:
 
 
 def test_requests_that_were_made_for_no_keyspace(gate: Gate) -> None:
-    """A request without a keyspace passes only a connection without one.
+    """A request that was made for no keyspace is sent only on a connection without a keyspace.
 
-    If the session has a keyspace by now, such a request is an error, unless no USE could affect it.
+    If the session has a keyspace by now, such a request raises InvalidRequest, unless no USE could
+    affect it.
     """
     assert not can_pass(gate)
     assert not can_pass(gate, expected="b")
     gate.connection.keyspace = None
     assert can_pass(gate)
-    # If the session has no keyspace, the keyspace of a statement is only for routing.
+    # In a session without a keyspace, a statement's keyspace is used only for routing.
     assert can_pass(gate, expected="b")
     gate.session.keyspace = "a"
     assert not can_pass(gate, expected="b")
@@ -1033,17 +1039,17 @@ def test_requests_that_were_made_for_no_keyspace(gate: Gate) -> None:
     gate.connection.keyspace = "a"
     with pytest.raises(InvalidRequest, match="by now it has 'a'"):
         can_pass(gate)
-    # A gate may be about to switch the connection.
+    # A gate may be about to switch the connection to a keyspace.
     gate.connection.keyspace, gate.connection.gate = None, SimpleNamespace(passing=None)
     with pytest.raises(InvalidRequest, match="by now it has 'a'"):
         can_pass(gate)
 
 
-# -- turns of USE ----------------------------------------------------------------------------------
+# -- the order of USE statements -------------------------------------------------------------------
 
 
 class PendingUse:
-    """A USE that records its turn in `log`."""
+    """A USE that records in `log` when its turn comes."""
 
     def __init__(self, log: list[Any]) -> None:
         self.done = False
@@ -1057,8 +1063,9 @@ class PendingUse:
 
 
 def test_uses_are_executed_one_after_the_other() -> None:
-    """`enter` returns True for the first USE. When that USE leaves, the next one that has not ended
-    gets its turn.
+    """USE statements run one after another; `enter` returns True for the first.
+
+    When a USE leaves, the next USE that has not ended gets its turn.
     """
     log: list[Any] = []
     turns = keyspace_gate.UseTurns()
@@ -1069,7 +1076,7 @@ def test_uses_are_executed_one_after_the_other() -> None:
     assert not turns.enter(third)
     assert not turns.enter(fourth)
     assert [turns.is_waiting(use) for use in (first, second)] == [False, True]
-    third.done = True  # nobody waits for it any more
+    third.done = True  # nobody waits for this USE any more
     turns.leave(first)
     assert log == [second]
     turns.leave(second)
@@ -1079,9 +1086,7 @@ def test_uses_are_executed_one_after_the_other() -> None:
 
 
 def test_a_use_waits_until_all_connections_are_switched() -> None:
-    """After a USE has succeeded, the next one waits until every connection that was to be switched
-    is.
-    """
+    """After a USE has succeeded, the next USE waits until all connections are switched."""
     log: list[Any] = []
     turns = keyspace_gate.UseTurns()
     first, second, third = (PendingUse(log) for _ in range(3))
@@ -1101,7 +1106,7 @@ def test_a_use_waits_until_all_connections_are_switched() -> None:
 
 
 def test_waiting_uses_fail_when_the_session_is_closed() -> None:
-    """`fail_all` ends the USE statements that wait for their turn with the error."""
+    """`fail_all` ends the USE statements that wait for their turn with the given error."""
     log: list[Any] = []
     turns = keyspace_gate.UseTurns()
     running, waiting = PendingUse(log), PendingUse(log)

@@ -17,7 +17,10 @@ UP, DOWN, UNKNOWN = (
 
 
 class RecordingListener:
-    """A fake policy or listener that records its events. With `fails`, it also raises an error."""
+    """A fake policy or listener that records its events in `log`.
+
+    :param fails: True to raise an error for each event as well.
+    """
 
     def __init__(self, name: str, log: list[Any], fails: bool = False) -> None:
         self.name = name
@@ -28,7 +31,7 @@ class RecordingListener:
         self.log.append((self.name, "populate", len(hosts)))
 
     def _record(self, event: str, host: Any) -> None:
-        """Record an event of a host, and raise an error if the listener is to fail."""
+        """Record an event of a host, and raise an error if `fails` is True."""
         self.log.append((self.name, event, host.address))
         if self.fails:
             raise RuntimeError("mistake in a listener")
@@ -41,15 +44,17 @@ class RecordingListener:
 
 
 def new_listeners(log: list[Any]) -> Listeners:
-    """Return listeners that record in the log, as "after", that all were notified."""
+    """Return listeners that append "after" to the log when all have been notified."""
     return Listeners(lambda: log.append("after"))
 
 
 def test_policies_are_notified_first_and_errors_are_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Listeners may look at query plans, so policies must be up to date. An error of one does not
-    stop the others.
+    """Policies are notified before the application's listeners, and an error does not stop the
+    others.
+
+    Listeners may look at query plans, so policies must be up to date.
     """
     log: list[Any] = []
     listeners = new_listeners(log)
@@ -65,9 +70,7 @@ def test_policies_are_notified_first_and_errors_are_logged(
 
 
 def test_notify_policies_does_not_notify_listeners() -> None:
-    """`notify_policies` calls the load balancing policies, but not the listeners of the
-    application.
-    """
+    """`notify_policies` calls the load-balancing policies, but not the application's listeners."""
     log: list[Any] = []
     listeners = new_listeners(log)
     listeners.policies.append(RecordingListener("policy", log))
@@ -77,7 +80,9 @@ def test_notify_policies_does_not_notify_listeners() -> None:
 
 
 def test_a_new_policy_is_notified_of_hosts_that_are_down() -> None:
-    """`populate` gives a policy all hosts; then `on_down` is called for those that are down."""
+    """`populate` passes all hosts to a policy, and then calls `on_down` for each host
+    that is down.
+    """
     log: list[Any] = []
     listeners = new_listeners(log)
     policy: Any = RecordingListener("policy", log)
@@ -87,9 +92,7 @@ def test_a_new_policy_is_notified_of_hosts_that_are_down() -> None:
 
 
 def test_a_listener_may_remove_itself() -> None:
-    """A listener that is removed during a notification does not keep the next ones from being
-    called.
-    """
+    """If a listener removes itself during a notification, the next listeners are still called."""
     log: list[Any] = []
     listeners = new_listeners(log)
 

@@ -1,4 +1,4 @@
-"""Values that are formatted into a statement, by an f-string for example, get advice."""
+"""Values that were formatted into a statement, for example by an f-string, get advice."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ NOON = datetime.datetime(2026, 11, 28, 12)
     ],
 )
 def test_formatted_values_get_advice(statement: str, advice: str) -> None:
-    """The advice depends on the statement only, since servers name a position in it."""
+    """A syntax error after a formatted value gets advice that fits the value.
+
+    The advice depends only on the statement, because servers name only a position in it.
+    """
     message = "line 1:26 no viable alternative at input"
     assert advice in str(advice_for(message, statement, is_syntax=True))
 
@@ -75,7 +78,10 @@ def test_formatted_values_get_advice(statement: str, advice: str) -> None:
     ],
 )
 def test_values_that_are_literals_get_no_advice_on_values(statement: str) -> None:
-    """Words in strings are not looked at, and names may have double quotes."""
+    """Statements with correct literals get no advice on values.
+
+    Words inside strings are ignored, and names may have double quotes.
+    """
     assert advice_for("line 1:26 no viable alternative", statement, is_syntax=True) is None
 
 
@@ -88,11 +94,14 @@ def test_values_that_are_literals_get_no_advice_on_values(statement: str) -> Non
     ],
 )
 def test_values_that_servers_take_for_functions_get_advice(message: str, value: str) -> None:
-    """A value as Python shows it may be a call of a function in CQL."""
+    """If a server reads a formatted value as a function call, its error gets advice."""
     advice = advice_for(message, f"UPDATE t SET v = {value} WHERE k = 1", is_syntax=False)
     assert "is what Python shows of a value" in str(advice)
 
 
 def test_strings_are_emptied() -> None:
-    """A quote inside a string is doubled in CQL, so it does not end the string."""
+    """`without_strings` removes the contents of strings, but keeps doubled quotes.
+
+    In CQL, a quote inside a string is doubled, so it does not end the string.
+    """
     assert without_strings("a = 'it''s' AND b = 'x'") == "a = '''' AND b = ''"

@@ -1,6 +1,4 @@
-"""`LoopThread`, the thread in which the engine runs, and `Inbox`, through which other threads give
-it work.
-"""
+"""`LoopThread`, the thread of the engine, and `Inbox`, where other threads put work for it."""
 
 from __future__ import annotations
 
@@ -19,9 +17,11 @@ from tests.waiting import WAIT
 
 
 class Work:
-    """An entry for an inbox. It adds its number to `started_numbers` when the loop starts it.
+    """A work item for an inbox. When the loop starts it, it adds its number to `started_numbers`.
 
-    :param is_started: if given, set when the loop starts the entry.
+    :param started_numbers: the list to append to.
+    :param number: the number of this item.
+    :param is_started: an event that is set when the loop starts the item. None sets nothing.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Work:
 
 
 class RaisingWork(Work):
-    """An entry that raises an exception which usually ends a program when the loop starts it."""
+    """A work item that raises an exception when the loop starts it."""
 
     def __init__(self, exception_class: type[BaseException]) -> None:
         super().__init__([], -1)
@@ -53,9 +53,9 @@ class RaisingWork(Work):
 
 
 def block_loop(thread: LoopThread) -> threading.Event:
-    """Block the loop, so that entries can be put into the inbox before the loop starts any of them.
+    """Block the loop, so that it starts no work while a test fills the inbox.
 
-    :returns: an event; the loop goes on when it is set.
+    :returns: an event that lets the loop continue when it is set.
     """
     is_blocked, may_continue = threading.Event(), threading.Event()
 
@@ -68,7 +68,7 @@ def block_loop(thread: LoopThread) -> threading.Event:
     return may_continue
 
 
-# The second loop is uvloop's, if uvloop is installed.
+# `new_event_loop` makes a loop of uvloop if uvloop is installed.
 LOOP_FACTORIES = [asyncio.SelectorEventLoop, new_event_loop]
 
 
@@ -82,10 +82,12 @@ def start_thread(
 
 
 class InterruptedLoop:
-    """A loop whose first `call_soon_threadsafe` raises an error, as if a signal handler did.
+    """A loop whose first `call_soon_threadsafe` raises an error, as if a signal handler had raised
+    it.
 
-    :param takes_effect: True if this call schedules the callback all the same, as when the
-        interrupt comes at its end.
+    :param loop: the real loop.
+    :param takes_effect: True if this call still schedules the callback, as if the signal came at
+        its end.
     :param error_class: the class of the error.
     """
 
@@ -104,7 +106,7 @@ class InterruptedLoop:
         return getattr(self.loop, name)
 
     def call_soon_threadsafe(self, callback: Callable[..., object]) -> None:
-        """Schedule the callback, except that the first call is interrupted."""
+        """Schedule the callback. The first call raises an error before or after this."""
         self.calls += 1
         if self.calls > 1 or self.takes_effect:
             self.loop.call_soon_threadsafe(callback)
@@ -117,8 +119,8 @@ class InterruptedLoop:
 def test_work_after_an_interrupted_put_is_started(
     takes_effect: bool, error_class: type[BaseException]
 ) -> None:
-    """If a signal handler raises inside `put`, a later `put` wakes the loop for the entries of
-    both.
+    """If a signal handler raises inside `put`, the next `put` wakes the loop for both
+    work items.
     """
     thread = start_thread()
     try:
@@ -130,19 +132,21 @@ def test_work_after_an_interrupted_put_is_started(
             inbox.put(Work(started_numbers, 0))
         inbox.put(Work(started_numbers, 1, is_started))
         assert is_started.wait(WAIT)
-        # The first `put` could not wake the loop. The second one woke it for both entries.
+        # The first `put` may not have woken the loop. The second woke it for both items.
         assert started_numbers == [0, 1]
     finally:
         thread.stop()
 
 
 def test_work_of_a_signal_handler_wakes_the_loop_itself() -> None:
-    """The handler may interrupt the thread just before it wakes the loop for other work, and wait
-    for its own work then.
+    """If a signal handler puts work into the inbox, it wakes the loop itself.
+
+    The handler may interrupt a thread that is just about to wake the loop, and then wait for its
+    own work.
     """
 
     class LoopOfHandlers:
-        """A loop; a signal handler runs at the beginning of each of the first three wakes."""
+        """A loop that runs a signal handler at the start of each of the first three wake-ups."""
 
         def __init__(self) -> None:
             self.wake_count = 0
@@ -162,12 +166,12 @@ def test_work_of_a_signal_handler_wakes_the_loop_itself() -> None:
     inbox.put(Work([], 0))
     assert interrupted == [0, 1, 2]
     wake_count = loop.wake_count
-    inbox.put(Work([], 0))  # in no handler, while the loop has not run yet
+    inbox.put(Work([], 0))  # not from a handler, and the loop has not run yet
     assert loop.wake_count == wake_count
 
 
 def test_work_of_one_thread_starts_in_order() -> None:
-    """Work that one thread puts into the inbox starts in the order in which it was put."""
+    """Work that one thread puts into the inbox is started in the order of the calls."""
     thread = start_thread()
     try:
         inbox = Inbox(thread.loop)
@@ -183,7 +187,7 @@ def test_work_of_one_thread_starts_in_order() -> None:
 
 
 def test_work_of_many_threads_is_started() -> None:
-    """All work that several threads put into the inbox at the same time is started exactly once."""
+    """Work that several threads put into the inbox concurrently is started exactly once."""
     thread = start_thread()
     try:
         inbox = Inbox(thread.loop)
@@ -204,7 +208,7 @@ def test_work_of_many_threads_is_started() -> None:
             sender.start()
         for sender in senders:
             sender.join()
-        # Put one more entry after all others, and wait until it has started.
+        # Put one more item after all others, and wait until it is started.
         is_started = threading.Event()
         inbox.put(Work(started_numbers, total, is_started))
         assert is_started.wait(WAIT)
@@ -214,7 +218,7 @@ def test_work_of_many_threads_is_started() -> None:
 
 
 def test_the_loop_is_woken_once_for_many_work_items() -> None:
-    """The fake loop never handles its first wake-up, so the inbox must not wake it again."""
+    """For 500 work items, the loop is woken once, because it never handles this wake-up."""
 
     class CountingLoop:
         wake_ups = 0
@@ -230,7 +234,9 @@ def test_the_loop_is_woken_once_for_many_work_items() -> None:
 
 
 def test_run_returns_the_result_or_raises_the_error() -> None:
-    """`run` runs a coroutine on the loop's thread and waits for its outcome."""
+    """`LoopThread.run` runs a coroutine in the loop's thread, and returns its result or raises its
+    error.
+    """
     thread = start_thread()
     try:
 
@@ -248,9 +254,7 @@ def test_run_returns_the_result_or_raises_the_error() -> None:
 
 
 def test_run_cancels_the_coroutine_after_its_timeout() -> None:
-    """`run` raises TimeoutError when the time is over. The coroutine does not go on in the
-    background.
-    """
+    """After its timeout, `LoopThread.run` raises TimeoutError and cancels the coroutine."""
     thread = start_thread()
     cancelled = threading.Event()
 
@@ -269,7 +273,10 @@ def test_run_cancels_the_coroutine_after_its_timeout() -> None:
 
 
 def test_a_blocking_call_from_the_loop_is_refused() -> None:
-    """`run` in the loop's own thread would wait for itself, so it raises RuntimeError."""
+    """If `LoopThread.run` is called in the loop's own thread, it raises RuntimeError.
+
+    It would wait for itself.
+    """
     thread = start_thread()
 
     async def do_nothing() -> None:
@@ -286,7 +293,7 @@ def test_a_blocking_call_from_the_loop_is_refused() -> None:
 
 
 def test_stop_ends_thread_and_tasks() -> None:
-    """`stop` cancels the tasks of the loop, ends the thread and closes the loop."""
+    """`LoopThread.stop` cancels the loop's tasks, ends the thread and closes the loop."""
     thread = start_thread()
     is_cancelled = threading.Event()
 
@@ -301,7 +308,7 @@ def test_stop_ends_thread_and_tasks() -> None:
 
     thread.run(spawn())
     count_before = threading.active_count()
-    # The second call does nothing.
+    # A second call does nothing.
     thread.stop()
     thread.stop()
     assert is_cancelled.is_set()
@@ -311,9 +318,10 @@ def test_stop_ends_thread_and_tasks() -> None:
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_stop_after_runs_a_coroutine_and_then_stops(fails: bool) -> None:
-    """`stop_after` returns at once. The loop stops after the coroutine, even if that raises."""
+    """`stop_after` returns at once, and the loop stops after the coroutine, even if this raises."""
     thread = start_thread()
-    thread.loop.set_exception_handler(lambda *_: None)  # nobody awaits the coroutine's error
+    # nobody awaits the coroutine, so the loop would report its error
+    thread.loop.set_exception_handler(lambda *_: None)
     has_run = threading.Event()
 
     async def finish() -> None:
@@ -322,12 +330,13 @@ def test_stop_after_runs_a_coroutine_and_then_stops(fails: bool) -> None:
             raise ValueError("it failed")
 
     thread.stop_after(finish())
-    # `stop` waits for the thread.
+    # `stop` waits for the end of the thread.
     thread.stop(WAIT)
     assert has_run.is_set()
     assert not thread._thread.is_alive()
     assert thread.loop.is_closed()
-    # After the end, a coroutine is closed without being run: Python would warn otherwise.
+    # After the end of the loop, a coroutine is closed without being run. Otherwise, Python would
+    # warn that it was never awaited.
     has_run.clear()
     thread.stop_after(finish())
     assert not has_run.is_set()
@@ -340,8 +349,9 @@ def test_system_exit_and_keyboard_interrupt_do_not_end_the_loop(
     exception_class: type[BaseException],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """If a callback raises an exception that ends asyncio's loops, the loop's thread logs it and
-    continues.
+    """If a callback raises SystemExit or KeyboardInterrupt, it is logged, and the loop continues.
+
+    These exceptions would end asyncio's own `run_forever`.
     """
     thread = LoopThread("test-loop", make_loop)
     thread.start()
@@ -355,7 +365,7 @@ def test_system_exit_and_keyboard_interrupt_do_not_end_the_loop(
     try:
         for _ in range(2):
             thread.loop.call_soon_threadsafe(raise_exception)
-            # The loop still works: it runs a coroutine.
+            # The loop still works, because it runs a coroutine.
             assert thread.run(return_seven(), timeout=WAIT) == 7
         assert sum("it goes on" in record.getMessage() for record in caplog.records) == 2
     finally:
@@ -370,8 +380,9 @@ def test_stop_without_start() -> None:
 
 
 def test_after_abandon_every_use_raises_the_reason() -> None:
-    """In a forked child, inboxes and loops are abandoned: each use raises ConnectionShutdown with
-    the reason.
+    """In a forked child, `abandon` makes every use of inboxes and loops raise ConnectionShutdown.
+
+    The error has the reason that was passed to `abandon`.
     """
     thread = start_thread()
 
@@ -405,8 +416,8 @@ def test_an_error_of_one_work_item_does_not_affect_others(
     exception_class: type[BaseException],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """If `start` of an entry raises anything, that entry fails with the error and the next one is
-    started.
+    """If a work item raises any exception when it starts, it fails, and the next item
+    is started.
     """
     thread = start_thread(make_loop)
     try:
@@ -419,7 +430,7 @@ def test_an_error_of_one_work_item_does_not_affect_others(
             Work(started_numbers, 1),
             RaisingWork(exception_class),
             Work(started_numbers, 2, is_started),
-        ):  # All entries are started in one turn of the loop.
+        ):  # all items are started in the same iteration of the loop
             thread.inbox.put(work)
         may_continue.set()
         assert is_started.wait(WAIT)
@@ -436,7 +447,7 @@ def test_an_error_of_one_work_item_does_not_affect_others(
 class ClosedLoop:
     """A closed loop that calls `meanwhile` before it refuses a callback.
 
-    So a test can put another entry into the inbox at that moment, as another thread might.
+    A test can thus put another work item into the inbox at this moment, as another thread might.
     """
 
     def __init__(self) -> None:
@@ -453,14 +464,14 @@ class ClosedLoop:
 
 
 def test_if_the_loop_is_closed_all_queued_work_is_refused() -> None:
-    """If the loop cannot be woken, all entries of the inbox fail, including those that came
-    meanwhile.
+    """If the loop is closed, all work in the inbox fails, even work that arrives
+    during a wake-up.
     """
     loop = ClosedLoop()
     inbox = Inbox(loop)  # type: ignore[arg-type]
     first = Work(started_numbers=[], number=1)
     second = Work(started_numbers=[], number=2)
-    # While the first `put` tries to wake the loop, the second one only queues its entry.
+    # While the first `put` tries to wake the loop, the second `put` only queues its work.
     loop.meanwhile = lambda: inbox.put(second)
     inbox.put(first)
     for work in (first, second):
@@ -471,8 +482,9 @@ def test_if_the_loop_is_closed_all_queued_work_is_refused() -> None:
 def test_work_between_the_loops_last_turn_and_its_close_is_refused(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
-    """An entry that comes when the loop no longer runs fails with SessionShutdown, instead of
-    waiting forever.
+    """If work arrives after the loop's last iteration, it fails with SessionShutdown.
+
+    Otherwise, it would wait for ever.
     """
     thread = start_thread(make_loop)
     started_numbers: list[int] = []
@@ -483,8 +495,8 @@ def test_work_between_the_loops_last_turn_and_its_close_is_refused(
         close_loop()
 
     close_loop = thread.loop.close
-    # The `close` method of a uvloop loop cannot be replaced: let the thread end instead, and put
-    # the entry then.
+    # The `close` method of uvloop's loops cannot be replaced, so end the thread first, and then put
+    # the work.
     if make_loop is asyncio.SelectorEventLoop:
         thread.loop.close = put_and_close  # type: ignore[method-assign]
     else:
@@ -500,7 +512,9 @@ def test_work_between_the_loops_last_turn_and_its_close_is_refused(
 def test_work_put_while_the_loop_closes_is_started_or_refused(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
-    """Threads that put entries while `stop` runs never lose one."""
+    """If threads put work into the inbox while `stop` runs, each work item is started
+    or refused.
+    """
     sender_count, work_per_sender = 4, 500
     for _ in range(20):
         thread = start_thread(make_loop)
@@ -525,7 +539,7 @@ def test_work_put_while_the_loop_closes_is_started_or_refused(
         for sender in senders:
             sender.join()
         assert len(sent_work) == sender_count * work_per_sender
-        # Each entry was either started or refused, and only once.
+        # Each work item was started or refused, exactly once.
         for work in sent_work:
             assert len(work.started_numbers) + len(work.errors) == 1
 
@@ -534,8 +548,9 @@ def test_work_put_while_the_loop_closes_is_started_or_refused(
 def test_a_waiting_caller_gets_an_error_if_the_loop_ends(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
-    """`run` raises ConnectionShutdown if the loop stops before the coroutine ends, and after the
-    loop has stopped.
+    """`LoopThread.run` raises ConnectionShutdown if the loop stops before the coroutine ends.
+
+    After the loop has stopped, `run` raises this error, too.
     """
     thread = start_thread(make_loop)
     has_begun = threading.Event()
@@ -557,7 +572,7 @@ def test_a_waiting_caller_gets_an_error_if_the_loop_ends(
 
 
 def test_if_the_loop_does_not_stop_in_time_its_work_is_refused() -> None:
-    """If a callback blocks the loop, `stop` returns after its time-out, and all entries fail."""
+    """If a callback blocks the loop, `stop` returns after its timeout, and all work fails."""
     thread = start_thread()
     may_continue = block_loop(thread)
     queued = Work(started_numbers=[], number=1)
@@ -576,8 +591,8 @@ def test_if_the_loop_does_not_stop_in_time_its_work_is_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("loop_name", ["uvloop", "asyncio"])
 def test_without_descriptors_no_host_is_available(loop_name: str) -> None:
-    """If the process has no file descriptor left, `connect` raises NoHostAvailable with the reason
-    and leaks nothing.
+    """Without free file descriptors, `connect` raises NoHostAvailable with the reason and leaks
+    nothing.
 
     :param loop_name: the kind of the loop.
     """
@@ -617,6 +632,6 @@ def test_without_descriptors_no_host_is_available(loop_name: str) -> None:
     messages = process.stdout.splitlines()
     for count, message in zip(free_descriptors, messages, strict=True):
         assert message.strip("\"'").startswith("Unable to connect to any servers: ")
-        # With 6 descriptors or more the loop can be created, and only the connection fails.
+        # With 6 or more descriptors, the loop can be created, and only the connection fails.
         if count < 6:
             assert "the driver's event loop cannot be made: [Errno 24] Too many open" in message

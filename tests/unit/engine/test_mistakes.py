@@ -1,4 +1,4 @@
-"""Errors for common mistakes, most of them with asyncio, suggest the right code."""
+"""Common mistakes, most of them with asyncio, raise errors that suggest the right code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INSERT = "INSERT INTO t (k) VALUES (?)"
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a node that answers READ with one row, and knows the statement INSERT."""
+    """Yield a node that answers READ with one row, and can prepare INSERT."""
     with FakeNode() as node:
         node.prime(READ, rows([("k", "int")], [(1,)]))
         node.prime_prepare(INSERT, [("k", "int")], pk_indexes=[0])
@@ -42,8 +42,9 @@ async def session(node: FakeNode) -> AsyncIterator[Any]:
 async def test_using_an_execution_like_a_result_suggests_await(
     session: Any, attribute: str
 ) -> None:
-    """`execute` returns a future. Using it like a result raises an error that says to write
-    `await`.
+    """If `execute` is used like a result, the error says to write `await`.
+
+    In asyncio, `execute` returns a future.
     """
     prepared = await session.prepare(INSERT)
     for execution in (session.execute(READ), session.execute(prepared, (1,))):
@@ -56,7 +57,10 @@ async def test_using_an_execution_like_a_result_suggests_await(
 
 
 async def test_for_suggests_async_for(session: Any) -> None:
-    """A result of asyncio may need to fetch further pages, which `for` cannot wait for."""
+    """`for` over an asyncio result raises TypeError, which says to write `async for`.
+
+    The result may need to fetch further pages, and `for` cannot wait for them.
+    """
     result = await session.execute(READ)
     with pytest.raises(TypeError, match=r"write `async for row in result`.*result\.all\(\)"):
         for _ in result:
@@ -65,7 +69,9 @@ async def test_for_suggests_async_for(session: Any) -> None:
 
 
 async def test_with_suggests_async_with(session: Any) -> None:
-    """`with` for a cluster or a session of asyncio says to write `async with`."""
+    """`with` for an asyncio cluster or session raises TypeError, which says to write
+    `async with`.
+    """
     cluster_or_session: Any
     for cluster_or_session in (aio.Cluster(), session):
         with pytest.raises(TypeError, match="write `async with`"), cluster_or_session:
@@ -73,8 +79,10 @@ async def test_with_suggests_async_with(session: Any) -> None:
 
 
 def test_using_a_session_on_another_loop_raises(node: FakeNode) -> None:
-    """A session belongs to the loop on which it was created: calls on another loop, without a loop,
-    or later raise.
+    """If an asyncio session is used on another loop, the call raises RuntimeError.
+
+    A session belongs to the loop on which it was created. Calls without a running loop raise as
+    well.
     """
 
     async def create_session() -> tuple[Any, Any, Any]:
@@ -87,7 +95,7 @@ def test_using_a_session_on_another_loop_raises(node: FakeNode) -> None:
         cluster, session, prepared = first_loop.run_until_complete(create_session())
 
         async def call_on_second_loop() -> None:
-            """Call each method, which must raise an error that says what to do instead."""
+            """Call each method, which must raise an error that suggests what to do."""
             calls: list[Any] = [
                 lambda: session.execute(READ),
                 lambda: session.execute(prepared, (1,)),
@@ -107,23 +115,24 @@ def test_using_a_session_on_another_loop_raises(node: FakeNode) -> None:
     finally:
         first_loop.close()
         second_loop.close()
-    # The loop on which the session was created is closed by now.
+    # The loop on which the session was created is closed now.
     with pytest.raises(RuntimeError, match="is closed"):
         asyncio.run(execute_read(session))
 
 
 async def execute_read(session: Any) -> None:
-    """Execute READ, for `asyncio.run`."""
+    """Execute READ. (`asyncio.run` needs a coroutine.)"""
     await session.execute(READ)
 
 
 def test_blocking_calls_on_a_running_loop_are_reported(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A blocking call in a coroutine stops its loop, so the log advises `cassandra.aio`, and so
-    does a warning after many such calls.
+    """Blocking calls in a coroutine are logged, with the advice to use `cassandra.aio`.
+
+    Such a call stops the loop. After many such calls, there is a warning.
     """
-    # This is reported once in a process, and an earlier test may have caused it.
+    # The message is logged once in a process, and an earlier test may have caused it.
     monkeypatch.setattr(mistakes, "_blocking_calls", 0)
     monkeypatch.setattr(mistakes, "MANY_BLOCKING_CALLS", 4)
 
@@ -158,9 +167,7 @@ def test_blocking_calls_on_a_running_loop_are_reported(
 async def test_the_report_of_an_unretrieved_error_has_the_statement(
     node: FakeNode, session: Any
 ) -> None:
-    """The loop reports a failed execution that was never awaited. The report shows which statement
-    it was.
-    """
+    """If a failed request was never awaited, the loop's report names its statement."""
     node.prime(READ, error(ErrorCode.INVALID, "no such table"))
     node.prime(INSERT, error(ErrorCode.INVALID, "no such table"))
     prepared = await session.prepare(INSERT)
@@ -181,8 +188,8 @@ async def test_the_report_of_an_unretrieved_error_has_the_statement(
 
 
 def test_an_unknown_local_dc_is_named_with_the_existing_ones(node: FakeNode) -> None:
-    """If no node is in the policy's `local_dc`, the error names it and the data centres of the
-    nodes.
+    """If no node is in the policy's `local_dc`, the error names it and the existing
+    data centres.
     """
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("us-east"))
     profile = ExecutionProfile(load_balancing_policy=policy)
@@ -198,7 +205,7 @@ def test_an_unknown_local_dc_is_named_with_the_existing_ones(node: FakeNode) -> 
 
 
 def test_misspelt_settings_get_a_suggestion() -> None:
-    """The error for an unknown setting names a similar setting, or the class that has the
+    """The error for an unknown setting suggests a similar setting, or the class that has the
     setting.
     """
     settings: dict[str, Any]
@@ -212,7 +219,10 @@ def test_misspelt_settings_get_a_suggestion() -> None:
 
 
 def test_wrong_values_are_refused_where_they_are_set(node: FakeNode) -> None:
-    """Wrong values raise where the application sets or passes them, with what to write instead."""
+    """Wrong values raise an error where the application sets or passes them.
+
+    The error says what to write instead.
+    """
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with pytest.raises(ValueError, match=r"default_vector_type.*not as 'torch'"):
@@ -223,7 +233,7 @@ def test_wrong_values_are_refused_where_they_are_set(node: FakeNode) -> None:
 
 
 def compiled_frames(error: BaseException) -> int:
-    """Return the number of frames of compiled code in the error's traceback."""
+    """Return the number of frames of compiled code in an error's traceback."""
     filenames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     return len([name for name in filenames if name.endswith((".pyx", ".pxi"))])
 
@@ -235,8 +245,9 @@ def compiled_frames(error: BaseException) -> int:
 async def test_the_traceback_of_a_wrong_value_has_few_compiled_frames(
     node: FakeNode, session: Any, values: Any
 ) -> None:
-    """Frames of compiled code do not help an application, so tracebacks of its mistakes have at
-    most one.
+    """The traceback of a wrong value has at most one frame of compiled code.
+
+    Such frames do not help the application.
     """
     query = "SELECT v FROM t WHERE k = ?"
     prepared = await session.prepare(query)
@@ -245,7 +256,7 @@ async def test_the_traceback_of_a_wrong_value_has_few_compiled_frames(
     assert compiled_frames(caught.value) <= 1
     with pytest.raises(TypeError, match='column "k"') as caught:
         prepared.bind(values)
-    # Allow one more frame here, since `bind` itself may be compiled.
+    # `bind` itself may be compiled, so allow one more frame.
     assert compiled_frames(caught.value) <= 2
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as blocking_session:
         prepared = blocking_session.prepare(query)
@@ -257,8 +268,9 @@ async def test_the_traceback_of_a_wrong_value_has_few_compiled_frames(
 def test_a_session_of_another_loop_suggests_the_scope_of_fixtures(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With pytest-asyncio, a fixture and a test on different loops are the usual reason, so the
-    error says so.
+    """With pytest-asyncio, the error for a session of another loop advises on fixture scopes.
+
+    A fixture and a test with different loops are the usual reason.
     """
     loop = asyncio.new_event_loop()
     try:
@@ -277,14 +289,17 @@ def test_a_session_of_another_loop_suggests_the_scope_of_fixtures(
     reason="the loop warns, whose context does not have the filters of the test",
 )
 async def test_an_execution_that_is_tested_for_truth_and_never_awaited_warns(session: Any) -> None:
-    """``if session.execute(query):`` without ``await`` tests a future, which is always true."""
+    """If a future is tested for truth and never awaited, a RuntimeWarning says so.
+
+    ``if session.execute(query):`` without ``await`` tests a future, which is always true.
+    """
     prepared = await session.prepare(INSERT)
     for arguments in ((READ,), (prepared, (1,))):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if not session.execute(*arguments):
                 pytest.fail("a future is true")
-            await session.execute(READ)  # in the meantime, the execution above ends, too
+            await session.execute(READ)  # during this time, the request above ends, too
             gc.collect()
         [warning] = caught
         assert warning.category is RuntimeWarning
@@ -295,8 +310,10 @@ async def test_an_execution_that_is_tested_for_truth_and_never_awaited_warns(ses
 async def test_an_execution_that_is_used_after_a_test_for_truth_does_not_warn(
     session: Any,
 ) -> None:
-    """The driver warns if code tests an execution for truth and never awaits it, since `await` was
-    probably forgotten. Any later use of the execution shows that it was not.
+    """If a future is used after it was tested for truth, there is no warning.
+
+    The warning is for code that has forgotten `await`. Any later use of the future shows that
+    `await` was not forgotten.
     """
 
     async def wait(future: Any) -> None:

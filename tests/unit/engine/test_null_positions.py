@@ -1,6 +1,4 @@
-"""If a server refuses a request, a note on the error says where the request has nulls inside
-collections.
-"""
+"""If a server refuses a request, a note on the error says where collections contain nulls."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from cassandra.query import BatchStatement, PreparedStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error
 from tests.unit.cqltypes.samples import list_of, map_of, set_of, tuple_of, vector_of
 
-LOGGED = 0  # the type of a batch
+LOGGED = 0  # type of batch in the protocol
 INSERT = "INSERT INTO t (k, l, m) VALUES (?, ?, ?)"
 LIST = list_of(t.Int32Type)
 COLUMNS = [("k", "int"), ("l", "list<int>"), ("m", "map<text, list<int>>")]
@@ -33,7 +31,7 @@ SERVER_ERROR = ServerError(0, "java.lang.NullPointerException")
 
 
 class ApplicationListType(t.ListType):
-    """An application's list type, which encodes its values in another way."""
+    """An application's list type, which encodes its values differently."""
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
@@ -46,7 +44,10 @@ def frozen(cql_type: Any) -> Any:
 
 
 def prepared_statement(*columns: tuple[str, Any]) -> PreparedStatement:
-    """Return a prepared statement with these columns, as pairs of a name and a type."""
+    """Return a prepared statement with these bind markers.
+
+    :param columns: pairs of a name and a type.
+    """
     metadata = [ColumnMetadata("k", "t", name, cql_type) for name, cql_type in columns]
     return PreparedStatement(
         metadata,
@@ -66,7 +67,7 @@ def body_with(cql_type: Any, value: Any) -> ExecuteBody:
     return ExecuteBody(prepared, prepared.bind_plan.bind([value], version=4))
 
 
-# A type, a value with nulls, and the position of the first one, as in the note.
+# Each entry is a type, a value with nulls, and the position of the first null, as in the note.
 POSITIONS: list[tuple[Any, Any, str]] = [
     (LIST, [1, None, None], "element 1"),
     (LIST, [-1, None], "element 1"),
@@ -94,8 +95,9 @@ POSITIONS: list[tuple[Any, Any, str]] = [
 def test_the_position_is_the_first_null_in_a_collection(
     cql_type: Any, value: Any, position: str
 ) -> None:
-    """The server refuses nulls inside collections without saying where. The driver's note says
-    which column has one, and where it is in the value.
+    """The note names the column and the position of the first null inside a collection.
+
+    The server refuses such nulls without saying where they are.
     """
     note = null_positions(SERVER_ERROR, body_with(cql_type, value))
     assert note is not None
@@ -120,16 +122,17 @@ def test_the_position_is_the_first_null_in_a_collection(
     ids=str,
 )
 def test_there_is_no_note_without_a_null_in_a_collection(cql_type: Any, value: Any) -> None:
-    """Nulls in columns, tuples and fields of user-defined types are valid. Some values only look
-    like a null's length, -1.
+    """There is no note if no collection contains a null.
 
-    For an application's own type, the driver cannot know the encoding.
+    Nulls in columns, tuples and fields of user-defined types are valid. Some of the values contain
+    -1, which looks like the length of a null. For an application's own type, the driver does not
+    know the encoding.
     """
     assert null_positions(SERVER_ERROR, body_with(cql_type, value)) is None
 
 
 def test_other_errors_have_no_note() -> None:
-    """Only errors of the server about a request with values get a note."""
+    """A note is added only to a server's error about a request with values."""
     request_body = body_with(LIST, [None])
     assert null_positions(InvalidRequest("refused"), request_body) is not None
     assert null_positions(ValueError("refused"), request_body) is None
@@ -137,7 +140,10 @@ def test_other_errors_have_no_note() -> None:
 
 
 def test_in_a_batch_the_note_has_the_number_of_the_statement() -> None:
-    """Statements are numbered by row; the note names at most five of them."""
+    """In a batch, the note names the statements with nulls, but at most five of them.
+
+    Each row of values counts as a statement.
+    """
     prepared = prepared_statement(("l", LIST))
     three_rows = prepared.bind_plan.bind_many([([1],), ([None],), ([1, None],)], version=4)
     one_row = prepared.bind_plan.bind([[2, 3, None]], version=4)
@@ -161,7 +167,7 @@ def test_in_a_batch_the_note_has_the_number_of_the_statement() -> None:
 
 
 def test_a_message_of_a_handler_has_the_same_note() -> None:
-    """A request that the application's protocol handler encodes gets the same note."""
+    """If the application's protocol handler encodes a request, its error gets the same note."""
     inner = body_with(LIST, [None])
     request_body = MessageBody(message_of(inner), ProtocolHandler, inner, decodes=False)
     assert null_positions(SERVER_ERROR, request_body) == null_positions(SERVER_ERROR, inner)
@@ -174,12 +180,15 @@ def test_the_search_ends_after_a_number_of_items(monkeypatch: pytest.MonkeyPatch
 
 
 def test_bytes_that_are_no_value_raise_nothing() -> None:
-    """A search for nulls must not hide the server's error by an error of its own."""
+    """If the bound bytes are no valid list, the search for nulls raises no error.
+
+    An error would hide the server's error.
+    """
     prepared = prepared_statement(("l", LIST))
     for data in (b"\xff" * 4, b"\xff" * 9, b"\0\0\0\1\0\0\0\x09\xff\xff\xff\xff"):
-        # Bind arbitrary bytes as a blob, which the search then tries to read as a list.
+        # Bind arbitrary bytes as a blob. The search then reads them as a list.
         values = prepared_statement(("l", t.BytesType)).bind_plan.bind([data], version=4)
-        null_positions(SERVER_ERROR, ExecuteBody(prepared, values))  # this must not raise
+        null_positions(SERVER_ERROR, ExecuteBody(prepared, values))  # must not raise an error
 
 
 @pytest.fixture
@@ -192,20 +201,23 @@ def node() -> Iterator[FakeNode]:
 def execute_blocking(cluster: Cluster, make_statement: Callable[[Any], Any]) -> Any:
     """Execute a statement with `Session.execute`.
 
-    :param make_statement: makes it from the prepared INSERT.
+    :param make_statement: called with the prepared INSERT; returns the statement.
     """
     session = cluster.connect()
     return session.execute(make_statement(session.prepare(INSERT)))
 
 
 def execute_async(cluster: Cluster, make_statement: Callable[[Any], Any]) -> Any:
-    """Execute a statement with `Session.execute_async`; see `execute_blocking`."""
+    """Execute a statement with `Session.execute_async` and wait for its result.
+
+    :param make_statement: called with the prepared INSERT; returns the statement.
+    """
     session = cluster.connect()
     return session.execute_async(make_statement(session.prepare(INSERT))).result()
 
 
 def single_statement(prepared: PreparedStatement) -> Any:
-    """Return an execution with nulls in a list, and in a list in a map."""
+    """Return a bound statement with a null in a list, and a null in a list in a map."""
     return prepared.bind((1, [1, None], {"a": [None]}))
 
 
@@ -214,7 +226,7 @@ def batch_of(prepared: PreparedStatement) -> Any:
     return BatchStatement().add(prepared, (1, [], {})).add(prepared, (2, [None], {}))
 
 
-# A function that makes a statement, and the beginning of the note on its error.
+# Each entry is a function that makes a statement, and the start of the note on its error.
 EXPECTED = [
     (single_statement, f'(nulls inside collections: {IN_L} 1; column "m" '),
     (batch_of, f"(nulls inside collections: statement 1: {IN_L} 0)"),
@@ -227,7 +239,7 @@ EXPECTED = [
 def test_on_every_api_the_error_has_the_note(
     node: FakeNode, make_statement: Any, beginning: str, code: Any, retry_policy: Any
 ) -> None:
-    """The error has two notes: where the request came from, and where it has nulls."""
+    """In each API, the error has two notes: where the call is, and where its values have nulls."""
     node.prime(Opcode.EXECUTE, error(code, "refused"))
     node.prime(Opcode.BATCH, error(code, "refused"))
     settings: dict[str, Any] = {"port": node.port, "default_retry_policy": retry_policy()}
@@ -239,16 +251,16 @@ def test_on_every_api_the_error_has_the_note(
             failures.append(caught.value)
 
     async def collect_aio_failures() -> None:
-        """Append the errors of two executions with asyncio to `failures`."""
+        """Append the errors of two asyncio requests to `failures`."""
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
             prepared = await session.prepare(INSERT)
-            # After a server error, the exception of a statement that is not idempotent is also an
-            # instance of NoHostAvailable. Both exceptions must have the note.
+            # After a server error, the exception of a statement that is not idempotent is also a
+            # NoHostAvailable. Both kinds of exceptions must have the note.
             for is_idempotent in (False, True):
                 statement = make_statement(prepared)
                 statement.is_idempotent = is_idempotent
-                # The parameter `code` decides which of the two errors the node answers with.
+                # The parameter `code` decides which of these two errors the node returns.
                 with pytest.raises((ServerError, InvalidRequest)) as caught:
                     await session.execute(statement)
                 failures.append(caught.value)

@@ -1,6 +1,4 @@
-"""`Observers` calls the observers of latencies and requests, and keeps their errors from doing
-harm.
-"""
+"""`Observers`, which calls the observers of latencies and requests, and handles their errors."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ HOST = new_host("10.0.0.1")
 
 @pytest.fixture
 def short_idle_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the threads of slow observers end at once when they have no events."""
+    """Let the threads of slow observers end soon after their last event."""
     monkeypatch.setattr(observers_module, "_IDLE", 0.01)
 
 
@@ -36,8 +34,9 @@ def test_without_observers_all_hooks_are_none() -> None:
 
 
 def test_several_observers_are_called_in_order() -> None:
-    """`on_latency` is the only observer itself, a function that calls several, or None without
-    observers.
+    """`on_latency` is the only observer, or a function that calls all observers in order.
+
+    Without observers, it is None.
     """
     observers = Observers()
     calls: list[Any] = []
@@ -54,7 +53,7 @@ def test_several_observers_are_called_in_order() -> None:
     assert observers.on_latency is not None
     observers.on_latency(HOST, 0.5)
     assert calls == [("first", HOST, 0.5), ("second", HOST, 0.5)]
-    # Forgetting an observer a second time has no effect.
+    # Removing an observer a second time has no effect.
     for _ in range(2):
         observers.forget_latencies(first)
     on_latency: Any = observers.on_latency
@@ -78,9 +77,10 @@ class RecordingObserver(RequestObserver):
 
 @pytest.mark.parametrize("is_trusted", [True, False])
 def test_an_observer_gets_refusals_and_failures(is_trusted: bool) -> None:
-    """Only the methods that an observer overrides are called, so the other hooks stay None.
+    """Only the methods that an observer overrides are called; all other hooks are None.
 
-    :param is_trusted: the driver's own observers are called without protection against errors.
+    :param is_trusted: True for the driver's own observers, which are called without protection
+        against errors.
     """
     observers = Observers()
     reports: list[Any] = []
@@ -91,13 +91,14 @@ def test_an_observer_gets_refusals_and_failures(is_trusted: bool) -> None:
     observers.on_refusal(HOST, 1.0)
     observers.on_failure(HOST, OSError(), RetryPolicy.RETHROW)
     assert reports == [("refusal", 1.0), ("failure", RetryPolicy.RETHROW)]
-    # No observer overrides the methods for single requests, so a request gets no hooks.
+    # No observer overrides a method for single requests, so requests get no hooks.
     assert observers.hooks_of(()) is None
 
 
 def test_a_forgotten_observer_is_not_called() -> None:
-    """After `forget_observer`, an observer gets no more calls. Without any observer, the hooks are
-    None, so that requests need not call anything.
+    """After `forget_observer`, an observer is no longer called.
+
+    Without any observer, the hooks are None, so that requests need not call anything.
     """
     observers = Observers()
     forgotten, remaining = RecordingObserver([]), RecordingObserver([])
@@ -116,10 +117,12 @@ def test_a_forgotten_observer_is_not_called() -> None:
 def test_a_slow_observer_is_called_in_a_thread_in_order(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After slow calls, an observer is called in a thread of its own, so that requests do not wait
-    for it.
+    """An observer whose calls are slow is called in an own thread, so that requests do not wait for
+    it.
+
+    Its events are handled in order.
     """
-    # With 0 seconds, each call counts as slow.
+    # With 0 seconds, every call counts as slow.
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
     monkeypatch.setattr(observers_module, "MOST_SLOW_CALLS", 1)
     monkeypatch.setattr(observers_module, "_IDLE", 0.05)
@@ -131,7 +134,9 @@ def test_a_slow_observer_is_called_in_a_thread_in_order(
 
     class WaitingObserver(RequestObserver):
         def on_refusal(self, host: Any, seconds: float) -> None:
-            """Record the thread. From the second call on, block until the test lets it go on."""
+            """Record the thread. From the second call on, block until the test allows it to
+            continue.
+            """
             threads.append(threading.get_ident())
             if len(threads) > 1:
                 may_continue.wait(WAIT)
@@ -142,8 +147,8 @@ def test_a_slow_observer_is_called_in_a_thread_in_order(
     observers.observe_requests(WaitingObserver())
     assert observers.on_refusal is not None
     for seconds in (1.0, 2.0, 3.0, 4.0, 5.0):
-        observers.on_refusal(HOST, seconds)  # this must not wait for the observer
-    # The first call was made in this thread. The others are queued for the observer's own thread.
+        observers.on_refusal(HOST, seconds)  # must not wait for the observer
+    # The first call was made in this thread. All later calls are queued for the observer's thread.
     assert reported_seconds == [1.0]
     may_continue.set()
     assert is_finished.wait(WAIT)
@@ -158,7 +163,9 @@ def test_a_slow_observer_is_called_in_a_thread_in_order(
 def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At most MOST_WAITING events wait for a slow observer. Further ones are dropped."""
+    """At most MOST_WAITING events wait for a slow observer; further events are
+    dropped and logged.
+    """
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
     monkeypatch.setattr(observers_module, "MOST_SLOW_CALLS", 1)
     monkeypatch.setattr(observers_module, "_IDLE", 0.05)
@@ -171,7 +178,7 @@ def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
 
     class WaitingObserver(RequestObserver):
         def on_refusal(self, host: Any, seconds: float) -> None:
-            """Record the event. In the first call, block until the test lets it go on."""
+            """Record the event. The event 1.0 blocks until the test allows it to continue."""
             if seconds == 1.0:
                 is_called.set()
                 may_continue.wait(WAIT)
@@ -183,7 +190,7 @@ def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
     assert observers.on_refusal is not None
     observers.on_refusal(HOST, 0.0)
     observers.on_refusal(HOST, 1.0)
-    # the thread is busy with this event, and three more fit into its queue
+    # The thread is busy with the event 1.0, and its queue has space for three events.
     assert is_called.wait(WAIT)
     for seconds in (2.0, 3.0, 4.0, 5.0, 6.0):
         observers.on_refusal(HOST, seconds)
@@ -196,7 +203,9 @@ def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
 def test_the_thread_of_a_slow_observer_ends_and_is_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The thread ends when it has been idle for a while. A later event starts another one."""
+    """The thread of a slow observer ends when it is idle, and a later event starts
+    another thread.
+    """
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
     monkeypatch.setattr(observers_module, "MOST_SLOW_CALLS", 1)
     # With 0 seconds, the thread ends as soon as no event is waiting.
@@ -219,8 +228,9 @@ def test_the_thread_of_a_slow_observer_ends_and_is_started_again(
 
 
 class TimedObserver(RequestObserver):
-    """An observer each of whose calls takes the seconds of its event, by a clock that the observer
-    sets forward.
+    """An observer each of whose calls takes as many seconds as its event says.
+
+    The observer has its own clock, which its calls advance.
     """
 
     def __init__(self) -> None:
@@ -249,7 +259,7 @@ def timed_calls(observer: TimedObserver, durations: Iterable[float]) -> None:
     [
         [0.001, 5.0],
         [0.2, 0.2],
-        # Never three slow calls among 1000.
+        # There are never three slow calls among 1000 calls.
         [0.2, *[0.001] * 500, 0.2, *[0.001] * 500, 0.2, 0.2],
     ],
     ids=["one slow call", "two slow calls", "slow calls among many quick ones"],
@@ -257,7 +267,10 @@ def timed_calls(observer: TimedObserver, durations: Iterable[float]) -> None:
 def test_an_observer_with_few_slow_calls_stays_in_the_callers_thread(
     durations: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A single slow call may be the machine's fault, so it changes nothing and is not logged."""
+    """An observer with one or two slow calls stays in the caller's thread, and nothing is logged.
+
+    The machine may be the reason for a single slow call.
+    """
     observer = TimedObserver()
     timed_calls(observer, durations)
     assert observer.threads == [threading.current_thread()] * len(durations)
@@ -273,7 +286,10 @@ def test_an_observer_with_few_slow_calls_stays_in_the_callers_thread(
 def test_an_observer_that_is_slow_again_and_again_is_called_in_a_thread(
     durations: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The next call is made in a thread, and one warning gives the durations."""
+    """After repeated slow calls, the next call is made in a thread, and one warning is logged.
+
+    The warning has the duration of the slow call.
+    """
     observer = TimedObserver()
     timed_calls(observer, [*durations, 7.0])
     until(lambda: len(observer.threads) > len(durations))
@@ -287,7 +303,7 @@ def test_an_observer_that_is_slow_again_and_again_is_called_in_a_thread(
 def test_repeated_errors_of_an_observer_are_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """An observer that always raises must not flood the log."""
+    """If an observer raises an error at each call, the error is logged once."""
     observers = Observers()
 
     class BrokenObserver(RequestObserver):
@@ -297,7 +313,7 @@ def test_repeated_errors_of_an_observer_are_logged_once(
     observers.observe_requests(BrokenObserver())
     assert observers.on_failure is not None
     for _ in range(3):
-        # No host, because nothing was sent, and no decision of a retry policy.
+        # The host is None because nothing was sent, and so is the retry policy's decision.
         observers.on_failure(None, OSError(), None)
     assert caplog.text.count("on_failure of the request observer") == 1
     assert "ValueError('broken')" in caplog.text
@@ -319,8 +335,8 @@ class BlockingObserver(RequestObserver):
 
 
 def blocked_wrapper(observer: RequestObserver) -> Any:
-    """Return the wrapper of an observer whose thread is in a call of `on_start`, after slow
-    calls.
+    """Return the wrapper of an observer that is called in a thread and blocks there
+    in `on_start`.
     """
     wrapper: Any = Observers().watched(observer)
     hook = wrapper.hook("on_start")
@@ -332,12 +348,13 @@ def blocked_wrapper(observer: RequestObserver) -> Any:
 
 @pytest.mark.usefixtures("short_idle_time")
 async def test_the_shutdown_waits_for_observers_in_their_threads() -> None:
-    """`on_shutdown` is called after all earlier events, so the shutdown waits for the observer's
-    thread.
+    """A shutdown waits for observers that are called in threads.
+
+    `on_shutdown` must be called after all earlier events.
     """
     observer = BlockingObserver()
     shutdown = asyncio.ensure_future(Observers().notify_shutdown([blocked_wrapper(observer)]))
-    # Give the task some turns of the loop, in which it must not end.
+    # Let the loop run some iterations, in which the task must not end.
     for _ in range(5):
         await asyncio.sleep(0)
     assert not shutdown.done()
@@ -350,7 +367,10 @@ async def test_the_shutdown_waits_for_observers_in_their_threads() -> None:
 async def test_the_shutdown_waits_for_an_observer_only_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After LAST_WAIT seconds the shutdown goes on; the thread of the observer ends by itself."""
+    """A shutdown waits for an observer for at most LAST_WAIT seconds.
+
+    The observer's thread then ends by itself.
+    """
     monkeypatch.setattr(observers_module, "LAST_WAIT", 0.0)
     observer = BlockingObserver()
     await Observers().notify_shutdown([blocked_wrapper(observer)])

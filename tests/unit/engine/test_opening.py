@@ -1,4 +1,4 @@
-"""`ConnectionOpener`, on fake nodes: the checks of a new connection."""
+"""`ConnectionOpener`: the checks of a new connection, on fake nodes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ pytestmark = pytest.mark.simulated
 
 
 def core_of(cluster: aio.Cluster) -> Any:
-    """Return the engine of a cluster that is connected."""
+    """Return the engine of a connected cluster."""
     assert cluster._core is not None
     return cluster._core
 
 
 async def test_a_connection_to_another_node_is_closed_and_the_node_list_read_again() -> None:
-    """If the node that answers has another host id than expected, its address has changed hands.
+    """If a new connection reaches a node with another host id, the driver closes the connection.
 
-    The driver closes the connection, and reads the list of nodes again.
+    The address now belongs to another node, so the driver also reads the node list again.
     """
     with FakeCluster(2, scylla=Scylla(shards=1)) as nodes:
         async with connected(nodes) as (cluster, _):
@@ -41,7 +41,7 @@ async def test_a_connection_to_another_node_is_closed_and_the_node_list_read_aga
             assert not connection.closed
             connection.close()
             count_before = len(queries_of_peers(nodes))
-            # Pretend that the second host has the id of the first one.
+            # Pretend that the second host has the first host's id.
             real_id = second.host_id
             second.host_id = first.host_id
             failure = await exception_of(core.open_connection_to(second))
@@ -52,7 +52,10 @@ async def test_a_connection_to_another_node_is_closed_and_the_node_list_read_aga
 
 
 async def test_without_a_known_id_the_reached_node_is_not_checked() -> None:
-    """The id of a contact point is unknown at first, so any node may answer there."""
+    """If the host id of a host is unknown, a new connection to it is not checked.
+
+    The host id of a contact point is unknown at first.
+    """
     with FakeCluster(1, scylla=Scylla(shards=1)) as nodes:
         async with connected(nodes) as (cluster, _):
             core = core_of(cluster)
@@ -66,7 +69,7 @@ async def test_without_a_known_id_the_reached_node_is_not_checked() -> None:
 
 
 def queries_of_peers(nodes: FakeCluster) -> list[Request]:
-    """Return the requests that read the node list."""
+    """Return the requests that read the node list from system.peers or system.peers_v2."""
     return [
         request
         for node in nodes.nodes
@@ -76,7 +79,7 @@ def queries_of_peers(nodes: FakeCluster) -> list[Request]:
 
 
 async def test_a_node_that_drains_during_the_handshake_gets_no_connection() -> None:
-    """If a node announces its end before the handshake is over, opening the connection raises
+    """If a node sends GRACEFUL_DISCONNECT during the handshake, opening raises
     ConnectionShutdown.
     """
 

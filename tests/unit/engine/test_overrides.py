@@ -1,5 +1,6 @@
-"""`refuse_overrides` raises if a subclass overrides a method that compiled code calls without
-looking it up.
+"""`refuse_overrides`, which refuses subclasses that override methods called by compiled code.
+
+Compiled code does not look these methods up, so an override would have no effect.
 """
 
 from __future__ import annotations
@@ -21,9 +22,7 @@ class BaseClass:
 
 
 def test_the_error_names_all_overridden_methods() -> None:
-    """The error lists the methods in the order of their names, so that all can be mended at
-    once.
-    """
+    """The error names all overridden methods, so that all can be corrected at once."""
     # This subclass overrides only a method that may be overridden.
     refuse_overrides(type("Fine", (BaseClass,), {"two": None}), BaseClass, ("one",))
     both = type("Both", (BaseClass,), {"one": None, "two": None})

@@ -1,5 +1,5 @@
-"""`Policies` tells load balancing policies the hosts, attaches the engine to them, and opens pools
-for them.
+"""`Policies`, which passes hosts and the engine to load-balancing policies, and opens
+their pools.
 """
 
 from __future__ import annotations
@@ -70,8 +70,9 @@ class PoliciesHarness:
 
 
 async def test_a_policy_gets_the_hosts_before_the_engine() -> None:
-    """`attach` may use the hosts, so a policy first gets all hosts, and learns which of them are
-    down.
+    """A policy gets all hosts, and learns which are down, before the engine is attached to it.
+
+    Its method `attach` may use the hosts.
     """
     harness = PoliciesHarness()
     policy = RecordingPolicy()
@@ -87,7 +88,10 @@ async def test_a_policy_gets_the_hosts_before_the_engine() -> None:
 
 
 async def test_for_a_policy_that_is_added_later_pools_are_opened() -> None:
-    """The new policy may use hosts that other policies ignore, so each host is tried."""
+    """If a policy is added to a connected cluster, pools to all hosts are opened.
+
+    The new policy may use hosts that all other policies ignore.
+    """
     harness = PoliciesHarness()
     policy = RecordingPolicy()
     tasks = harness.policies.adopt(policy, object())  # type: ignore[arg-type]
@@ -97,8 +101,9 @@ async def test_for_a_policy_that_is_added_later_pools_are_opened() -> None:
 
 
 async def test_a_policy_is_adopted_once_and_forgotten() -> None:
-    """A policy that several profiles share is adopted once. When it is forgotten, distances are
-    computed anew.
+    """A policy that several profiles share is adopted once.
+
+    When it is forgotten, the distances of hosts are computed again.
     """
     harness = PoliciesHarness()
     policy = RecordingPolicy()
@@ -112,8 +117,9 @@ async def test_a_policy_is_adopted_once_and_forgotten() -> None:
 
 
 async def test_a_speculative_execution_policy_is_attached_once_until_it_is_forgotten() -> None:
-    """Several profiles may share a policy, which is attached only once. Only its `detach` method is
-    called if it has one.
+    """A speculative execution policy that several profiles share is attached only once.
+
+    When it is forgotten, its `detach` method is called if it has one.
     """
     calls: list[Any] = []
     policy: Any = SimpleNamespace(
@@ -125,7 +131,8 @@ async def test_a_speculative_execution_policy_is_attached_once_until_it_is_forgo
         harness.policies.attach_once(each_policy)
     for each_policy in (policy, without_detach):
         harness.policies.forget(each_policy)
-    # `policy` and `without_detach` were attached, and `policy` was detached.
+    # Both policies were attached once, and `policy` was detached.
     assert calls == ["attach", "attach", "detach"]
-    # These policies do not influence the distances of hosts, so no distance was read again.
+    # Speculative execution policies do not affect the distances of hosts, so no distance was
+    # computed.
     assert harness.distance_updates == 0
