@@ -121,7 +121,7 @@ def test_using_a_session_on_another_loop_raises(node: FakeNode) -> None:
 
 
 async def execute_read(session: Any) -> None:
-    """Execute READ. (`asyncio.run` needs a coroutine.)"""
+    """Execute READ in a coroutine, because `asyncio.run` needs one."""
     await session.execute(READ)
 
 

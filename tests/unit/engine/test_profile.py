@@ -1,6 +1,6 @@
-"""Changed settings of an execution profile apply to the next request, although they are cached.
+"""`ExecutionProfile`: its checks, and its cache, which must never hide a changed setting.
 
-Other tests cover the checks of the settings, and settings that are combined from all profiles.
+Other tests cover settings that are combined from all profiles.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HOST = new_host("10.0.0.1")
 
 
 class PolicyWithDistance(RoundRobinPolicy):
-    """A policy for which every host has the given distance."""
+    """A policy for which every host has the same given distance."""
 
     def __init__(self, distance: int) -> None:
         super().__init__()
@@ -53,13 +53,13 @@ class PolicyWithDistance(RoundRobinPolicy):
 
 
 def test_a_timeout_in_milliseconds_is_warned_of() -> None:
-    """A timeout of hours was probably meant in milliseconds, so there is a warning."""
+    """A timeout of hours causes a warning, because it was probably meant in milliseconds."""
     with pytest.warns(RuntimeWarning, match="request_timeout=10000 is in seconds, more than 2 h"):
         assert ExecutionProfile(request_timeout=10_000).request_timeout == 10_000
 
 
 def test_a_profile_has_defaults() -> None:
-    """Settings that a profile does not set have the defaults of cassandra-driver."""
+    """Settings that a profile does not set have the same defaults as in cassandra-driver."""
     profile = ExecutionProfile()
     assert isinstance(profile.load_balancing_policy, TokenAwarePolicy)
     assert type(profile.retry_policy) is RetryPolicy
@@ -70,8 +70,10 @@ def test_a_profile_has_defaults() -> None:
 
 
 def test_a_clone_keeps_the_other_settings() -> None:
-    """`clone` returns a copy with some settings changed. The original stays as it was, and an
-    unknown setting is refused with the list of the known ones.
+    """`ExecutionProfile.clone` returns a copy with some settings changed.
+
+    The original does not change. An unknown setting is refused, and the error lists the known
+    settings.
     """
     profile = ExecutionProfile(request_timeout=5.0, row_factory=dict_factory)
     clone = profile.clone(request_timeout=None)
@@ -84,7 +86,7 @@ def test_a_clone_keeps_the_other_settings() -> None:
 
 
 def test_invalid_settings_are_refused() -> None:
-    """The constructor, assignment and `clone` check settings in the same way."""
+    """Invalid settings raise ValueError in the constructor, in an assignment, and in `clone`."""
     with pytest.raises(ValueError, match="must be SERIAL or LOCAL_SERIAL, but is ONE"):
         ExecutionProfile(serial_consistency_level=ConsistencyLevel.ONE)
     profile = ExecutionProfile(serial_consistency_level=ConsistencyLevel.SERIAL)
@@ -113,8 +115,9 @@ def test_invalid_settings_are_refused() -> None:
     ],
 )
 def test_values_of_wrong_types_are_refused_by_name(name: str, value: Any, message: str) -> None:
-    """The constructor, assignment and `clone` raise a TypeError that names the setting and the
-    value.
+    """Settings of wrong types raise TypeError in the constructor, in an assignment, and in `clone`.
+
+    The error names the setting and the value.
     """
     with pytest.raises(TypeError, match=f"^{name} {message}"):
         ExecutionProfile(**{name: value})
@@ -131,7 +134,7 @@ def test_request_timeout_accepts_numbers_and_none(timeout: Any) -> None:
 
 
 def test_request_timeout_is_a_number() -> None:
-    """A request whose timeout is NaN would wait for ever."""
+    """A `request_timeout` of NaN raises ValueError, because a request would wait for ever."""
     not_numbers: list[Any] = [math.nan, Decimal("nan")]
     for timeout in not_numbers:
         with pytest.raises(ValueError, match="request_timeout must be a number"):
@@ -139,7 +142,10 @@ def test_request_timeout_is_a_number() -> None:
 
 
 def test_class_attributes_and_parameters_have_the_same_defaults() -> None:
-    """A program may read a default from the class, or from the signature of the constructor."""
+    """The class attributes have the same values as the defaults of the constructor's parameters.
+
+    An application may read a default from either of them.
+    """
     parameters = inspect.signature(ExecutionProfile).parameters
     for name in ("consistency_level", "request_timeout", "row_factory", "request_observers"):
         assert getattr(ExecutionProfile, name) is parameters[name].default
@@ -150,8 +156,10 @@ def test_exec_profile_default_has_a_readable_repr() -> None:
 
 
 def test_the_policies_of_all_profiles_are_listed_once() -> None:
-    """`policies` lists the load balancing policies. `attached_policies` lists the retry and
-    speculative execution policies that have a method `attach`.
+    """`policies` and `attached_policies` list each policy once, even if several profiles share it.
+
+    `policies` has the load-balancing policies. `attached_policies` has the retry and speculative
+    execution policies that have a method `attach`.
     """
     shared, other = RoundRobinPolicy(), RoundRobinPolicy()
     speculation = ConstantSpeculativeExecutionPolicy(delay=1.0, max_attempts=1)
@@ -163,7 +171,7 @@ def test_the_policies_of_all_profiles_are_listed_once() -> None:
     }
     assert manager.default.load_balancing_policy is shared
     assert manager.policies() == [shared, other]
-    # The constant policy has no `attach`.
+    # ConstantSpeculativeExecutionPolicy has no `attach`.
     assert manager.attached_policies() == []
     retry = ExponentialBackoffRetryPolicy(max_num_retries=1)
     percentile = PercentileSpeculativeExecutionPolicy()
@@ -185,8 +193,9 @@ def test_the_policies_of_all_profiles_are_listed_once() -> None:
     ],
 )
 def test_a_manager_notifies_of_profiles_that_are_put_into_it(change: Any) -> None:
-    """`profiles` is a dict that reports new profiles, in whatever way they are added. A copy is a
-    plain dict.
+    """`ProfileManager.profiles` is a dict that reports new profiles, however they are added.
+
+    A copy of it is an ordinary dict.
     """
     manager = ProfileManager()
     manager.profiles["a"] = ExecutionProfile()
@@ -208,7 +217,10 @@ def test_a_manager_notifies_of_profiles_that_are_put_into_it(change: Any) -> Non
     ],
 )
 def test_the_shortest_distance_of_all_profiles_is_used(distances: list[int], expected: int) -> None:
-    """A host gets the connections that the profile with the shortest distance needs."""
+    """Of all profiles, the shortest distance of a host is used.
+
+    The host thus gets the connections that this profile needs.
+    """
     manager = ProfileManager()
     manager.profiles = {
         name: ExecutionProfile(PolicyWithDistance(distance))
@@ -219,7 +231,7 @@ def test_the_shortest_distance_of_all_profiles_is_used(distances: list[int], exp
 
 # -- cached settings -------------------------------------------------------------------------------
 
-# A value other than the default for each setting.
+# For each setting, a value that is not the default.
 CHANGES = {
     "consistency_level": ConsistencyLevel.QUORUM,
     "serial_consistency_level": ConsistencyLevel.LOCAL_SERIAL,
@@ -231,7 +243,7 @@ CHANGES = {
 
 
 def request_settings(implementation: Implementation, profile: Any) -> dict[str, Any]:
-    """Return the settings that a new request with this profile gets."""
+    """Return the settings of a new request with this profile."""
     session = SimpleNamespace(
         timestamp_generator=None,
         use_client_timestamp=True,
@@ -252,7 +264,7 @@ def request_settings(implementation: Implementation, profile: Any) -> dict[str, 
         statement,
         statement,
         CallOptions(profile, timeout=NOT_SET),
-        print,  # stands for `on_done`
+        print,  # replaces `on_done`
     )
     return {
         "consistency_level": request.request_body.consistency,
@@ -268,7 +280,10 @@ def request_settings(implementation: Implementation, profile: Any) -> dict[str, 
 def test_a_changed_setting_applies_to_the_next_request(
     implementation: Implementation, name: str
 ) -> None:
-    """Requests read the settings of a profile from a cache, which each change invalidates."""
+    """If a setting of a profile changes, the next request has the new value.
+
+    Requests read the settings from a cache, which each change must invalidate.
+    """
     profile = ExecutionProfile()
     settings_before = request_settings(implementation, profile)
     assert request_settings(implementation, profile) == settings_before
@@ -277,7 +292,7 @@ def test_a_changed_setting_applies_to_the_next_request(
 
 
 def test_after_deletion_the_setting_of_the_class_applies(implementation: Implementation) -> None:
-    """If a setting is deleted from a profile, requests use the class's default for it."""
+    """If a setting is deleted from a profile, requests have the class's default."""
     profile = ExecutionProfile(consistency_level=ConsistencyLevel.QUORUM)
     assert request_settings(implementation, profile)["consistency_level"] == ConsistencyLevel.QUORUM
     del profile.consistency_level
@@ -286,7 +301,9 @@ def test_after_deletion_the_setting_of_the_class_applies(implementation: Impleme
 
 
 def test_settings_of_a_subclass_may_be_properties(implementation: Implementation) -> None:
-    """A property is read for each request, so its value is never cached."""
+    """If a subclass defines a setting as a property, each request reads it, so it is
+    never cached.
+    """
 
     class ProfileWithProperty(ExecutionProfile):
         current_timeout = 1.0
@@ -299,7 +316,7 @@ def test_settings_of_a_subclass_may_be_properties(implementation: Implementation
         def request_timeout(self, timeout: float | None) -> None:
             pass
 
-    # First let the settings of a profile of the base class be cached.
+    # First, let the settings of a profile of the base class be cached.
     request_settings(implementation, ExecutionProfile())
     profile = ProfileWithProperty()
     assert request_settings(implementation, profile)["request_timeout"] == 1.0
@@ -308,22 +325,24 @@ def test_settings_of_a_subclass_may_be_properties(implementation: Implementation
 
 
 def test_changes_of_the_instance_dictionary_apply(implementation: Implementation) -> None:
-    """Code that writes to `vars(profile)` bypasses the setters, but the next request has the new
-    values.
+    """If code writes to `vars(profile)`, the next request has the new value.
+
+    Such code bypasses the setters of the profile.
     """
     profile = ExecutionProfile()
     request_settings(implementation, profile)
     attributes = vars(profile)
     for timeout in (3.0, 4.0):
         attributes["request_timeout"] = timeout
-        # The first time, settings are read from the profile; the second time from the cache.
+        # The first request reads the settings from the profile, and the second reads them from the
+        # cache.
         for _ in range(2):
             assert request_settings(implementation, profile)["request_timeout"] == timeout
     profile.consistency_level = ConsistencyLevel.QUORUM
     request_settings(implementation, profile)
     attributes["consistency_level"] = ConsistencyLevel.ALL
     assert request_settings(implementation, profile)["consistency_level"] == ConsistencyLevel.ALL
-    # An application may also replace the whole dictionary of the profile.
+    # An application may also replace the profile's whole dictionary.
     level = ConsistencyLevel.LOCAL_QUORUM
     profile.__dict__ = {**attributes, "consistency_level": level}
     assert request_settings(implementation, profile)["consistency_level"] == level
@@ -332,9 +351,10 @@ def test_changes_of_the_instance_dictionary_apply(implementation: Implementation
 @pytest.mark.slow
 @pytest.mark.parametrize("is_cached_before", [True, False])
 def test_changes_of_the_class_apply(is_cached_before: bool) -> None:
-    """If an attribute of the profile's class is changed, its settings are not cached any more.
+    """If an attribute of the class `ExecutionProfile` changes, requests have the new value.
 
-    The test runs in another process, since it changes `ExecutionProfile`.
+    From then on, settings are not cached. The test runs in a new process, because it changes the
+    class.
     """
     process = run_python(
         f"""
@@ -372,15 +392,15 @@ def test_a_change_by_a_finalizer_applies(implementation: Implementation) -> None
     class ProfileChanger:
         def __init__(self, profile: ExecutionProfile) -> None:
             self.profile = profile
-            # Because of this reference cycle, only the garbage collector frees the object.
+            # This reference cycle makes sure that only the garbage collector frees the object.
             self.cycle = self
 
         def __del__(self) -> None:
             self.profile.request_timeout = 2.0
 
     thresholds = gc.get_threshold()
-    # Without `freeze`, each collection would visit the objects of all other tests. There is no
-    # unfreeze: tests/conftest.py freezes them anyway.
+    # Without `freeze`, each collection would visit the objects of all other tests. We do not
+    # unfreeze them, because tests/conftest.py freezes them anyway.
     gc.collect()
     gc.freeze()
     try:
@@ -389,7 +409,7 @@ def test_a_change_by_a_finalizer_applies(implementation: Implementation) -> None
             gc.collect()
             gc.disable()
             ProfileChanger(profile)
-            # Let the garbage collector run after this number of allocations.
+            # The garbage collector runs after this number of allocations.
             gc.set_threshold(gc.get_count()[0] + allocations)
             gc.enable()
             request_settings(implementation, profile)
@@ -412,7 +432,7 @@ def test_a_change_by_a_finalizer_applies(implementation: Implementation) -> None
     ids=["copy", "deepcopy", "pickle", "clone"],
 )
 def test_copies_are_independent(implementation: Implementation, duplicate: Any) -> None:
-    """A copy made after the settings were cached has its own cache."""
+    """A copy of a profile whose settings are cached has its own cache."""
     profile = ExecutionProfile(request_timeout=3.0)
     request_settings(implementation, profile)
     copied = duplicate(profile)

@@ -1,4 +1,4 @@
-"""Parts of the engine use the random numbers of their cluster."""
+"""`generator_or_default`, which returns the random number generator of a cluster."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ def test_a_given_generator_is_used() -> None:
 
 
 def test_without_a_generator_the_random_module_is_used() -> None:
-    """With None, the numbers come from Python's module `random`, whose seed the application may
-    set.
-    """
+    """With None, numbers come from the module `random`, whose seed the application may set."""
     random.seed(7)
     expected = random.random()
     random.seed(7)

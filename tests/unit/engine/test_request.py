@@ -1,6 +1,4 @@
-"""Retries after errors of hosts, speculative executions, and statements that must be prepared
-again.
-"""
+"""Requests: retries, timeouts, speculative executions, and statements that are prepared again."""
 
 from __future__ import annotations
 
@@ -87,7 +85,7 @@ NON_IDEMPOTENT_READ = SimpleStatement(READ, is_idempotent=False)
 
 
 def nodes_reached(nodes: FakeCluster) -> list[int]:
-    """Return the index of the node for each received `READ`, in the order of arrival."""
+    """Return the index of the node for each `READ` that was received, in the order of arrival."""
     return [nodes.nodes.index(request.connection.node) for request in nodes.queries(READ)]
 
 
@@ -113,8 +111,9 @@ RETRIED_ERRORS = [
 async def test_an_idempotent_statement_is_retried_on_the_next_host(
     nodes: FakeCluster, answer: Answer, error_class: type[Exception]
 ) -> None:
-    """If the first node fails, the second one answers with its index, and the result lists both
-    attempts.
+    """If a host refuses an idempotent statement, the statement is retried on the next host.
+
+    The result has the response of the second host, and lists both attempts.
     """
     nodes[0].prime(READ, answer, times=1)
     async with connected(nodes) as (_, session):
@@ -129,9 +128,7 @@ async def test_an_idempotent_statement_is_retried_on_the_next_host(
 
 
 class StatementRecordingPolicy(RetryPolicy):
-    """A policy that retries like its base class, and records the statement that each call of
-    `on_request_error` gets.
-    """
+    """A policy that retries like its base class, and records the statement of each call."""
 
     def __init__(self) -> None:
         self.statements: list[Any] = []
@@ -144,7 +141,7 @@ class StatementRecordingPolicy(RetryPolicy):
 
 
 def changeable_statements(host: Any, prepared: Any) -> list[Any]:
-    """Return one statement of each class in which an application may change `is_idempotent`."""
+    """Return a statement of each class whose `is_idempotent` an application may change."""
     batch = BatchStatement()
     batch.add(SimpleStatement(READ))
     return [
@@ -160,7 +157,7 @@ def changeable_statements(host: Any, prepared: Any) -> list[Any]:
 async def test_a_request_is_as_idempotent_as_its_statement_was_at_the_call(
     nodes: FakeCluster, statement_index: int, was_idempotent: bool
 ) -> None:
-    """A request uses the value that `is_idempotent` had at the call.
+    """A request uses the value that `is_idempotent` of its statement had at the call.
 
     An application may change it for its next call while the request is in flight.
     """
@@ -169,7 +166,7 @@ async def test_a_request_is_as_idempotent_as_its_statement_was_at_the_call(
         prepared = await session.prepare(READ)
         host = cluster.metadata.get_host(nodes[0].address)
         statement = changeable_statements(host, prepared)[statement_index]
-        # The setting of a HostTargetingStatement is that of the statement in it.
+        # A HostTargetingStatement has the `is_idempotent` of the statement inside it.
         idempotence_owner = getattr(statement, "inner_statement", statement)
         idempotence_owner.is_idempotent = was_idempotent
         held_error = hold(error(ErrorCode.OVERLOADED, "busy"))
@@ -182,13 +179,13 @@ async def test_a_request_is_as_idempotent_as_its_statement_was_at_the_call(
         held_error.release()
         failure = await pending_failure
         assert isinstance(failure, OverloadedErrorMessage)
-        # The policy is asked after each attempt. There is only one attempt if the request may not
-        # be sent twice; otherwise there is one for each of the three hosts.
+        # The policy is called after each attempt. An idempotent request makes one attempt on each
+        # of the three hosts, and any other request makes one attempt.
         assert len(policy.statements) == (3 if was_idempotent else 1)
         assert {statement_seen.is_idempotent for statement_seen in policy.statements} == {
             was_idempotent
         }
-        # The application's own object still has the changed value, for its next call.
+        # The application's own object keeps the changed value, for its next call.
         assert idempotence_owner.is_idempotent is not was_idempotent
 
 
@@ -196,8 +193,9 @@ async def test_a_request_is_as_idempotent_as_its_statement_was_at_the_call(
 async def test_any_other_statement_is_sent_once(
     nodes: FakeCluster, answer: Answer, error_class: type[Exception]
 ) -> None:
-    """A statement that is not idempotent is not retried, because the failed attempt may have been
-    executed.
+    """If a host refuses a statement that is not idempotent, the statement is not retried.
+
+    The host may have executed it.
     """
     nodes[0].prime(READ, answer, times=1)
     async with connected(nodes) as (_, session):
@@ -209,7 +207,7 @@ async def test_any_other_statement_is_sent_once(
 async def test_a_broken_connection_causes_no_retry_of_non_idempotent_requests(
     nodes: FakeCluster, break_connection: Answer
 ) -> None:
-    """If a connection breaks while requests are in flight, those that are not idempotent fail."""
+    """If a connection breaks, its requests that are not idempotent fail and are not retried."""
     held_answers = hold()
     nodes[0].prime(READ, held_answers)
     nodes[0].prime("end", break_connection, times=1)
@@ -220,14 +218,12 @@ async def test_a_broken_connection_causes_no_retry_of_non_idempotent_requests(
         pending_requests.append(session.execute("end"))
         for request in pending_requests:
             assert isinstance(await exception_of(request), DriverException)
-        # Only the first node received the requests, each of them once.
+        # Only the first node has received the requests, each of them once.
         assert nodes_reached(nodes) == [0] * request_count
 
 
 async def test_if_every_host_refuses_the_last_error_is_raised(nodes: FakeCluster) -> None:
-    """An idempotent request that a host refuses is tried on the next host. If all refuse, it fails
-    with the server's last error.
-    """
+    """If all hosts refuse an idempotent request, it fails with the last error of a server."""
     nodes.prime(READ, error(ErrorCode.OVERLOADED, "busy"))
     async with connected(nodes) as (_, session):
         failure = await exception_of(session.execute(IDEMPOTENT_READ))
@@ -236,9 +232,9 @@ async def test_if_every_host_refuses_the_last_error_is_raised(nodes: FakeCluster
 
 
 async def test_if_every_connection_breaks_no_host_available_is_raised(nodes: FakeCluster) -> None:
-    """An idempotent request whose connection breaks is tried on the next host.
+    """If all connections break during an idempotent request, it fails with NoHostAvailable.
 
-    If no host is left, NoHostAvailable lists the errors of the connections by host.
+    The request is tried on each host. The exception lists the errors by host.
     """
     nodes.prime(READ, reset())
     async with connected(nodes) as (_, session):
@@ -250,7 +246,7 @@ async def test_if_every_connection_breaks_no_host_available_is_raised(nodes: Fak
 
 
 async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None:
-    """After UNAVAILABLE even a non-idempotent statement is retried once, on the next host.
+    """After UNAVAILABLE, even a statement that is not idempotent is retried once, on the next host.
 
     The coordinator has executed nothing, so a retry is safe.
     """
@@ -260,7 +256,7 @@ async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None
     nodes[0].prime(READ, refusal, times=1)
     async with connected(nodes) as (_, session):
         assert (await session.execute(NON_IDEMPOTENT_READ)).one().k == 1
-        # From here on all hosts refuse.
+        # From now on, all hosts refuse the statement.
         nodes.prime(READ, refusal)
         failure = await exception_of(session.execute(NON_IDEMPOTENT_READ))
         assert isinstance(failure, Unavailable)
@@ -273,7 +269,7 @@ async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None
 async def test_a_read_timeout_is_retried_once_if_enough_replicas_answered(
     nodes: FakeCluster,
 ) -> None:
-    """The default policy retries a READ_TIMEOUT once, on the same host, if only the data was
+    """The default policy retries a READ_TIMEOUT once on the same host, if only the data was
     missing.
 
     If too few replicas answered, it does not retry.
@@ -296,8 +292,8 @@ async def test_a_read_timeout_is_retried_once_if_enough_replicas_answered(
     )
     async with connected(nodes) as (_, session):
         nodes[0].prime(READ, data_missing, times=1)
-        # Enough replicas answered and only the data was missing, so the default policy tries the
-        # same host again.
+        # Enough replicas answered and only the data was missing, so the policy retries on the same
+        # host.
         assert (await session.execute(NON_IDEMPOTENT_READ)).one().k == 0
         nodes[0].prime(READ, data_missing, times=2)
         assert isinstance(await exception_of(session.execute(NON_IDEMPOTENT_READ)), ReadTimeout)
@@ -307,16 +303,15 @@ async def test_a_read_timeout_is_retried_once_if_enough_replicas_answered(
         assert failure.received_responses == 1
         assert failure.required_responses == 2
         assert failure.data_retrieved
-        # The first two requests made two attempts each. The last one was not retried, so it made
-        # one.
+        # The first two requests made two attempts each, and the third request was not retried.
         assert nodes_reached(nodes) == [0, 0, 0, 0, 0]
 
 
 async def test_a_write_timeout_is_retried_only_for_the_batch_log(nodes: FakeCluster) -> None:
-    """The default policy retries a WRITE_TIMEOUT of the batch log, since writing the log again is
-    harmless.
+    """The default policy retries a WRITE_TIMEOUT only if the write type is BATCH_LOG.
 
-    With any other write type the mutation may have been applied, so the error is raised.
+    Writing the batch log again is harmless. With any other write type, the mutation may have been
+    applied, so the error is raised.
     """
     async with connected(nodes) as (_, session):
         nodes[0].prime(
@@ -335,10 +330,10 @@ async def test_a_write_timeout_is_retried_only_for_the_batch_log(nodes: FakeClus
 
 @pytest.mark.parametrize("version", [4, 5])
 async def test_failures_are_not_retried(version: int) -> None:
-    """READ_FAILURE, WRITE_FAILURE and FUNCTION_FAILURE are raised after one attempt, with all
-    fields of the error.
+    """READ_FAILURE, WRITE_FAILURE and FUNCTION_FAILURE are raised without a retry.
 
-    Before protocol version 5 the error has only the number of failed nodes, not their addresses.
+    The exceptions have all fields of the errors. Before protocol version 5, an error has the number
+    of failed nodes, but not their addresses.
     """
     with FakeNode(max_version=version) as node:
         answer = sequence(
@@ -381,7 +376,7 @@ async def test_failures_are_not_retried(version: int) -> None:
             assert function.keyspace == "ks"
             assert function.function == "fn"
             assert list(function.arg_types or ()) == ["int", "text"]
-            # One attempt for each of the three errors.
+            # There was one attempt for each of the three errors.
             assert len(node.queries(READ)) == 3
 
 
@@ -389,10 +384,10 @@ async def test_failures_are_not_retried(version: int) -> None:
 
 
 class ScriptedRetryPolicy(RetryPolicy):
-    """A retry policy that returns the given decisions in order, and records its calls as pairs
-    (name of the event, retry number).
+    """A retry policy that returns the given decisions in order. A decision that is an error is
+    raised.
 
-    A decision that is an exception is raised instead.
+    `calls` lists the calls as (name of the event, retry number).
     """
 
     def __init__(self, *decisions: Any) -> None:
@@ -420,7 +415,7 @@ class ScriptedRetryPolicy(RetryPolicy):
         return self._decide("request", retry_num)
 
 
-# Each failure of an attempt, with the event as which `ScriptedRetryPolicy` records it.
+# Each entry is a failure of an attempt, and the name of its event in `ScriptedRetryPolicy`.
 EVENTS = [
     pytest.param(error(ErrorCode.READ_TIMEOUT), "read", id="read"),
     pytest.param(error(ErrorCode.WRITE_TIMEOUT), "write", id="write"),
@@ -434,8 +429,9 @@ EVENTS = [
 async def test_decisions_of_a_retry_policy_are_obeyed(
     nodes: FakeCluster, answer: Answer, event: str
 ) -> None:
-    """The policy is asked after each failed attempt, and each retry uses the host and the
-    consistency level of its decision.
+    """Each retry uses the host and the consistency level that the retry policy has decided on.
+
+    The policy is called after each failed attempt.
     """
     policy = ScriptedRetryPolicy(
         (RetryPolicy.RETRY_NEXT_HOST, ConsistencyLevel.ONE),
@@ -450,18 +446,18 @@ async def test_decisions_of_a_retry_policy_are_obeyed(
         assert policy.calls == [(event, 0), (event, 1), (event, 2)]
         assert nodes_reached(nodes) == [0, 1, 2]
         levels = [request.consistency for request in nodes.queries(READ)]
-        # The policy's first decision names the level ONE. The second names none, so ONE still
-        # holds.
+        # The first decision has the level ONE. The second has no level, so ONE stays in force.
         assert levels == [ConsistencyLevel.ALL, ConsistencyLevel.ONE, ConsistencyLevel.ONE]
 
 
 async def test_a_policy_may_retry_on_the_same_host_at_another_level(nodes: FakeCluster) -> None:
-    """RETRY repeats the request on the same host; a decision may also name a level and a delay in
-    seconds.
+    """With the decision RETRY, the request is repeated on the same host.
+
+    The decision may also name a consistency level and a delay in seconds.
     """
     policy = ScriptedRetryPolicy(
         (RetryPolicy.RETRY, ConsistencyLevel.TWO),
-        # After 1 ms, at the same level.
+        # Retry after 1 ms, at the level of the attempt before.
         (RetryPolicy.RETRY, None, 0.001),
     )
     nodes[0].prime(
@@ -471,7 +467,7 @@ async def test_a_policy_may_retry_on_the_same_host_at_another_level(nodes: FakeC
         assert (await session.execute(NON_IDEMPOTENT_READ)).one().k == 5
         assert nodes_reached(nodes) == [0, 0, 0]
         retries = nodes.queries(READ)[1:]
-        # A decision without a level, as the second one, keeps the level of the attempt before.
+        # The second decision has no level, so the level of the attempt before stays in force.
         assert [retry.consistency for retry in retries] == [ConsistencyLevel.TWO] * 2
 
 
@@ -479,7 +475,7 @@ async def test_a_policy_may_retry_on_the_same_host_at_another_level(nodes: FakeC
 async def test_an_error_that_a_policy_ignores_is_an_empty_result(
     nodes: FakeCluster, answer: Answer, event: str
 ) -> None:
-    """The decision IGNORE replaces the error by a result without rows, and there is no retry."""
+    """With the decision IGNORE, the error becomes a result without rows, and there is no retry."""
     nodes[0].prime(READ, answer, times=1)
     policy = ScriptedRetryPolicy((RetryPolicy.IGNORE, None))
     async with connected(nodes, {"retry_policy": policy}) as (_, session):
@@ -490,8 +486,10 @@ async def test_an_error_that_a_policy_ignores_is_an_empty_result(
 async def test_an_error_of_a_later_page_is_raised_though_a_policy_ignores_it(
     nodes: FakeCluster,
 ) -> None:
-    """An empty result in place of a later page would end the result, without the rows that are
-    left. A later iteration goes on with the page that failed.
+    """If a policy ignores an error of a later page, the error is still raised.
+
+    An empty page would end the result without the remaining rows. A later iteration continues with
+    the page that failed.
     """
     columns = [("k", "int")]
     nodes.prime(READ, paged(columns, [(1,), (2,), (3,)]))
@@ -509,7 +507,10 @@ async def test_an_error_of_a_later_page_is_raised_though_a_policy_ignores_it(
 
 
 async def test_an_error_of_use_is_raised_though_a_policy_ignores_it(nodes: FakeCluster) -> None:
-    """Otherwise later statements of the application would run in the old keyspace."""
+    """If a policy ignores an error of USE, the error is still raised.
+
+    Otherwise, later statements of the application would run in the old keyspace.
+    """
     nodes.prime('USE "other"', error(ErrorCode.SERVER_ERROR))
     nodes.prime("USE other", error(ErrorCode.SERVER_ERROR))
     ignore = (RetryPolicy.IGNORE, None)
@@ -526,22 +527,22 @@ async def test_an_error_of_use_is_raised_though_a_policy_ignores_it(nodes: FakeC
 async def test_an_error_of_the_policy_is_raised(
     nodes: FakeCluster, answer: Answer, event: str
 ) -> None:
-    """If the retry policy itself raises, the request fails with that error and does not hang."""
+    """If the retry policy raises an error, the request fails with this error."""
     nodes[0].prime(READ, answer, times=1)
     policy = ScriptedRetryPolicy(ZeroDivisionError("mistake in the policy"))
     async with connected(nodes, {"retry_policy": policy}) as (_, session):
         failure = await exception_of(session.execute(NON_IDEMPOTENT_READ))
         assert isinstance(failure, ZeroDivisionError)
-        # The session can still be used.
+        # Afterwards, the session still works.
         assert (await session.execute("anything")).all() == []
 
 
 async def coroutine_decision() -> Any:
-    """Stand in for a policy's method that is a coroutine function by mistake."""
+    """Return a decision from a coroutine, as a policy's method does that is `async` by mistake."""
     return RetryPolicy.RETHROW, None
 
 
-# Functions that return a wrong decision, and a part of the error's text about it.
+# Each entry is a function that returns a wrong decision, and a part of the resulting message.
 WRONG_DECISIONS = [
     pytest.param(lambda: None, "has returned None", id="None"),
     pytest.param(lambda: RetryPolicy.RETRY, "write `return self.RETRY, None`", id="RETRY"),
@@ -557,10 +558,9 @@ WRONG_DECISIONS = [
 async def test_a_wrong_decision_does_not_hide_the_error_of_the_server(
     nodes: FakeCluster, answer: Answer, event: str, make_decision: Any, expected_text: str
 ) -> None:
-    """If a policy returns something that is not a decision, a TypeError names the policy, its
-    method and the value.
+    """If a policy returns something else than a decision, the request fails with a TypeError.
 
-    The error of the server is its cause.
+    The error names the policy, its method and the returned value. Its cause is the server's error.
     """
     nodes[0].prime(READ, answer, times=1)
     async with connected(nodes, {"retry_policy": ScriptedRetryPolicy(make_decision())}) as (
@@ -584,9 +584,7 @@ async def test_a_wrong_decision_does_not_hide_the_error_of_the_server(
 async def test_an_error_of_the_policy_has_the_error_of_the_server_as_cause(
     nodes: FakeCluster,
 ) -> None:
-    """If the retry policy raises while it handles a server's error, neither of the two errors is
-    lost.
-    """
+    """If a policy raises an error for a server's error, the latter is the cause of the former."""
     nodes[0].prime(READ, error(ErrorCode.READ_TIMEOUT), times=1)
     policy = ScriptedRetryPolicy(ZeroDivisionError("mistake in the policy"))
     async with connected(nodes, {"retry_policy": policy}) as (_, session):
@@ -596,8 +594,9 @@ async def test_an_error_of_the_policy_has_the_error_of_the_server_as_cause(
 
 
 async def test_a_class_in_place_of_a_retry_policy_is_named(nodes: FakeCluster) -> None:
-    """If a class was set as the `retry_policy` of a statement, the first error that needs it says
-    so.
+    """If a statement's `retry_policy` is a class, the request fails with a TypeError that says so.
+
+    This happens at the first error that needs the policy.
     """
     nodes[0].prime(READ, error(ErrorCode.READ_TIMEOUT), times=1)
     statement = SimpleStatement(READ)
@@ -610,7 +609,7 @@ async def test_a_class_in_place_of_a_retry_policy_is_named(nodes: FakeCluster) -
 
 
 async def test_a_class_with_static_methods_is_a_retry_policy(nodes: FakeCluster) -> None:
-    """A class is accepted as a policy if its methods can be called without an instance."""
+    """A class is accepted as a retry policy if its methods can be called without an instance."""
 
     class StaticPolicy:
         @staticmethod
@@ -624,14 +623,18 @@ async def test_a_class_with_static_methods_is_a_retry_policy(nodes: FakeCluster)
 
 
 def test_a_statement_refuses_a_class_in_place_of_a_retry_policy() -> None:
-    """The error names the class, and says to write `RetryPolicy()`."""
+    """A class as the `retry_policy` of SimpleStatement raises ValueError.
+
+    The error names the class, and says to write `RetryPolicy()`.
+    """
     with pytest.raises(ValueError, match=r"is the class RetryPolicy: write RetryPolicy\("):
         SimpleStatement(READ, retry_policy=RetryPolicy)  # type: ignore[arg-type]
 
 
 async def test_the_timeout_covers_all_attempts(nodes: FakeCluster) -> None:
-    """A retry does not start the time-out anew: the second host is silent, and the request times
-    out.
+    """A retry does not restart the request's timeout.
+
+    Here, the second host never responds, so the request times out.
     """
     nodes[0].prime(READ, error(ErrorCode.OVERLOADED))
     nodes[1].prime(READ, silence())
@@ -644,15 +647,16 @@ async def test_the_timeout_covers_all_attempts(nodes: FakeCluster) -> None:
 
 @pytest.mark.parametrize("sent", [True, False])
 async def test_the_error_of_a_timeout_says_what_became_of_the_request(sent: bool) -> None:
-    """The error says whether the request was sent, to which host, and how many requests were in
-    flight there.
+    """OperationTimedOut says whether the request was sent, and to which host.
+
+    It also has the number of requests that were in flight there.
     """
     failures: list[Any] = []
     with FakeNode() as node:
         node.prime(READ, silence())
         async with connected(node) as (cluster, session):
             assert cluster._core is not None
-            # Called with the host, the error and the decision of the retry policy.
+            # The hook is called with the host, the error and the retry policy's decision.
             cluster._core.on_failure = lambda *failure: failures.append(failure)
             other_requests = [session.execute(READ, timeout=None) for _ in range(2)]
             await node.wait_until(lambda node: len(node.queries(READ)) == len(other_requests))
@@ -678,8 +682,9 @@ async def test_the_error_of_a_timeout_says_what_became_of_the_request(sent: bool
 
 
 async def test_the_error_of_a_timeout_at_a_throttler_names_the_throttler(node: FakeNode) -> None:
-    """The throttler admits one request, which gets no answer, so a second one times out in the
-    queue.
+    """If a request times out in the queue of a throttler, the error names the throttler.
+
+    The throttler admits one request, which gets no response.
     """
     node.prime(READ, silence())
     throttler = ConcurrencyLimitingThrottler(max_concurrent_requests=1, max_queue_size=1)
@@ -696,8 +701,9 @@ async def test_the_error_of_a_timeout_at_a_throttler_names_the_throttler(node: F
 async def test_the_error_of_a_timeout_without_a_free_stream_says_so(
     node: FakeNode, throttled: bool
 ) -> None:
-    """The connection has one stream, and its request gets no answer, so a second one times out
-    unsent.
+    """If a request times out because no stream is free, the error says so.
+
+    The connection has one stream, which a request without a response uses.
     """
     node.prime(READ, silence())
     throttler = (
@@ -718,8 +724,9 @@ async def test_the_error_of_a_timeout_without_a_free_stream_says_so(
 
 
 async def test_the_error_of_a_timeout_names_full_pools_after_a_failed_attempt() -> None:
-    """The error lists the host that refused the request, and the host that had no free stream for
-    its retry.
+    """The error of a timeout lists the host that refused the request and the host without a stream.
+
+    The second host had no free stream for the retry.
     """
     with FakeCluster(2) as nodes:
         nodes[0].prime(READ, silence())
@@ -757,9 +764,10 @@ async def test_the_error_of_a_timeout_names_full_pools_after_a_failed_attempt() 
 async def test_no_host_available_says_if_only_one_host_was_tried(
     node_count: int, names_host: bool, reason: str
 ) -> None:
-    """The message gives the reason: the cluster has one node, or the call names a host.
+    """If only one host was tried, NoHostAvailable says why.
 
-    It gives none if several hosts were tried.
+    The cluster may have one node, or the call may name a host. There is no reason if several hosts
+    were tried.
     """
     with FakeCluster(node_count) as nodes:
         for node in nodes.nodes:
@@ -774,7 +782,7 @@ async def test_no_host_available_says_if_only_one_host_was_tried(
 
 
 async def test_no_host_available_says_if_the_plan_had_only_one_host(nodes: FakeCluster) -> None:
-    """If nothing else was tried, the reason may be a host filter that leaves only one host."""
+    """If a host filter leaves one host in the query plan, NoHostAvailable says so."""
     for fake_node in nodes.nodes:
         fake_node.prime(READ, error(ErrorCode.OVERLOADED))
     policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address == nodes[0].address)
@@ -800,9 +808,7 @@ async def test_no_host_available_says_if_the_plan_had_only_one_host(nodes: FakeC
 async def test_no_host_available_says_why_the_plan_is_empty(
     nodes: FakeCluster, policy: LoadBalancingPolicy, reason: str
 ) -> None:
-    """If the policy's query plan has no host, the request is not sent, and the error gives the
-    reason.
-    """
+    """If the query plan is empty, the request is not sent, and NoHostAvailable says why."""
     async with connected(nodes) as (cluster, session):
         cluster.add_execution_profile("other", ExecutionProfile(policy))
         failure = await exception_of(session.execute(READ, execution_profile="other"))
@@ -813,8 +819,9 @@ async def test_no_host_available_says_why_the_plan_is_empty(
 async def test_no_host_available_says_if_the_statement_is_not_idempotent(
     nodes: FakeCluster,
 ) -> None:
-    """A statement that is not idempotent is not tried on a second host, because it might take
-    effect twice. The message gives this reason.
+    """If a statement that is not idempotent fails on one host, NoHostAvailable says so.
+
+    It is not tried on a second host, because it might take effect twice.
     """
     for fake_node in nodes.nodes:
         fake_node.prime(READ, error(ErrorCode.OVERLOADED))
@@ -830,15 +837,16 @@ async def test_no_host_available_says_if_the_statement_is_not_idempotent(
 # -- speculative executions ------------------------------------------------------------------------
 
 
-# Send an idempotent request to the next host every 10 ms, at most twice.
+# Send an idempotent request to the next host every 10 ms, for at most two further hosts.
 SPECULATIVE: dict[str, Any] = {
     "speculative_execution_policy": ConstantSpeculativeExecutionPolicy(delay=0.01, max_attempts=2)
 }
 
 
 async def test_a_speculative_execution_may_answer_first(nodes: FakeCluster) -> None:
-    """The first node is slow, so the result comes from the second one. The late answer frees its
-    stream.
+    """If the first node is slow, the response to a speculative execution becomes the result.
+
+    The late response of the first node only frees its stream.
     """
     late_answer = hold(int_row(0))
     nodes[0].prime(READ, late_answer)
@@ -847,16 +855,17 @@ async def test_a_speculative_execution_may_answer_first(nodes: FakeCluster) -> N
         assert result.one().k == 1
         assert result.coordinator_host is not None
         assert result.coordinator_host.address == nodes[1].address
-        late_answer.release()  # no caller waits for it
+        late_answer.release()  # no caller waits for this response
         assert (await session.execute("anything")).all() == []
         pools = session._engine.pools.values()
-        # `in_flight` falls to 0 only because the late answer has freed its stream.
+        # `in_flight` is 0 only if the late response has freed its stream.
         assert sum(connection.in_flight for pool in pools for connection in pool.connections) == 0
 
 
 async def test_non_idempotent_statements_have_no_speculative_executions(nodes: FakeCluster) -> None:
-    """The time-out leaves time for speculative executions, but only the first node gets the
-    request.
+    """For a statement that is not idempotent, there are no speculative executions.
+
+    The timeout would leave enough time for them.
     """
     late_answer = hold(int_row(0))
     nodes[0].prime(READ, late_answer)
@@ -869,15 +878,13 @@ async def test_non_idempotent_statements_have_no_speculative_executions(nodes: F
 async def test_a_later_change_of_idempotence_starts_no_speculative_execution(
     nodes: FakeCluster,
 ) -> None:
-    """A statement that was not idempotent at the call is sent once, even if the application changes
-    it.
-    """
+    """If a statement becomes idempotent after the call, no speculative execution is started."""
     statement = SimpleStatement(READ, is_idempotent=False)
     late_answer = hold(int_row(0))
     nodes[0].prime(READ, late_answer)
     async with connected(nodes, SPECULATIVE) as (_, session):
         failure = asyncio.ensure_future(exception_of(session.execute(statement, timeout=0.08)))
-        # Let the task execute the statement before it is changed.
+        # Let the task execute the statement before the statement is changed.
         await asyncio.sleep(0)
         statement.is_idempotent = True
         assert isinstance(await failure, OperationTimedOut)
@@ -885,9 +892,7 @@ async def test_a_later_change_of_idempotence_starts_no_speculative_execution(
 
 
 async def test_if_speculative_executions_fail_the_first_may_answer(nodes: FakeCluster) -> None:
-    """Errors of speculative executions do not end the request while the first attempt is in
-    flight.
-    """
+    """If all speculative executions fail, the request still waits for its first attempt."""
     late_answer = hold(int_row(0))
     nodes[0].prime(READ, late_answer)
     nodes[1].prime(READ, error(ErrorCode.OVERLOADED))
@@ -900,8 +905,9 @@ async def test_if_speculative_executions_fail_the_first_may_answer(nodes: FakeCl
 
 
 async def test_if_all_speculative_executions_fail_the_error_is_raised(nodes: FakeCluster) -> None:
-    """Here, each of three hosts gets a speculative execution. When the last one is refused as well,
-    the request fails with the error of the server.
+    """If the first attempt and all speculative executions fail, the request fails.
+
+    Its error is the server's.
     """
     held_answers = [hold() for _ in nodes.nodes]
     for fake_node, held_answer in zip(nodes.nodes, held_answers, strict=True):
@@ -922,13 +928,15 @@ CREATED = schema_change("CREATED", "TABLE", "ks", "t")
 async def test_a_ddl_statement_that_was_executed_is_not_executed_again(
     nodes: FakeCluster,
 ) -> None:
-    """While the session waits for schema agreement, there is no speculative execution: its error
-    would be that of the whole request.
+    """While the session waits for schema agreement, there are no speculative executions.
+
+    The DDL statement was already executed, so a second execution would fail, and so would the
+    request.
     """
     nodes[0].prime(DDL, CREATED)
     for fake_node in nodes.nodes[1:]:
         fake_node.prime(DDL, error(ErrorCode.ALREADY_EXISTS, keyspace="ks", table="t"))
-    nodes[1].schema_version = nodes[1].host_id  # the nodes never agree
+    nodes[1].schema_version = nodes[1].host_id  # the nodes never agree on the schema
     statement = SimpleStatement(DDL, is_idempotent=True)
     async with connected(nodes, SPECULATIVE, max_schema_agreement_wait=0.5) as (_, session):
         await session.execute(statement)
@@ -947,14 +955,15 @@ async def test_a_ddl_statement_that_was_executed_is_not_executed_again(
 async def test_other_attempts_cannot_fail_a_ddl_statement_that_was_executed(
     nodes: FakeCluster, late_answer: Answer
 ) -> None:
-    """A speculative execution is in flight when another attempt succeeds, and fails while the
-    session waits for schema agreement.
+    """After a DDL statement has succeeded, the failure of another attempt is ignored.
+
+    Here, a speculative execution fails while the session waits for schema agreement.
     """
     first_answer, second_answer = hold(CREATED), hold(late_answer)
     nodes[0].prime(DDL, first_answer)
     nodes[1].prime(DDL, second_answer)
     nodes[2].prime(DDL, silence())
-    nodes[1].schema_version = nodes[1].host_id  # the nodes never agree
+    nodes[1].schema_version = nodes[1].host_id  # the nodes never agree on the schema
     statement = SimpleStatement(DDL, is_idempotent=True)
     async with connected(nodes, SPECULATIVE, max_schema_agreement_wait=0.5) as (_, session):
         execution = asyncio.ensure_future(session.execute(statement))
@@ -979,8 +988,9 @@ CAS_UNKNOWN = error(
 async def test_the_policy_for_transactions_repeats_one_with_an_unknown_outcome(
     nodes: FakeCluster, is_idempotent: bool
 ) -> None:
-    """LWTRetryPolicy retries CAS_WRITE_UNKNOWN on the same host, even if the statement is not
-    idempotent.
+    """LWTRetryPolicy retries CAS_WRITE_UNKNOWN on the same host, for all statements.
+
+    The statement need not be idempotent.
     """
     nodes[0].prime(READ, CAS_UNKNOWN, times=2)
     policy = LWTRetryPolicy(max_num_retries=2, min_interval=0.001)
@@ -998,7 +1008,7 @@ async def test_the_policy_for_transactions_repeats_one_with_an_unknown_outcome(
 async def test_other_policies_raise_the_unknown_outcome_of_a_transaction(
     nodes: FakeCluster,
 ) -> None:
-    """The default policy does not retry CAS_WRITE_UNKNOWN, even if the statement is idempotent."""
+    """The default policy does not retry CAS_WRITE_UNKNOWN, even for an idempotent statement."""
     nodes[0].prime(READ, CAS_UNKNOWN)
     async with connected(nodes) as (_, session):
         failure = await exception_of(session.execute(IDEMPOTENT_READ))
@@ -1007,11 +1017,11 @@ async def test_other_policies_raise_the_unknown_outcome_of_a_transaction(
 
 
 async def test_errors_of_the_server_are_raised_unchanged(nodes: FakeCluster) -> None:
-    """With FallthroughRetryPolicy, every error code of the server is raised as it came, without a
+    """With FallthroughRetryPolicy, every error of the server is raised unchanged and without a
     retry.
     """
-    # Left out: UNPREPARED, after which the driver prepares again, and two errors with more fields
-    # than a code and a message.
+    # Leave out UNPREPARED, after which the driver prepares the statement again, and two errors with
+    # more fields than a code and a message.
     special = (ErrorCode.UNPREPARED, ErrorCode.RATE_LIMITED, ErrorCode.ALREADY_EXISTS)
     codes = [code for code in ErrorCode if code not in special]
     async with connected(nodes, {"retry_policy": FallthroughRetryPolicy()}) as (_, session):
@@ -1030,10 +1040,10 @@ async def test_errors_of_the_server_are_raised_unchanged(nodes: FakeCluster) -> 
 async def test_an_error_that_is_not_retried_is_also_no_host_available(
     nodes: FakeCluster, code: ErrorCode
 ) -> None:
-    """An error that is not retried is an instance of the server's error class and of
-    NoHostAvailable.
+    """An error that is not retried is an instance of its own class and of NoHostAvailable.
 
-    cassandra-driver tries all hosts and raises NoHostAvailable, so programs may catch either.
+    cassandra-driver would try all hosts and raise NoHostAvailable, so applications may catch
+    either.
     """
     async with connected(nodes) as (_, session):
         nodes[0].prime(READ, error(code, "that failed"), times=1)
@@ -1054,7 +1064,8 @@ async def test_an_error_that_is_not_retried_is_also_no_host_available(
 
 # -- subclasses -----------------------------------------------------------------------------------
 
-# Methods of `Request` that its compiled class calls directly, past overrides.
+# Methods of `Request` that its compiled base class calls directly, so that overrides would be
+# ignored.
 STEPS = [
     "choose", "end", "fail", "finish", "learn", "on_answer", "send", "send_to", "try_next_host",
     "version_block",
@@ -1063,14 +1074,14 @@ STEPS = [
 
 @pytest.mark.parametrize("step", STEPS)
 def test_subclasses_of_request_may_not_override_steps(step: str) -> None:
-    """Defining a subclass that overrides a step raises TypeError, since compiled code would not
-    call the override.
+    """A subclass of `Request` that overrides a method which compiled code calls
+    raises TypeError.
     """
     with pytest.raises(TypeError, match=f"Eager overrides {step}, which the compiled base class"):
         type("Eager", (Request,), {"__slots__": (), step: lambda self: None})
     # A subclass that overrides none of these methods is allowed.
     assert issubclass(type("Usual", (Request,), {"__slots__": ()}), Request)
-    # A mixin before `Request` in the bases counts as an override, too.
+    # If a mixin precedes `Request` in the bases, its method counts as an override, too.
     mixin = type("Beside", (), {step: lambda self: None})
     with pytest.raises(TypeError, match=f"Mixed overrides {step}, which the compiled base class"):
         type("Mixed", (mixin, Request), {})
@@ -1080,8 +1091,8 @@ def test_subclasses_of_request_may_not_override_steps(step: str) -> None:
 
 
 async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
-    """If the node answers UNPREPARED, the driver prepares the statement on it and sends the EXECUTE
-    again.
+    """After UNPREPARED, the driver prepares the statement again on the node and repeats the
+    EXECUTE.
     """
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
@@ -1089,18 +1100,22 @@ async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
         node.forget_prepared()
         result = await session.execute(statement, (2,))
         assert node.count(Opcode.PREPARE) == 2
-        # The second EXECUTE is refused, and sent again after the PREPARE.
+        # The second EXECUTE was refused, and sent again after the PREPARE.
         assert [request.values for request in node.queries()] == [
             [int32_pack(1)],
             [int32_pack(2)],
             [int32_pack(2)],
         ]
-        # Preparing again is no retry, so the request counts one attempt.
+        # Preparing again is not a retry, so the result has one attempt.
         assert len(result.attempts) == 1
 
 
 async def test_a_statement_may_be_forgotten_right_after_it_was_prepared(node: FakeNode) -> None:
-    """The cache of a node may be full of statements that are executed more often."""
+    """If a node forgets a statement right after its PREPARE, the driver prepares it again.
+
+    The driver does so MOST_PREPARES times. The cache of a node may be full of statements that are
+    executed more often.
+    """
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         forgotten = error(ErrorCode.UNPREPARED, "never heard of it")
@@ -1116,14 +1131,15 @@ async def test_a_node_that_always_forgets_a_statement_is_no_endless_loop(node: F
         failure = await exception_of(session.execute(statement, (1,)))
         assert isinstance(failure, PreparedQueryNotFound)
         assert "never heard of it" in str(failure)
-        # Each was sent once for the application's call, and then once for each UNPREPARED.
+        # Each was sent once for the application's call, and once for each UNPREPARED.
         assert node.count(Opcode.PREPARE) == 1 + MOST_PREPARES
         assert node.count(Opcode.EXECUTE) == 1 + MOST_PREPARES
 
 
 async def test_the_forgotten_statements_of_a_batch_are_prepared_again(node: FakeNode) -> None:
-    """If a node has forgotten all statements of a batch, `execute` prepares each of them again and
-    then sends the batch with the same values.
+    """If a node has forgotten all statements of a batch, the driver prepares each of them again.
+
+    Then it sends the batch with the same values.
     """
     async with connected(node) as (_, session):
         inserts = [f"INSERT INTO t{number} (k) VALUES (?)" for number in range(3)]
@@ -1140,8 +1156,8 @@ async def test_the_forgotten_statements_of_a_batch_are_prepared_again(node: Fake
 
 
 async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> None:
-    """If the type of a column has changed when a statement is prepared again, its values are
-    encoded for the new type.
+    """If a column's type has changed when a statement is prepared again, its values are encoded
+    again.
 
     Values that do not fit the new type raise BindColumnsChanged.
     """
@@ -1151,9 +1167,9 @@ async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> Non
         node.prime_prepare(INSERT, [("k", "bigint")])
         await session.execute(statement, (1,))
         executed = [request.values for request in node.requests if request.opcode == Opcode.EXECUTE]
-        # The value as an int is refused. Then the value is sent as a bigint.
+        # The EXECUTE with an int is refused. Then the value is sent as a bigint.
         assert executed == [[int32_pack(1)], [int64_pack(1)]]
-        # An int does not fit the type text, so nothing is executed.
+        # An int does not fit a text column, so no EXECUTE is sent.
         node.prime_prepare(INSERT, [("k", "text")])
         node.forget_prepared()
         failure = await exception_of(session.execute(statement, (1,)))
@@ -1169,7 +1185,7 @@ async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> Non
         (error(ErrorCode.INVALID, "table t is gone"), InvalidRequest),
         (reset(), ConnectionException),
         (void(), DriverException),
-        # A RESULT of the kind Prepared that ends after one byte.
+        # A RESULT of kind Prepared that ends after one byte.
         (message(Opcode.RESULT, b"\0\0\0\x04\0"), DriverException),
     ],
     ids=["refused", "reset", "void", "cut"],
@@ -1177,9 +1193,7 @@ async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> Non
 async def test_an_error_of_preparing_again_fails_the_request(
     node: FakeNode, answer: Answer, error_class: type[Exception]
 ) -> None:
-    """If the node refuses the PREPARE, or answers it wrongly, the request fails and the session can
-    still be used.
-    """
+    """If the PREPARE after UNPREPARED fails, the request fails, and the session still works."""
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.forget_prepared()
@@ -1189,41 +1203,36 @@ async def test_an_error_of_preparing_again_fails_the_request(
 
 
 async def test_the_timeout_covers_preparing_again(node: FakeNode) -> None:
-    """If the node does not answer the PREPARE after UNPREPARED, the request ends with its
-    time-out.
-    """
+    """If the node does not answer the PREPARE after UNPREPARED, the request times out."""
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.forget_prepared()
         node.prime(Opcode.PREPARE, silence(), times=1)
         failure = await exception_of(session.execute(statement, (1,), timeout=0.05))
         assert isinstance(failure, OperationTimedOut)
-        # The next execution can prepare the statement.
+        # The next execution can prepare the statement again.
         await session.execute(statement, (1,))
 
 
 async def test_the_id_from_preparing_again_is_used(node: FakeNode) -> None:
-    """If preparing again returns another id, the EXECUTE that follows and all later ones send that
-    id.
-    """
+    """If preparing again returns another id, this and all later executions send the new id."""
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.forget_prepared()
         node.prime_prepare(INSERT, [("k", "int")], query_id=b"another")
         await session.execute(statement, (1,))
         assert node.queries()[-1].query_id == b"another"
-        # Later executions send the new id from the start.
+        # A later execution sends the new id at once, without another PREPARE.
         await session.execute(statement, (2,))
         assert node.queries()[-1].query_id == b"another"
         assert node.count(Opcode.PREPARE) == 2
 
 
 async def test_all_retries_that_wait_are_cancelled_when_the_request_ends() -> None:
-    """Two attempts of a request may wait for their retries at the same time, as after a speculative
-    execution.
+    """If two retries of a request are delayed, cancelling the request's handle cancels both.
 
-    Cancelling the handle of the request cancels both. A retry that runs leaves the other one as the
-    handle.
+    This may happen after a speculative execution. When one of the retries runs, the handle is that
+    of the other.
     """
 
     class StubSession:
@@ -1265,7 +1274,10 @@ async def test_all_retries_that_wait_are_cancelled_when_the_request_ends() -> No
 async def test_a_request_that_waits_at_a_draining_host_is_planned_again(
     nodes: FakeCluster, has_token: bool
 ) -> None:
-    """The new plan is made like the first one: the owner of a given token comes first."""
+    """If a request waits at a host that will stop, it makes a new query plan.
+
+    The plan is made like the first: if the call has a token, its owner comes first.
+    """
     async with connected(nodes) as (cluster, session):
         full = FullPools(nodes, session)
         await full.fill()
@@ -1276,7 +1288,7 @@ async def test_a_request_that_waits_at_a_draining_host_is_planned_again(
         target: Any = {"token": members.ring.tokens()[position]} if has_token else {}
         request = asyncio.ensure_future(session.execute(READ, timeout=None, **target))
         await until_on_loop(lambda: full.waiting == [1, 1, 1])
-        # From now on the other hosts have room, but no event has told the request so.
+        # The other hosts have a free stream now, but the request was not notified of this.
         for pool in (next_by_address, owner):
             pool.connections[0].set_stream_limit(2)
         draining.drain(ConnectionException("the host stops"), lambda pool: None)

@@ -1,7 +1,8 @@
-"""Request bodies use the current state of their prepared statements.
+"""Request bodies, which always send the current state of their prepared statements.
 
-Another request may prepare a statement again between the call and the moment when the request is
-sent. `MessageBody`, which listeners and user-defined protocol handlers get, has copies of the ids.
+Another request may prepare a statement again between the call and the moment when a request is
+sent. `MessageBody`, which listeners and an application's protocol handlers get, has copies of the
+ids.
 """
 
 from __future__ import annotations
@@ -38,20 +39,18 @@ from cassandra.testing.fake import FakeNode, Opcode
 from cassandra.throttling import ConcurrencyLimitingThrottler
 from tests.unit.engine.partners import fake_connection
 
-LOGGED = 0  # the type of a batch
+LOGGED = 0  # type of batch in the protocol
 WRITE = "INSERT INTO ks.t (k, v) VALUES (?, ?)"
 KEY_COUNT = 3
 SEVEN_AS_BIGINT = (7).to_bytes(8, "big")
 SEVEN_AS_DOUBLE = bytes.fromhex("401c000000000000")
 
-# Returns a statement, for a prepared statement and a key.
+# A function that returns a statement for a prepared statement and a key.
 MakeStatement = Callable[[Any, int], Any]
 
 
 class ApplicationHandler(ProtocolHandler):
-    """A protocol handler of an application that changes nothing: it encodes and decodes like the
-    driver.
-    """
+    """An application's protocol handler that encodes and decodes like the driver."""
 
 
 @pytest.fixture(params=[4, 5], ids=["v4", "v5"])
@@ -62,25 +61,28 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 
 
 def recreate_table(node: FakeNode, cql_type: str, query_id: bytes | None = None) -> None:
-    """Make the node forget its statements, and describe the column `v` of `WRITE` with the type
-    `cql_type` from then on.
+    """Make the node forget its statements, and then prepare `WRITE` with another type of column
+    `v`.
+
+    :param cql_type: the type of the column.
+    :param query_id: the id of the statement; None means that the node computes it.
     """
     node.forget_prepared()
     node.prime_prepare(WRITE, [("k", "int"), ("v", cql_type)], query_id=query_id)
 
 
 def bound_statement(prepared: Any, key: int) -> Any:
-    """Return a statement that writes 7 for the key."""
+    """Return a bound statement that writes 7 for the key."""
     return prepared.bind((key, 7))
 
 
 def batch_of_one_row(prepared: Any, key: int) -> Any:
-    """Return a batch that writes 7 for the key, and has a statement that is not prepared."""
+    """Return a batch that writes 7 for the key, and also has a query string."""
     return BatchStatement().add(prepared, (key, 7)).add("INSERT INTO ks.t (k) VALUES (1)")
 
 
 def batch_of_many(prepared: Any, key: int) -> Any:
-    """Return a batch from `add_many` that writes 7 for the key twice."""
+    """Return a batch that writes 7 for the key twice, made by `add_many`."""
     return BatchStatement().add_many(prepared, [(key, 7), (key, 7)])
 
 
@@ -92,8 +94,10 @@ APIS = pytest.mark.parametrize("is_blocking", [True, False], ids=["blocking", "a
 
 
 def install_extension(session: Any, extension: str) -> None:
-    """Let the application intercept requests: by a request listener, by a protocol handler, or not
-    at all ("none").
+    """Let the application intercept requests.
+
+    :param extension: "listener" for a request listener, "handler" for a protocol handler, or
+        "none".
     """
     if extension == "listener":
         session.add_request_init_listener(lambda future: None)
@@ -108,20 +112,22 @@ def run_waiting(
     make_statement: MakeStatement,
     change_server: Callable[[], None],
 ) -> list[Any]:
-    """Start several executions of one prepared statement at once, after `change_server` was called.
+    """Start several executions of one prepared statement after `change_server` was called.
 
     The throttler lets one request pass at a time. So the first request prepares the statement again
     while the others wait.
 
-    :param is_blocking: use the blocking API, not the asyncio API.
+    :param node: the node.
+    :param is_blocking: True for the blocking API, False for the asyncio API.
     :param extension: see `install_extension`.
     :param make_statement: called with the prepared statement and a key.
+    :param change_server: called after the statement was prepared.
     :returns: the result or the error of each execution.
     """
     settings: Any = {"port": node.port, "request_throttler": ConcurrencyLimitingThrottler(1)}
 
     async def run_on_asyncio() -> list[Any]:
-        """Execute the statement with each key at the same time; return the results or errors."""
+        """Execute the statement with each key concurrently, and return the results or errors."""
         async with aio.Cluster([node.address], **settings) as cluster:
             session = await cluster.connect()
             prepared = await session.prepare(WRITE)
@@ -157,7 +163,7 @@ def last_values(node: FakeNode) -> dict[int, Any]:
             writes.append(request)
         elif request.opcode == Opcode.BATCH:
             writes.extend(request.statements)
-    # The key is a small int, so its last byte identifies it.
+    # The key is a small int, so its last byte is the key.
     return {write.values[0][-1]: write.values[1] for write in writes if write.values}
 
 
@@ -167,7 +173,7 @@ def last_values(node: FakeNode) -> dict[int, Any]:
 def test_requests_that_wait_never_send_values_of_an_old_type(
     node: FakeNode, is_blocking: bool, extension: str, make_statement: MakeStatement
 ) -> None:
-    """If a column gets another type while requests wait, the requests send values of the new type.
+    """If a column's type changes while requests wait, they send values of the new type.
 
     The server gives the statement the same id, and would accept bytes of the old type.
     """
@@ -189,9 +195,9 @@ def test_requests_that_wait_never_send_values_of_an_old_type(
 def test_requests_that_wait_send_the_id_that_the_server_has_now(
     node: FakeNode, is_blocking: bool, extension: str, make_statement: MakeStatement
 ) -> None:
-    """Requests that wait send the statement's new id.
+    """If a statement's id changes while requests wait, they send the new id.
 
-    An upgraded server may give the same CQL another id.
+    An upgraded server may have another id for the same CQL.
     """
     recreate_table(node, "bigint", query_id=b"A" * 16)
     outcomes = run_waiting(
@@ -210,8 +216,8 @@ def test_requests_that_wait_send_the_id_that_the_server_has_now(
 async def test_concurrent_requests_send_the_id_that_the_server_has_now(
     node: FakeNode, extension: str, make_statement: MakeStatement
 ) -> None:
-    """Requests that were sent with the old id at the same time all succeed: each is sent again with
-    the new id.
+    """If several requests were sent with an old id, each is sent again with the new id and
+    succeeds.
     """
     recreate_table(node, "bigint", query_id=b"A" * 16)
     async with aio.Cluster([node.address], port=node.port) as cluster:
@@ -226,7 +232,7 @@ async def test_concurrent_requests_send_the_id_that_the_server_has_now(
 
 
 def prepared_statement(query_id: bytes = b"old", cql_type: Any = Int32Type) -> PreparedStatement:
-    """Return a prepared SELECT with one bound column, which is a key."""
+    """Return a prepared SELECT with one bind marker, which is the partition key."""
     columns = [ColumnMetadata("ks", "t", "k", cql_type)]
     return PreparedStatement(
         columns,
@@ -241,8 +247,8 @@ def prepared_statement(query_id: bytes = b"old", cql_type: Any = Int32Type) -> P
 
 
 def message_body_of(inner: Any) -> MessageBody:
-    """Return the body as a message, which a listener may change. The driver's handler encodes
-    it.
+    """Return the body as a message, which a listener may change and the driver's
+    handler encodes.
     """
     return MessageBody(message_of(inner), ProtocolHandler, inner, decodes=False)
 
@@ -254,8 +260,10 @@ def execute_body(prepared: PreparedStatement) -> MessageBody:
 
 
 def batch_body(*prepared: PreparedStatement) -> MessageBody:
-    """Return the message of a batch: a text, an `add_many` without rows, and each statement with
-    the value 5.
+    """Return the message of a batch, as listeners get it.
+
+    The batch has a query string, an `add_many` without rows, and each prepared statement with the
+    value 5.
     """
     no_rows = prepared[0].bind_plan.bind_many(rows=[], version=5)
     statements: list[Any] = [(None, "INSERT"), (prepared[0], no_rows)]
@@ -265,18 +273,19 @@ def batch_body(*prepared: PreparedStatement) -> MessageBody:
 
 
 def encoded(body: RequestBody, version: int = 5) -> bytes:
-    """Return the bytes of the body for a protocol version without extensions."""
+    """Return the encoded body, for a protocol version without extensions."""
     return body.render(fake_connection(version=version, wire_format=version, features=None))[2]
 
 
 def renewed_statement(prepared: PreparedStatement, cql_type: Any = LongType) -> Renewed:
-    """Return the statement as the server describes it after its column has got another type."""
+    """Return the renewal of a statement whose bind marker has got another type."""
     return Renewed(prepared, _PreparedAnswer(prepared_statement(b"old", cql_type)))
 
 
 class _PreparedAnswer:
-    """The answer to a PREPARE, with the attributes that `renew` reads: the columns and the id of
-    `prepared`.
+    """The response to a PREPARE, with the attributes that a renewal reads.
+
+    :param prepared: has the columns and the id of the response.
     """
 
     result_metadata = result_metadata_id = None
@@ -287,8 +296,9 @@ class _PreparedAnswer:
 
 
 def test_an_id_that_a_listener_has_set_is_sent() -> None:
-    """If a listener has replaced the id in the message, the driver does not replace it when it
-    prepares again.
+    """If a listener has replaced the id in the message, this id is always sent.
+
+    The driver does not replace it, even if it prepares the statement again.
     """
     prepared = prepared_statement()
     body = execute_body(prepared)
@@ -297,16 +307,15 @@ def test_an_id_that_a_listener_has_set_is_sent() -> None:
     assert b"set by listener" in encoded(body)
     body.rebind(renewed_statement(prepared))
     assert b"set by listener" in encoded(body)
-    # The listener put its own statement and values into the message, so these values are not bound
-    # again.
+    # The values may belong to the listener's own statement, so they are not bound again.
     assert body.message.query_params == [int32_pack(5)]
 
 
 def test_statements_that_a_listener_adds_to_a_batch_are_sent_unchanged() -> None:
-    """When a statement of a batch is prepared again, only that statement gets a new id and new
-    values.
+    """If a statement of a batch is prepared again, statements that a listener added stay unchanged.
 
-    The queries of the message are tuples (is prepared, query or id, values).
+    Only the prepared statement gets a new id and new values. The queries of the message are tuples
+    (is prepared, query or id, values).
     """
     prepared = prepared_statement()
     body = batch_body(prepared)
@@ -324,16 +333,14 @@ def test_statements_that_a_listener_adds_to_a_batch_are_sent_unchanged() -> None
 
 
 def test_values_that_a_listener_has_changed_are_bound_again() -> None:
-    """If the column becomes a bigint, the value in the message is encoded again, not that of the
-    call.
-    """
+    """If a listener has changed a value, the changed value is encoded for the new type."""
     prepared = prepared_statement()
     body = execute_body(prepared)
     body.message.query_params = [int32_pack(6)]
     body.rebind(renewed_statement(prepared))
     assert body.message.query_params == [int64_pack(6)]
     assert [list(values) for _, _, values in body.bound_rows()] == [body.message.query_params]
-    # If the values do not fit the new columns, binding them again raises.
+    # If the number of values does not fit the columns, binding again raises an error.
     body_without_values = execute_body(prepared)
     body_without_values.message.query_params = []
     with pytest.raises(BindColumnsChanged, match="0 values for 1 columns"):
@@ -342,9 +349,9 @@ def test_values_that_a_listener_has_changed_are_bound_again() -> None:
 
 @pytest.mark.parametrize("has_message", [False, True], ids=["plain", "message"])
 def test_a_batch_knows_the_ids_that_its_earlier_attempts_have_sent(has_message: bool) -> None:
-    """A batch finds a statement by every id that it has sent for it, not only by the latest one.
+    """`prepared_by` finds a batch's statement by every id that the batch has sent for it.
 
-    The server may answer UNPREPARED with an old id after a speculative attempt has sent newer ones.
+    The server may answer UNPREPARED with an old id after a speculative attempt has sent newer ids.
     """
     unchanged, changing = prepared_statement(b"1"), prepared_statement(b"2")
     message_body = batch_body(unchanged, changing)
@@ -352,7 +359,7 @@ def test_a_batch_knows_the_ids_that_its_earlier_attempts_have_sent(has_message: 
     for query_id in (b"3", b"4"):
         encoded(body)
         changing.query_id = query_id
-    # The last attempt uses another protocol version, so the body is encoded anew.
+    # The last attempt uses another protocol version, so the body is encoded again.
     encoded(body, version=4)
     assert body.prepared_by(b"1") is unchanged
     for sent_id in (b"2", b"3", b"4"):
@@ -361,7 +368,9 @@ def test_a_batch_knows_the_ids_that_its_earlier_attempts_have_sent(has_message: 
 
 
 def test_the_consistency_of_a_message_is_that_of_its_request() -> None:
-    """A listener may change the level in the message, and the request then has that level, too."""
+    """If a listener changes the consistency level in the message, the request has
+    this level, too.
+    """
     body = execute_body(prepared_statement())
     body.message.consistency_level = ConsistencyLevel.ALL
     encoded(body)
@@ -370,11 +379,11 @@ def test_the_consistency_of_a_message_is_that_of_its_request() -> None:
 
 # -- options of requests ---------------------------------------------------------------------------
 
-TRACING, CUSTOM_PAYLOAD = 0x02, 0x04  # flags of a frame
+TRACING, CUSTOM_PAYLOAD = 0x02, 0x04  # flags in a frame's header
 
 
 def rendered(body: Any, version: int = 4) -> tuple[int, int, bytes]:
-    """Return (opcode, flags, bytes of the body) of a body, for a connection without extensions."""
+    """Return a body as (opcode, flags, encoded bytes), for a connection without extensions."""
     result: tuple[int, int, bytes] = body.render(
         fake_connection(version=version, wire_format=version, features=None)
     )
@@ -412,8 +421,9 @@ BODY_NAMES = pytest.mark.parametrize("body_name", list(all_bodies()))
 def test_each_body_has_the_opcode_and_the_description_of_its_request(
     body_name: str, expected_opcode: int, expected_description: str
 ) -> None:
-    """Each body knows its opcode, its size in bytes, and a text that describes the request in
-    errors.
+    """Each body has the opcode, the size in bytes and the description of its request.
+
+    Errors use the description.
     """
     body = all_bodies()[body_name]
     sent_opcode, flags, data = rendered(body)
@@ -426,9 +436,9 @@ def test_each_body_has_the_opcode_and_the_description_of_its_request(
 
 @BODY_NAMES
 def test_tracing_and_payloads_are_sent_with_each_body(body_name: str) -> None:
-    """Tracing sets a flag. A custom payload sets a flag and precedes the body, as a [bytes map]."""
+    """Tracing sets a flag; a custom payload sets a flag and precedes the body as a [bytes map]."""
     if body_name == "message":
-        return  # the protocol handler encodes it, with `tracing` and payload of the message itself
+        return  # the handler encodes the message, with the message's own `tracing` and payload
     body = all_bodies()[body_name]
     plain_opcode, _flags, plain_data = rendered(body)
     body.tracing = True
@@ -437,7 +447,7 @@ def test_tracing_and_payloads_are_sent_with_each_body(body_name: str) -> None:
     opcode, flags, data = rendered(body)
     assert opcode == plain_opcode
     assert flags == TRACING | CUSTOM_PAYLOAD
-    # The number of entries, the key and the value, each after its length.
+    # The number of entries, then the key and the value, each after its length.
     payload = b"\0\1" + b"\0\4mark" + b"\0\0\0\1x"
     assert data == payload + plain_data
 
@@ -454,10 +464,10 @@ def test_tracing_and_payloads_are_sent_with_each_body(body_name: str) -> None:
     ],
 )
 def test_which_bodies_need_special_care(body_name: str, true_flags: set[str]) -> None:
-    """The engine reads four flags to decide how a request is sent and answered.
+    """Four flags of a body tell the engine how to send its request and how to handle the response.
 
     - `is_use`: the request may switch the keyspace of the connection.
-    - `decodes`: the session must decode and check every answer, with no short cut for rows.
+    - `decodes`: the session must decode and check every response, without the short cut for rows.
     - `is_plain`: a thread of the application may send the request itself.
     - `depends`: table names may lack a keyspace, so the keyspace of the connection matters.
     """
@@ -467,7 +477,7 @@ def test_which_bodies_need_special_care(body_name: str, true_flags: set[str]) ->
 
 
 def test_a_query_that_switches_the_keyspace_is_a_use() -> None:
-    """Any query that begins with USE, in any case, is a USE, but not a PREPARE of one."""
+    """A query that starts with USE, in upper or lower case, is a USE; a PREPARE of it is not."""
     assert QueryBody("use ks").is_use
     assert not QueryBody("SELECT used FROM t").is_use
     assert UseBody("USE ks").expected is USE_ITSELF
@@ -476,8 +486,9 @@ def test_a_query_that_switches_the_keyspace_is_a_use() -> None:
 
 
 def test_a_batch_of_prepared_statements_does_not_depend_on_the_keyspace() -> None:
-    """The server resolves names when it prepares a statement; only query strings in a batch need a
-    keyspace.
+    """A batch depends on the connection's keyspace only if it has a query string.
+
+    The server resolves the names of a prepared statement when it prepares the statement.
     """
     prepared = prepared_statement()
     values = prepared.bind((5,)).block
@@ -487,8 +498,8 @@ def test_a_batch_of_prepared_statements_does_not_depend_on_the_keyspace() -> Non
 
 
 def test_the_texts_of_a_body_are_those_without_a_prepared_statement() -> None:
-    """`texts` returns the queries that the server parses, and `statement_text` the query of a
-    request.
+    """`texts` returns the queries that the server parses; `statement_text` returns the request's
+    query.
 
     If a listener has changed the message, both return the changed query.
     """
@@ -502,7 +513,7 @@ def test_the_texts_of_a_body_are_those_without_a_prepared_statement() -> None:
         "message": [],
     }
     message = message_body_of(bodies["query"])
-    message.message.query = "SELECT 2"  # as a listener would
+    message.message.query = "SELECT 2"  # as a listener would do
     assert message.texts() == ("SELECT 2",)
     assert message.statement_text() == "SELECT 2"
     batch = message_body_of(bodies["batch"])
@@ -516,8 +527,9 @@ def test_the_texts_of_a_body_are_those_without_a_prepared_statement() -> None:
 
 @pytest.mark.parametrize("has_message", [False, True])
 def test_a_request_carries_the_keyspace_that_it_expects(has_message: bool) -> None:
-    """`carry_keyspace` puts the expected keyspace into the request, if the request names none, and
-    returns True if it has one.
+    """`carry_keyspace` puts the expected keyspace into a request that names none.
+
+    It returns True if the request then names a keyspace.
     """
 
     def query_body(keyspace: str | None, expected: object) -> Any:
@@ -555,8 +567,9 @@ def test_an_execute_needs_no_keyspace() -> None:
 def test_a_body_is_rendered_once_for_each_wire_format(
     monkeypatch: pytest.MonkeyPatch, body_name: str
 ) -> None:
-    """The encoded bytes are kept for the next attempt in the same wire format (here the protocol
-    version), until `invalidate` is called.
+    """A body is encoded once for each wire format (here, the protocol version).
+
+    The next attempt uses the same bytes, until `invalidate` is called.
     """
     body = all_bodies()[body_name]
     data = encoded(body, version=4)
@@ -571,7 +584,10 @@ def test_a_body_is_rendered_once_for_each_wire_format(
 
 @pytest.mark.parametrize("body_name", ["query", "execute", "batch", "message"])
 def test_another_consistency_is_sent_from_then_on(body_name: str) -> None:
-    """A retry at another level sends the same request with only the level changed."""
+    """After `set_consistency`, only the level in the encoded request differs.
+
+    A retry may use another level.
+    """
     body = all_bodies()[body_name]
     data_before = encoded(body)
     body.set_consistency(ConsistencyLevel.ALL)
@@ -605,7 +621,7 @@ def test_a_body_that_is_not_rendered_has_no_size() -> None:
 
 
 def test_a_later_change_of_a_payload_does_not_change_the_prepare() -> None:
-    """The body copies the payload, and refuses values that are not bytes."""
+    """`PrepareBody` copies the custom payload, and refuses payload values that are not bytes."""
     payload: dict[str, Any] = {"mark": b"x"}
     body = PrepareBody("SELECT ?", keyspace=None, custom_payload=payload)
     payload["mark"] = b"y"
@@ -618,8 +634,9 @@ def test_a_later_change_of_a_payload_does_not_change_the_prepare() -> None:
 
 
 def test_only_an_execute_has_the_columns_of_its_answer() -> None:
-    """Only an EXECUTE, or its message, has one statement whose result metadata describes the
-    answer.
+    """Only an EXECUTE, or its message, has cached metadata that describes the result.
+
+    Other requests have no prepared statement, or several.
     """
     bodies = all_bodies()
     for body_name in ("query", "use", "prepare", "batch"):
@@ -635,8 +652,9 @@ def test_only_an_execute_has_the_columns_of_its_answer() -> None:
 
 
 def test_bound_rows_of_a_batch_have_their_positions() -> None:
-    """`bound_rows` yields the position of each row of values, for error messages. Positions count
-    rows and texts.
+    """`bound_rows` yields each row of values with its position, which error messages use.
+
+    Rows and query strings count as positions.
     """
     prepared = prepared_statement()
     rows = prepared.bind_plan.bind_many([[1], [2]], 5)
@@ -657,9 +675,7 @@ def test_bound_rows_of_a_batch_have_their_positions() -> None:
 
 
 def test_an_execute_without_values_has_no_bound_rows() -> None:
-    """The body of an EXECUTE has one row of values, without a position, or none if the statement
-    has no markers.
-    """
+    """An EXECUTE has one row of values without a position, or none if there are no bind markers."""
     prepared = PreparedStatement(
         column_metadata=[],
         query_id=b"id",
@@ -692,8 +708,9 @@ def test_a_batch_that_exceeds_a_frame_is_refused_with_advice() -> None:
 
 
 def test_only_the_values_of_the_changed_statement_are_bound_again() -> None:
-    """If one statement of a batch is prepared again, the batch has the renewed statement and its
-    values as bigints.
+    """If one statement of a batch is prepared again, only its values are encoded again.
+
+    Here, its ints become bigints.
     """
     changed, other = prepared_statement(b"one"), prepared_statement(b"two")
     rows = changed.bind_plan.bind_many([[1], [2]], 5)
@@ -716,7 +733,7 @@ def test_only_the_values_of_the_changed_statement_are_bound_again() -> None:
     assert bound_rows == [
         [int64_pack(1)], [int64_pack(2)], [int32_pack(3)], [int64_pack(4)],
     ]  # fmt: skip
-    # Three values have become four bytes longer.
+    # Three values are four bytes longer now.
     assert len(encoded(body)) == len(data_before) + 3 * 4
 
 
@@ -729,9 +746,7 @@ def test_a_request_without_values_cannot_be_bound_again() -> None:
 
 
 def test_a_request_that_continues_after_its_prepare_keeps_what_listeners_have_set() -> None:
-    """A query with values is prepared and then executed. The EXECUTE has the options that a
-    listener set on the query.
-    """
+    """If a query with values is prepared first, its EXECUTE keeps the options set by a listener."""
     prepared = prepared_statement()
     query = QueryBody("SELECT ?")
     body = MessageBody(message_of(query), ApplicationHandler, query, decodes=True)
@@ -750,15 +765,15 @@ def test_a_request_that_continues_after_its_prepare_keeps_what_listeners_have_se
 
 
 def test_the_session_decodes_the_answer_to_a_prepare() -> None:
-    """It checks that the answer is a prepared statement, which the request needs to go on."""
+    """The response to a PREPARE is always decoded, because the request needs it to continue."""
     assert PrepareBody("SELECT ?", keyspace=None, custom_payload=None).decodes
 
 
 def test_a_batch_that_continues_has_the_statements_that_listeners_have_added() -> None:
-    """A batch whose query strings have values waits until they are prepared, and is then sent with
-    the prepared statements.
+    """If the query strings of a batch are prepared first, the batch keeps a listener's additions.
 
-    It keeps what listeners have added to the first message.
+    The listener has added a statement to the first message. The batch is then sent with prepared
+    statements.
     """
     prepared = prepared_statement()
     empty = BatchBody(LOGGED, [], "ks")
@@ -781,9 +796,9 @@ def test_a_batch_that_continues_has_the_statements_that_listeners_have_added() -
 def test_a_message_decodes_its_answers_if_its_handler_or_its_body_does(
     handler_decodes: bool, inner_name: str, expected: bool
 ) -> None:
-    """A MessageBody wraps another body for a protocol handler. `decodes` is True if every answer
-    must be fully decoded: because the handler decodes answers itself, or because the wrapped body
-    needs it.
+    """`MessageBody.decodes` is True if every response must be fully decoded.
+
+    This is so if the protocol handler decodes responses itself, or if the wrapped body requires it.
     """
     inner = all_bodies()[inner_name]
     message_body = MessageBody(
