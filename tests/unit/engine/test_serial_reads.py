@@ -1,6 +1,6 @@
-"""`in_order` tells policies that a read has a serial consistency level.
+"""`in_order`, which shows policies that a read has a serial consistency level.
 
-Then all clients can try the replicas in the same order.
+With this knowledge, all clients can try the replicas in the same order.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ SERIAL, LOCAL_SERIAL = ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL
 
 @pytest.mark.parametrize("level", [SERIAL, LOCAL_SERIAL])
 def test_a_serial_read_without_a_level_gets_the_requests_level(level: int) -> None:
-    """The policy gets a copy of the statement with the level of the profile; the application's
-    object is unchanged.
+    """If a read gets a serial level from its profile, the policy gets a copy that has this level.
+
+    The application's own statement does not change.
     """
     statement = SimpleStatement("SELECT 1", routing_key=b"k", keyspace="ks")
     passed = in_order(statement, level)
@@ -43,7 +44,9 @@ def test_a_serial_read_without_a_level_gets_the_requests_level(level: int) -> No
     ],
 )
 def test_other_statements_are_passed_unchanged(statement: object, level: int | None) -> None:
-    """No copy is made for other levels, without a routing key, if the statement has the level, or
+    """A statement is passed unchanged if the policy needs no copy.
+
+    This is so for other levels, without a routing key, if the statement itself has the level, and
     for a string.
     """
     assert in_order(statement, level) is statement

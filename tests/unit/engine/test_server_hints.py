@@ -1,4 +1,4 @@
-"""If a server refuses a statement, notes on the error give advice."""
+"""If a server refuses a statement, a note on the error gives advice."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def advice_for_refusal(message: str, statement: str) -> str | None:
     ],
 )
 def test_sql_that_is_not_cql_gets_advice(statement: str, advice: str) -> None:
-    """For each habit from SQL or cqlsh there is advice on what to write in CQL.
+    """If a statement is SQL or a cqlsh command, the advice says what to write in CQL.
 
     :param advice: a part of the advice.
     """
@@ -159,15 +159,20 @@ def test_correct_statements_get_no_advice(statement: str) -> None:
 )
 @pytest.mark.parametrize("is_syntax", [True, False])
 def test_the_search_for_advice_ends_soon(part: str, is_syntax: bool) -> None:
-    """The search runs on the event loop. It takes little time for any statement, for example one
-    with a comment of hyphens, and for statements of megabytes.
+    """The search for advice is quick, even for a statement of several megabytes.
+
+    It runs on the event loop. The statements repeat parts that could make a search slow, for
+    example hyphens, which start comments.
     """
     for statement in (part * 90 + "\nSELECT x", part * 3_000_000 + "\nSELECT x"):
         advice_for("ALLOW FILTERING: no viable alternative at input", statement, is_syntax)
 
 
 def test_a_comparison_with_null_gets_advice() -> None:
-    """The server asks for ALLOW FILTERING, which finds no nulls either."""
+    """If a statement compares a column with NULL, the advice says that CQL cannot search for nulls.
+
+    The server asks for ALLOW FILTERING, which would not find nulls either.
+    """
     message = "Cannot execute this query as it might involve data filtering: use ALLOW FILTERING"
     query = "SELECT * FROM t WHERE v = NULL"
     assert "CQL cannot look for nulls" in str(advice_for_refusal(message, query))
@@ -180,7 +185,7 @@ def test_markers_of_str_format_get_advice() -> None:
 
 
 def test_a_misspelt_first_word_gets_a_suggestion() -> None:
-    """The similar word is suggested, if there is one."""
+    """For a misspelt first word, the advice suggests a similar word if there is one."""
     message = "line 1:0 no viable alternative at input 'SELCT' ([SELCT]...)"
     assert advice_for_syntax_error(message, "SELCT * FROM t") == (
         "no statement begins with SELCT; did you mean SELECT?"
@@ -190,8 +195,9 @@ def test_a_misspelt_first_word_gets_a_suggestion() -> None:
 
 
 def test_a_parameter_whose_str_is_no_literal_gets_advice() -> None:
-    """The server's message shows a "<" that is not in the query, so it comes from the `str` of a
-    parameter.
+    """If the server's message has a "<" that is not in the query, the advice is about parameters.
+
+    The "<" comes from the `str` of a parameter.
     """
     message = "line 1:32 no viable alternative at input '<' (... v) VALUES (1, [<]...)"
     advice = advice_for_syntax_error(message, "INSERT INTO t (k, v) VALUES (1, %s)")
@@ -199,9 +205,10 @@ def test_a_parameter_whose_str_is_no_literal_gets_advice() -> None:
 
 
 def test_a_dataclass_as_a_parameter_gets_advice() -> None:
-    """The server's message shows the `repr` of a dataclass, for example "Address(street=...)".
+    """If the server's message shows the `repr` of a dataclass, the advice is to register the class.
 
-    If the query itself has this text, there is no such advice.
+    An example is "Address(street=...)". If the query itself contains this string, there is no such
+    advice.
     """
     message = "line 1:89 no viable alternative at input '=' (...(1, Address([street]=...)"
     advice = advice_for_syntax_error(message, "INSERT INTO t (k, v) VALUES (%s, %s)")
@@ -212,13 +219,11 @@ def test_a_dataclass_as_a_parameter_gets_advice() -> None:
 
 
 def test_a_reserved_word_as_a_name_gets_advice() -> None:
-    """If a statement has a syntax error at a reserved word, the driver advises to write it in
-    quotes.
-    """
+    """For a syntax error at a reserved word, the advice is to write the word in double quotes."""
     statement = "CREATE TABLE t (k int PRIMARY KEY, order int)"
     advice = advice_for_syntax_error("line 1:49 mismatched input 'order' expecting ')'", statement)
     assert advice == 'order is a reserved word: as a name, write "order" in double quotes'
-    # "ordre" is no reserved word, so there is no advice.
+    # "ordre" is not a reserved word, so there is no advice.
     advice = advice_for_syntax_error("line 1:49 mismatched input 'ordre' expecting ')'", statement)
     assert advice is None
 
@@ -322,9 +327,7 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
     ],
 )
 def test_errors_for_statements_that_could_be_parsed_get_advice(message: str, advice: str) -> None:
-    """Messages of Cassandra and ScyllaDB about valid CQL lead to advice, whatever the statement
-    is.
-    """
+    """Messages of Cassandra and ScyllaDB about valid CQL lead to advice for any statement."""
     assert advice in str(advice_for_refusal(message, "SELECT"))
 
 
@@ -344,38 +347,48 @@ def test_only_the_column_of_in_gets_advice_about_several_values() -> None:
 
 
 def test_names_with_a_table_in_front_get_advice() -> None:
-    """Servers take the table for a column with a user-defined type."""
+    """If a column has its table's name in front, the advice is to leave the table out.
+
+    Servers take the table for a column with a user-defined type.
+    """
     message = "Undefined column name t in table ks.t"
     assert "leave t. out" in str(advice_for_refusal(message, "SELECT t.k FROM t"))
     assert "leave t. out" not in str(advice_for_refusal(message, "SELECT t FROM t"))
 
 
 def test_names_with_a_hyphen_get_advice() -> None:
-    """Servers read a hyphen as a minus sign."""
+    """If a name contains a hyphen, the advice says so, because servers read it as a minus sign."""
     message = "line 1:18 mismatched input '-' expecting K_WITH (CREATE KEYSPACE my[-]...)"
     statement = "CREATE KEYSPACE my-ks WITH replication = {'class': 'SimpleStrategy'}"
     assert "a name with a hyphen" in str(advice_for_syntax_error(message, statement))
 
 
 def test_markers_without_values_get_advice() -> None:
-    """A marker %s that reaches the server has no value: the application has not passed any."""
+    """If a marker %s reaches the server, the advice is about missing values.
+
+    The driver would have replaced the marker if the application had passed a value.
+    """
     statement = "SELECT * FROM t WHERE k = %s"
     message = "line 1:26 no viable alternative at input '%' (... WHERE k = [%]...)"
     assert "? or :name" in str(advice_for_syntax_error(message, statement))
-    # The driver has replaced the marker by a value, so the marker is not the reason.
+    # The driver has replaced the marker in this message by a value, so the marker is not the
+    # reason.
     message = "line 1:28 mismatched input 'SORT' expecting EOF (... WHERE k = 1 [SORT]...)"
     assert advice_for_syntax_error(message, f"{statement} SORT k") is None
 
 
 def test_words_that_are_no_names_get_no_advice_on_names() -> None:
-    """A reserved word that stands where no name may be is not meant as a name."""
+    """If a syntax error is at a reserved word that cannot be a name, there is no
+    advice on names.
+    """
     message = "line 1:18 mismatched input 'USING' expecting '(' (CREATE INDEX ON t [USING]...)"
     assert advice_for_syntax_error(message, "CREATE INDEX ON t USING") is None
 
 
 def test_names_given_by_as_get_advice() -> None:
-    """A WHERE clause cannot use a name that AS has given, so the advice is about AS. Without such a
-    name, the unknown name may be a string whose quotes are missing.
+    """If WHERE uses a name that AS gives, the advice says that it cannot.
+
+    Without such a name, the unknown name may be a string without quotes.
     """
     message = "Undefined column name total in table ks.t"
     statement = "SELECT sum(v) AS total FROM t WHERE total > 5"
@@ -389,7 +402,7 @@ def test_unknown_errors_get_no_advice() -> None:
 
 
 def test_the_advice_is_a_note_and_the_message_is_the_servers() -> None:
-    """The advice is in `__notes__` of the exception, which tracebacks show; `str` of the exception
+    """The advice is in the exception's `__notes__`, which tracebacks show; its `str`
     is unchanged.
     """
     with FakeNode() as node:
@@ -405,7 +418,7 @@ def test_the_advice_is_a_note_and_the_message_is_the_servers() -> None:
 
 
 def test_advice_ignores_the_values_of_parameters() -> None:
-    """Words in the values of parameters are not mistaken for SQL."""
+    """SQL words in the values of parameters cause no advice."""
     with FakeNode() as node:
         node.prime(
             "INSERT INTO t (k) VALUES ('a OR b JOIN c')", error(ErrorCode.SYNTAX_ERROR, NO_VIABLE)
@@ -421,9 +434,7 @@ def test_advice_ignores_the_values_of_parameters() -> None:
 
 
 def notes_of_refused_batch(message: str, *statements: str) -> str:
-    """Return the notes on the error of a batch that a node refuses with this message as a syntax
-    error.
-    """
+    """Return the notes on the error of a batch that a node refuses with this syntax error."""
     with FakeNode() as node:
         node.prime(Opcode.BATCH, error(ErrorCode.SYNTAX_ERROR, message))
         with Cluster([node.address], port=node.port) as cluster:
@@ -436,8 +447,9 @@ def notes_of_refused_batch(message: str, *statements: str) -> str:
 
 
 def test_batches_get_the_advice_of_their_strings() -> None:
-    """The driver cannot know which statement of a batch the server means, so it looks at each query
-    string.
+    """For a batch, all its query strings are searched for advice.
+
+    The driver cannot know which statement the server means.
     """
     message = "line 1:29 no viable alternative at input '%' (...VALUES ([%]...)"
     correct = "INSERT INTO t (k) VALUES (1)"
@@ -457,8 +469,10 @@ def test_a_column_with_the_name_of_the_keyspace_gets_no_advice_for_tables() -> N
 
 @pytest.mark.parametrize("code", [ErrorCode.READ_FAILURE, ErrorCode.SERVER_ERROR])
 def test_a_paging_state_of_another_statement_gets_advice(code: ErrorCode) -> None:
-    """Servers fail with an error of their own if they get a paging state of another query, so there
-    is advice.
+    """If a request with a `paging_state` fails, the advice is to use the state of the same
+    statement.
+
+    For the paging state of another query, servers fail with an error that does not say why.
     """
     with FakeNode() as node:
         node.prime("SELECT k FROM t", error(code, "failed"))
@@ -483,7 +497,10 @@ def test_a_paging_state_of_another_statement_gets_advice(code: ErrorCode) -> Non
 def test_reads_that_are_too_large_for_their_time_get_advice(
     statement: str, advice: str | None
 ) -> None:
-    """The time may be the server's or the client's."""
+    """If a count or a filtering read times out, the advice is to use `Session.count` or `scan`.
+
+    The timeout may be the server's or the client's.
+    """
     with FakeNode() as node:
         node.prime(statement, error(ErrorCode.READ_TIMEOUT))
         with Cluster([node.address], port=node.port) as cluster:

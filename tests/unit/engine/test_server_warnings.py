@@ -1,4 +1,4 @@
-"""Warnings of servers are logged, but each text only once in an interval."""
+"""Warnings of servers are logged, but each warning only once per interval."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cassandra.engine.server_warnings import log_warnings
 
 
 def logged_messages(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Return the messages about warnings of servers so far, and forget them."""
+    """Return the messages that were logged about servers' warnings, and forget them."""
     messages = [
         record.getMessage() for record in caplog.records if record.name == "cassandra.protocol"
     ]
@@ -23,12 +23,13 @@ def logged_messages(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_each_warning_is_logged_once_in_an_interval(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A warning that is repeated within the interval is only counted; the next message has the
-    number.
+    """If a warning is repeated within the interval, it is only counted.
+
+    After the interval, the next message has the number of repetitions.
     """
     now = time.monotonic()
     monkeypatch.setattr("time.monotonic", lambda: now)
-    # Other tests may have logged warnings, so each text contains a new UUID.
+    # Other tests may have logged warnings, so make these warnings unique.
     repeated, other = f"one {uuid.uuid4()}", f"other {uuid.uuid4()}"
     log_warnings([repeated, other])
     log_warnings([repeated])

@@ -1,6 +1,4 @@
-"""The pools of a session and its background tasks, with fakes in place of the engine and its
-pools.
-"""
+"""`EngineSession`: its pools and background tasks, with fakes of the engine and the pools."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ from tests.unit.engine.partners import engine_settings, new_host, run_loop_turns
 
 
 class IdentityNamespace(SimpleNamespace):
-    """A namespace that can be hashed: it compares by identity."""
+    """A namespace that can be hashed, and compares by identity."""
 
     __hash__ = object.__hash__  # type: ignore[assignment]
 
@@ -38,15 +36,17 @@ class FakePool:
 
     `closed_with` is the error with which the session has closed the pool.
 
-    :param fill_error: the error that `fill` raises; None if it succeeds.
-    :param may_fill: an event for which `fill` waits first; None if it does not wait.
+    :param host: the host of the pool.
+    :param fill_error: the error that `fill` raises; None if `fill` succeeds.
+    :param may_fill: an event that `fill` waits for; None if `fill` does not wait.
     """
 
     def __init__(
         self, host: Host, fill_error: Exception | None, may_fill: asyncio.Event | None
     ) -> None:
         self.host = host
-        # No policy of the tests returns this distance, so that they see if a session sets another.
+        # No policy of the tests returns this distance, so tests notice if a session sets another
+        # distance.
         self.distance: int = HostDistance.LOCAL_RACK
         self.size = 1
         self.in_flight = 0
@@ -73,10 +73,10 @@ class FakePool:
 
 
 class FakeCore:
-    """A fake `Core`. It records in `calls` what a session calls on it, as (name, *arguments).
+    """A fake `Core` that records in `calls` what a session calls on it, as (name, *arguments).
 
-    `connections` is the size of pools. `agrees` is the result of waiting for schema agreement, or
-    the error that it raises. `refusals` maps addresses to the errors of a USE there.
+    `connections` is the size of new pools. `agrees` is the result of waiting for schema agreement,
+    or an error to raise. `refusals` maps an address to the error of a USE there.
     """
 
     def __init__(self, *hosts: Host) -> None:
@@ -122,10 +122,8 @@ class FakeCore:
         return partners.spawn(coroutine)
 
     async def _agree(self, connection: Any) -> bool:
-        """Return whether the versions of the schema agree, or raise the error that the test has
-        set.
-        """
-        # Let other tasks run, as they do while versions are queried.
+        """Return whether the schema versions agree, or raise the error that the test has set."""
+        # Let other tasks run, as they would while versions are queried.
         await asyncio.sleep(0)
         if isinstance(self.agrees, Exception):
             raise self.agrees
@@ -135,8 +133,8 @@ class FakeCore:
         self.calls.append(("read again", event))
 
     async def _use(self, connection: Any, query: str) -> None:
-        """Record the `USE` query, and raise the error that the test has set for this address."""
-        # Let other tasks run, as they do during a real query.
+        """Record the `USE`, and raise the error that the test has set for this address."""
+        # Let other tasks run, as they would during a real query.
         await asyncio.sleep(0)
         self.calls.append((connection.endpoint.address, query))
         refusal = self.refusals.get(connection.endpoint.address)
@@ -145,11 +143,12 @@ class FakeCore:
 
 
 class SessionWithFakePools(EngineSession):
-    """A session that opens `FakePool` objects, and lists them in `opened_pools`.
+    """A session that opens fake pools and lists them in `opened_pools`.
 
-    The attributes `fill_errors` and `may_fill` have the arguments of the fake pools, by host.
+    The dicts `fill_errors` and `may_fill` have the arguments for the pools, by host.
 
-    :param distance: returns the distance of a host; by default every host is LOCAL.
+    :param engine: the fake engine.
+    :param distance: returns the distance of a host. By default, every host is LOCAL.
     """
 
     def __init__(self, engine: FakeCore, distance: Callable[[Host], int] | None = None) -> None:
@@ -168,7 +167,9 @@ HOST_A, HOST_B, HOST_C = (new_host(f"10.0.0.{number}") for number in (1, 2, 3))
 
 
 async def test_a_session_opens_pools_to_hosts_that_are_neither_down_nor_ignored() -> None:
-    """A new session opens a pool to each host that is up, and to hosts whose state is unknown."""
+    """`open` opens pools to hosts that are up or whose state is unknown, unless they
+    are ignored.
+    """
     down = new_host("10.0.0.8", is_up=False)
     ignored = new_host("10.0.0.9")
     unknown = new_host("10.0.0.7", is_up=None)
@@ -183,8 +184,8 @@ async def test_a_session_opens_pools_to_hosts_that_are_neither_down_nor_ignored(
 
 
 async def test_a_session_opens_with_the_first_pool_and_adds_others_later() -> None:
-    """Each pool can be used as soon as it is open. `open` with `wait_for_all` waits for the last
-    one.
+    """A pool can be used as soon as it is open, but `open(wait_for_all=True)` waits
+    for all pools.
     """
     engine = FakeCore(HOST_A, HOST_B)
     session = SessionWithFakePools(engine)
@@ -192,7 +193,7 @@ async def test_a_session_opens_with_the_first_pool_and_adds_others_later() -> No
     opening = asyncio.ensure_future(session.open(wait_for_all=True))
     await run_loop_turns()
     assert list(session.pools) == [HOST_A]
-    # The pool of A is open, but with `wait_for_all` the call still waits for that of B.
+    # The pool to A is open, but the call still waits for the pool to B.
     assert not opening.done()
     session.may_fill[HOST_B].set()
     await opening
@@ -200,7 +201,10 @@ async def test_a_session_opens_with_the_first_pool_and_adds_others_later() -> No
 
 
 async def test_without_any_pool_the_error_has_the_reason_of_each_host() -> None:
-    """If no pool can be opened, `open` raises NoHostAvailable and closes the pools."""
+    """If no pool can be opened, `open` raises NoHostAvailable with the error of each host.
+
+    All pools are closed.
+    """
     session = SessionWithFakePools(FakeCore(HOST_A, HOST_B))
     session.fill_errors = {HOST_A: ConnectionException("refused"), HOST_B: OperationTimedOut()}
     with pytest.raises(NoHostAvailable, match="Unable to connect to any servers") as caught:
@@ -211,16 +215,14 @@ async def test_without_any_pool_the_error_has_the_reason_of_each_host() -> None:
 
 
 async def test_without_a_pool_the_control_connection_may_serve() -> None:
-    """If the cluster allows requests on the control connection, `open` succeeds without any
-    pool.
-    """
+    """If requests may use the control connection, `open` succeeds even without any pool."""
     engine = FakeCore(HOST_A)
     session = SessionWithFakePools(engine)
     session.fill_errors[HOST_A] = ConnectionException("refused")
     engine.query_fallback.is_allowed = True
     await session.open()
-    # Without a pool the session would have to use the control connection, on which no USE may be
-    # sent, so only the name is stored.
+    # The session would use the control connection, on which it must not send a USE. So it only
+    # stores the name of the keyspace.
     assert session.adopt_without_use("ks")
     assert session.keyspace == "ks"
 
@@ -232,8 +234,9 @@ async def test_if_all_hosts_are_ignored_open_raises() -> None:
 
 
 async def test_an_unknown_local_dc_is_named_in_the_error() -> None:
-    """If no host is in the `local_dc` of a policy, all are ignored: the error names it and the
-    nodes' data centres.
+    """If no host is in a policy's `local_dc`, `open` raises an error that names this data centre.
+
+    The policy ignores all hosts. The error also names the data centres of the nodes.
     """
     engine = FakeCore(HOST_A)
     HOST_A.set_location_info("east", "r1")
@@ -245,7 +248,10 @@ async def test_an_unknown_local_dc_is_named_in_the_error() -> None:
 
 
 async def test_close_during_open_closes_the_pool() -> None:
-    """A pool that opens after `close` is closed at once, and `open` raises."""
+    """If the session is closed during `open`, the pool is closed as soon as it is open.
+
+    `open` raises ConnectionShutdown.
+    """
     session = SessionWithFakePools(FakeCore(HOST_A))
     session.may_fill[HOST_A] = asyncio.Event()
     opening = asyncio.ensure_future(session.open())
@@ -258,13 +264,15 @@ async def test_close_during_open_closes_the_pool() -> None:
 
 
 async def test_two_callers_of_add_pool_open_one_pool() -> None:
-    """Concurrent calls share one attempt, which goes on if one of them is cancelled."""
+    """Concurrent calls of `add_pool` share one attempt, which continues if one call
+    is cancelled.
+    """
     session = SessionWithFakePools(FakeCore(HOST_A))
     session.may_fill[HOST_A] = asyncio.Event()
     cancelled_call = asyncio.ensure_future(session.add_pool(HOST_A))
     other_call = asyncio.ensure_future(session.add_pool(HOST_A))
     await run_loop_turns()
-    cancelled_call.cancel()  # the other call still opens the pool
+    cancelled_call.cancel()  # the other call must still open the pool
     session.may_fill[HOST_A].set()
     await other_call
     await session.add_pool(HOST_A)
@@ -273,7 +281,7 @@ async def test_two_callers_of_add_pool_open_one_pool() -> None:
 
 
 async def test_a_pool_gets_the_size_that_is_set_when_it_is_open() -> None:
-    """If the setting changes while a pool opens or later, the pool is resized."""
+    """If the setting of the pool size changes while a pool opens or later, the pool is resized."""
     engine = FakeCore(HOST_A)
     session = SessionWithFakePools(engine)
     session.may_fill[HOST_A] = asyncio.Event()
@@ -289,7 +297,7 @@ async def test_a_pool_gets_the_size_that_is_set_when_it_is_open() -> None:
 
 
 async def test_if_a_host_leaves_while_its_pool_opens_the_pool_is_closed() -> None:
-    """`forget_host` closes a pool that is still being opened, and the session does not keep it."""
+    """If a host leaves while its pool is being opened, the pool is closed and not added."""
     session = SessionWithFakePools(FakeCore(HOST_A))
     session.may_fill[HOST_A] = asyncio.Event()
     opening = asyncio.ensure_future(session.add_pool(HOST_A))
@@ -298,15 +306,16 @@ async def test_if_a_host_leaves_while_its_pool_opens_the_pool_is_closed() -> Non
     await opening
     assert session.opened_pools[0].closed
     assert HOST_A not in session.pools
-    # The session has forgotten this pool, so the host can get a new one when it comes back.
+    # The session has forgotten the pool, so the host gets a new pool when it comes back.
     del session.may_fill[HOST_A]
     await session.add_pool(HOST_A)
     assert session.opened_pools[1:] == list(session.pools.values())
 
 
 async def test_the_error_of_a_pool_is_forgotten_after_a_success() -> None:
-    """`why_no_pool` returns the error of the last attempt to open a pool, until an attempt
-    succeeds.
+    """`why_no_pool` returns the error of the last attempt to open a pool.
+
+    After a successful attempt, the session forgets the error.
     """
     session = SessionWithFakePools(FakeCore(HOST_A))
     session.fill_errors[HOST_A] = ConnectionException("refused")
@@ -319,9 +328,7 @@ async def test_the_error_of_a_pool_is_forgotten_after_a_success() -> None:
 
 
 async def test_a_pool_that_fails_is_removed_and_reported() -> None:
-    """If a pool reports a failure, the session closes it and reports the host's failure to the host
-    watch.
-    """
+    """If a pool reports a failure, the session closes it and notifies the host watch."""
     engine = FakeCore(HOST_A)
     session = SessionWithFakePools(engine)
     await session.add_pool(HOST_A)
@@ -334,10 +341,9 @@ async def test_a_pool_that_fails_is_removed_and_reported() -> None:
 
 
 async def test_the_newest_reason_of_a_host_wins() -> None:
-    """`why_no_pool` returns the newest failure that concerns the host, whichever session noticed
-    it.
+    """`why_no_pool` returns the newest failure of a host, whichever session has noticed it.
 
-    Failures of a host that is up do not count, because they do not explain a missing pool.
+    Failures while the host is up do not count, because they do not explain a missing pool.
     """
     session = SessionWithFakePools(FakeCore(HOST_A, HOST_B))
     session.fill_errors[HOST_A] = ConnectionException("refused")
@@ -347,10 +353,10 @@ async def test_the_newest_reason_of_a_host_wins() -> None:
         HOST_A._remember_failure(newer)
         assert session.why_no_pool(HOST_A) is newer
         HOST_B.set_down()
-        HOST_B._remember_failure(newer)  # for example, a failure before this session was opened
+        HOST_B._remember_failure(newer)  # for example, this failure preceded the session
         assert session.why_no_pool(HOST_B) is newer
         HOST_B.set_up()
-        # a single connection of another session failed, so this host is still up
+        # A failed connection of another session does not mean that the host is down.
         HOST_B._remember_failure(newer)
         assert session.pool_error(HOST_B) is None
         await session.add_pool(HOST_B)
@@ -361,8 +367,9 @@ async def test_the_newest_reason_of_a_host_wins() -> None:
 
 
 async def test_pools_are_opened_and_closed_when_distances_change() -> None:
-    """`follow_distances` opens pools to hosts that are used now, and closes idle pools to hosts
-    that are ignored now.
+    """`follow_distances` opens and closes pools after the distances of hosts have changed.
+
+    It opens pools to hosts that are now used, and closes idle pools to hosts that are now ignored.
     """
     engine = FakeCore(HOST_A, HOST_B)
     distances = {HOST_A: HostDistance.LOCAL, HOST_B: HostDistance.IGNORED}
@@ -372,27 +379,29 @@ async def test_pools_are_opened_and_closed_when_distances_change() -> None:
     session.pools[HOST_A].in_flight = 1  # type: ignore[misc]
     session.follow_distances()
     await run_loop_turns()
-    assert set(session.pools) == {HOST_A, HOST_B}  # the request in flight goes on
+    # host A is ignored now, but its pool still has a request in flight
+    assert set(session.pools) == {HOST_A, HOST_B}
     assert ("distances soon",) in engine.calls
-    # When the last request has ended, following the distances again closes the pool.
+    # When the last request has ended, the next call closes the pool.
     session.pools[HOST_A].in_flight = 0  # type: ignore[misc]
     session.follow_distances()
     assert set(session.pools) == {HOST_B}
     assert "is ignored by the load balancing policies" in str(session.opened_pools[0].closed_with)
-    # If the host is used again, it gets a new pool.
+    # If host A is used again, it gets a new pool.
     distances[HOST_A] = HostDistance.LOCAL
     session.follow_distances()
     await run_loop_turns()
     assert set(session.pools) == {HOST_A, HOST_B}
-    # A host that is still used keeps its pool, with the new distance.
+    # A host that stays in use keeps its pool, which gets the new distance.
     distances[HOST_B] = HostDistance.LOCAL
     session.follow_distances()
     assert session.pools[HOST_B].distance == HostDistance.LOCAL
 
 
 async def test_follow_distances_opens_no_pool_to_a_host_that_is_down() -> None:
-    """The session only reports that it wants the host. The host watch decides when to try the
-    host.
+    """`follow_distances` opens no pool to a host that is down, but reports that it wants the host.
+
+    The host watch decides when to try the host.
     """
     down = new_host("10.0.0.8", is_up=False)
     engine = FakeCore(HOST_A, down)
@@ -407,8 +416,9 @@ async def test_follow_distances_opens_no_pool_to_a_host_that_is_down() -> None:
 
 
 async def test_close_fails_all_requests_and_tasks() -> None:
-    """`close` ends everything of the session with the same SessionShutdown, and nothing is opened
-    later.
+    """`close` ends all requests, tasks and pools with the same SessionShutdown.
+
+    Afterwards, the session opens nothing.
     """
     engine = FakeCore(HOST_A, HOST_B)
     session = SessionWithFakePools(engine)
@@ -421,26 +431,26 @@ async def test_close_fails_all_requests_and_tasks() -> None:
     never = asyncio.Event()
     background = session.run_in_background(never.wait())  # type: ignore[arg-type]
     session.close()
-    session.close()  # the second call does nothing
+    session.close()  # a second call does nothing
     await run_loop_turns()
     assert background.cancelled()
-    # A request that waits for its retry, and the queue of the throttler.
+    # The request that waited for its retry has failed, and so has the throttler's queue.
     assert len(failed) == 2
     assert all(type(error) is SessionShutdown for error in failed)
     for pool in session.opened_pools:
         assert pool.closed
         assert pool.closed_with is failed[0]
     events = [event for event, *_arguments in engine.calls]
-    # The session leaves the control connection and the list of sessions once, in this order.
+    # The session releases the control connection once, and then leaves the list of sessions once.
     assert [event for event in events if event in ("released", "removed")] == [
         "released",
         "removed",
     ]
     closed_error = session.closed_error()
     assert isinstance(closed_error, SessionShutdown)
-    # The error names the hosts that had a pool.
+    # The error names the hosts to which the session had pools.
     assert list(closed_error.errors) == [str(HOST_A), str(HOST_B)]
-    # A closed session opens no further pool.
+    # A closed session opens no pools.
     await session.add_pool(HOST_C)
     session.follow_distances()
     await run_loop_turns()
@@ -468,7 +478,8 @@ class WaitingRequest:
 def request_with_ddl(engine: FakeCore, session: SessionWithFakePools) -> Any:
     """Return a fake request whose DDL statement the server has just executed.
 
-    The request waits until the session has read the schema. Its `response` is not agreed yet.
+    The request waits until the session has read the schema. Its `response` does not say yet that
+    the nodes agree on the schema.
     """
     request, response = WaitingRequest(), SimpleNamespace()
     session.on_schema_change({"keyspace": "ks"}, partners.fake_connection(), request, response)  # type: ignore[arg-type]
@@ -479,8 +490,9 @@ def request_with_ddl(engine: FakeCore, session: SessionWithFakePools) -> Any:
 
 @pytest.mark.parametrize("agrees", [True, False, OperationTimedOut()])
 async def test_after_ddl_the_schema_is_read_before_the_request_ends(agrees: Any) -> None:
-    """The request succeeds in any case; its response says whether the nodes have agreed on the
-    schema.
+    """After a DDL statement, the session reads the schema before the request ends.
+
+    The request succeeds in any case. Its response says whether the nodes agree on the schema.
     """
     engine = FakeCore(HOST_A)
     engine.agrees = agrees
@@ -492,7 +504,7 @@ async def test_after_ddl_the_schema_is_read_before_the_request_ends(agrees: Any)
 
 
 async def test_a_ddl_request_succeeds_even_if_the_session_closes() -> None:
-    """The server has executed the DDL statement, so its request must not fail."""
+    """If the session is closed after a DDL statement was executed, its request still succeeds."""
     engine = FakeCore(HOST_A)
     session = SessionWithFakePools(engine)
     request = request_with_ddl(engine, session)
@@ -502,7 +514,9 @@ async def test_a_ddl_request_succeeds_even_if_the_session_closes() -> None:
 
 
 async def test_an_error_in_run_for_fails_the_request() -> None:
-    """`run_for` runs a coroutine that a request waits for, and passes its error to the request."""
+    """`run_for` runs a coroutine that a request waits for; its error becomes the
+    request's error.
+    """
 
     async def raise_timeout() -> None:
         raise OperationTimedOut("too late")
@@ -515,8 +529,9 @@ async def test_an_error_in_run_for_fails_the_request() -> None:
 
 
 async def test_close_before_the_first_step_of_run_for_fails_the_request() -> None:
-    """`run_for` starts a task for a request. If the session is closed before the task has begun,
-    the request must not wait for ever, so it fails.
+    """If the session is closed before the task of `run_for` starts, the request fails.
+
+    Otherwise, the request would wait for ever.
     """
     request = WaitingRequest()
     session = SessionWithFakePools(FakeCore(HOST_A))
@@ -529,8 +544,9 @@ async def test_close_before_the_first_step_of_run_for_fails_the_request() -> Non
 async def test_a_connection_that_cannot_use_the_keyspace_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A USE of the session switches all its connections. One that cannot switch is closed, and the
-    USE succeeds.
+    """A USE switches all connections of the session, and a connection that cannot switch is closed.
+
+    The USE itself succeeds.
     """
     switched_to = []
 
@@ -546,16 +562,17 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_closed(
         partners.fake_connection(f"10.0.0.{number}") for number in range(1, 6)
     )
     switched.keyspace = gated.keyspace = "KS"
-    gated.gate = object()  # requests of this connection wait for an earlier switch of the keyspace
+    # requests on this connection still wait for an earlier switch of its keyspace
+    gated.gate = object()
     session.opened_pools[0].connections = [plain, refusing, switched, gated]
-    # This connection is the first one of a pool that is still being opened.
+    # This is the first connection of a pool that is still being opened.
     unfilled_pool: Any = IdentityNamespace(connections=[opening])
     session._opening_pools.add(unfilled_pool)
     request, response = WaitingRequest(), SimpleNamespace()
     session.adopt_keyspace("KS", switched, request, response)  # type: ignore[arg-type]
     assert session.keyspace == "KS"
     await run_loop_turns()
-    # `switched` got no USE: it already has the keyspace, and no earlier switch is pending on it.
+    # `switched` gets no USE, because it is already in the keyspace and has no pending switch.
     assert switched_to == [(connection, "KS") for connection in (plain, refusing, gated, opening)]
     assert refusing.closed
     for connection in (plain, switched, gated, opening):
@@ -566,7 +583,7 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_closed(
 
 # -- pools whose hosts change ----------------------------------------------------------------------
 async def test_draining_a_host_takes_its_pool_and_stops_opening_one() -> None:
-    """A host that drains gets no more requests. Its pool is kept until it has drained.
+    """A host that drains gets no more requests, and its pool is kept until it has drained.
 
     A pool that is still being opened is closed.
     """
@@ -596,8 +613,9 @@ async def test_draining_a_host_takes_its_pool_and_stops_opening_one() -> None:
 
 
 async def test_a_host_that_leaves_loses_its_pool_and_its_error() -> None:
-    """`forget_host` is called when a host has left the cluster: later errors say only that there is
-    no connection.
+    """When a host has left the cluster, `forget_host` closes its pool and forgets its error.
+
+    Later errors say only that there is no connection.
     """
     session = SessionWithFakePools(FakeCore(HOST_A, HOST_B))
     session.fill_errors[HOST_B] = ConnectionException("refused")
@@ -613,14 +631,14 @@ async def test_a_host_that_leaves_loses_its_pool_and_its_error() -> None:
     unknown = session.why_no_pool(HOST_B)
     assert isinstance(unknown, ConnectionException)
     assert str(unknown) == f"no connection to {HOST_B} is open"
-    session.remove_pool(HOST_B)  # does nothing, as there is no pool of this host
+    session.remove_pool(HOST_B)  # does nothing, because there is no pool to this host
 
 
 # -- requests in another keyspace ------------------------------------------------------------------
 
 
 class HeldBody:
-    """The body of a request that has to run in the keyspace `expected`."""
+    """The body of a request that must run in the keyspace `expected`."""
 
     is_use = False
     depends = True
@@ -639,8 +657,9 @@ class HeldBody:
 async def test_a_request_is_sent_on_a_connection_that_is_in_its_keyspace(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A request whose connection is in another keyspace is sent on a connection of the pool that is
-    in the right one.
+    """If a request's connection is in a wrong keyspace, another connection of the pool may send it.
+
+    This connection must be in the right keyspace.
     """
     session = SessionWithFakePools(FakeCore(HOST_A))
     await session.add_pool(HOST_A)
@@ -663,8 +682,8 @@ async def test_a_request_is_sent_on_a_connection_that_is_in_its_keyspace(
     assert attempt.connection is right
     assert held == []
     assert request._waits == 0
-    # If no connection is in the request's keyspace, the request waits until its own connection has
-    # switched to it.
+    # No other connection is usable now, so the request waits until its own connection has switched
+    # its keyspace.
     gate: Any = object()
     right.gate = gate
     assert session.pass_or_hold(request, attempt, wrong) is False
@@ -672,7 +691,7 @@ async def test_a_request_is_sent_on_a_connection_that_is_in_its_keyspace(
     assert request._waits == 1
     ((_, connection, _),) = held
     assert connection is wrong
-    # The control connection serves all sessions, so it cannot switch its keyspace for one of them.
+    # All sessions share the control connection, so it cannot switch its keyspace for one request.
     wrong.is_control_connection = True
     with pytest.raises(InvalidRequest, match="cannot serve a request in another one"):
         session.pass_or_hold(request, attempt, wrong)
@@ -702,9 +721,10 @@ async def test_new_columns_are_remembered_for_the_prepared_statement(
 ) -> None:
     """If the server sends the columns of a result, later executions of its statement use them.
 
-    :param new_id: the id of the columns in the answer; None if it has none.
-    :param is_same: whether the columns are those that the statement has already.
+    :param new_id: the id of the columns in the response; None if it has no id.
+    :param is_same: whether the statement already has these columns.
     :param has_ids: whether the connection uses ids of result metadata.
+    :param is_remembered: whether the session must update the statement.
     """
     session = SessionWithFakePools(FakeCore(HOST_A))
     updates: list[Any] = []
@@ -718,8 +738,8 @@ async def test_new_columns_are_remembered_for_the_prepared_statement(
     connection = partners.fake_connection(wire_format=5 | METADATA_IDS if has_ids else 4)
     session._remember_columns(request, connection, response, cached)
     assert updates == ([(columns, new_id)] if is_remembered else [])
-    # An application's message class has decoded these columns, so their types may differ from the
-    # server's.
+    # These columns were decoded by an application's message class, so their types may differ from
+    # the server's types.
     updates.clear()
     columns.raw = False
     session._remember_columns(request, connection, response, cached)

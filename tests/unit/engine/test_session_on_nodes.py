@@ -31,8 +31,10 @@ NON_IDEMPOTENT_READ = SimpleStatement(READ, is_idempotent=False)
 
 
 async def test_cluster_shutdown_fails_the_requests_in_flight(node: FakeNode) -> None:
-    """`Cluster.shutdown` ends all 50 requests with ConnectionShutdown, refuses later ones, and
-    closes all connections.
+    """`Cluster.shutdown` ends 50 requests in flight with ConnectionShutdown, and refuses later
+    requests.
+
+    All connections are closed.
     """
     held_answers = hold()
     node.prime(READ, held_answers)
@@ -47,7 +49,7 @@ async def test_cluster_shutdown_fails_the_requests_in_flight(node: FakeNode) -> 
 
 
 async def test_session_shutdown_does_not_affect_other_sessions(node: FakeNode) -> None:
-    """`Session.shutdown` fails the requests of this session only."""
+    """`Session.shutdown` ends the requests of this session, and no requests of other sessions."""
     held_answer = hold()
     node.prime(READ, held_answer)
     async with connected(node) as (cluster, session):
@@ -60,20 +62,20 @@ async def test_session_shutdown_does_not_affect_other_sessions(node: FakeNode) -
 
 
 def keyspaces_of_pool(node: FakeNode) -> list[str | None]:
-    """Return the keyspaces of the node's connections without the control connection.
+    """Return the keyspaces of the connections that the node has for pools.
 
-    The control connection is the one that is registered for events.
+    The control connection is left out: only this connection is registered for events.
     """
     return [connection.keyspace for connection in node.connections if not connection.event_types]
 
 
 async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> None:
-    """`set_keyspace` switches all connections of the session, also those that are opened later."""
+    """After `set_keyspace`, all connections of the session are in the keyspace, even later ones."""
     async with connected(nodes) as (_, session):
         await session.set_keyspace("ks")
         for node in nodes.nodes:
             assert keyspaces_of_pool(node) == ["ks"]
-        # A connection that is opened later switches to the keyspace, too.
+        # A connection that is opened later must switch to the keyspace, too.
         await call_in_thread(nodes[0].drop_connections)
         await until_on_loop(lambda: len(keyspaces_of_pool(nodes[0])) > 0)
         assert (await session.execute(IDEMPOTENT_READ)) is not None
@@ -81,7 +83,7 @@ async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> Non
 
 
 class ReversedOrderPolicy(AddressOrderPolicy):
-    """A policy whose query plans begin with the last host."""
+    """A policy whose query plans start with the last host."""
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
         hosts = list(super().make_query_plan(working_keyspace, query))
@@ -89,9 +91,9 @@ class ReversedOrderPolicy(AddressOrderPolicy):
 
 
 async def test_a_connection_that_cannot_use_the_keyspace_is_not_used(nodes: FakeCluster) -> None:
-    """A node that does not know the keyspace gets no requests of a session in it."""
+    """If a node does not know the session's keyspace, it gets no requests of the session."""
     nodes[0].prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"))
-    # The USE itself goes to the last node, which accepts it.
+    # The USE is sent to the last node, which accepts it.
     profile_settings = {
         "retry_policy": FallthroughRetryPolicy(),
         "load_balancing_policy": ReversedOrderPolicy(),
@@ -104,8 +106,10 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_not_used(nodes: Fake
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 async def test_nodes_are_used_after_the_keyspace_of_the_session_was_dropped(version: int) -> None:
-    """After the keyspace was dropped, new connections cannot use it. Statements that name another
-    keyspace still work, and all others work again when the keyspace is back.
+    """After the session's keyspace was dropped, statements that name another keyspace still work.
+
+    New connections cannot use the dropped keyspace. When the keyspace is back, all statements work
+    again.
     """
     qualified = "SELECT k FROM other.t"
     with FakeNode(max_version=version) as node:
@@ -127,15 +131,16 @@ async def test_nodes_are_used_after_the_keyspace_of_the_session_was_dropped(vers
 
 
 async def test_a_missing_keyspace_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Each new connection of the session is refused the keyspace, but only the first one warns,
-    until the keyspace was back in the meantime.
+    """If a keyspace is missing, only the first of several new connections logs a warning.
+
+    If the keyspace was back and is missing again, there is another warning.
     """
 
     async def reopen(node: FakeNode, expected: str | None) -> None:
-        """Let the pool open another connection, which then has the expected keyspace."""
+        """Let the pool open a new connection, and wait until it is in the expected keyspace."""
         await call_in_thread(node.drop_connections)
         await until_on_loop(lambda: keyspaces_of_pool(node) == [expected])
-        await asyncio.sleep(1)  # a connection that is lost early would count as a failure
+        await asyncio.sleep(1)  # the loss of a younger connection would count as a failure
 
     def warnings() -> int:
         return caplog.text.count("cannot use the keyspace 'ks'")
@@ -157,14 +162,17 @@ async def test_a_missing_keyspace_is_logged_once(caplog: pytest.LogCaptureFixtur
 
 
 async def test_a_policy_may_change_its_mind_without_an_event(nodes: FakeCluster) -> None:
-    """The application's filter begins to allow other hosts, for example by a flag of a failover.
-    The first request finds no pool, and makes the session open the pools.
+    """If a policy starts to use other hosts without any event, the session soon opens their pools.
+
+    For example, an application's filter may depend on a flag for a failover. The first request
+    finds no pool, and makes the session open the pools.
     """
     allowed = {nodes[0].address}
     policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address in allowed)
     async with connected(nodes, {"load_balancing_policy": policy}) as (_, session):
         assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
-        # The policies are asked for the distances again after the events of the connect.
+        # Wait until the policies have been asked for the distances, which happens after the events
+        # of `connect`.
         await asyncio.sleep(1)
         allowed.clear()
         allowed.add(nodes[2].address)

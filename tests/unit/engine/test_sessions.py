@@ -1,4 +1,4 @@
-"""`Sessions`, which holds the open sessions of a cluster, with fake sessions."""
+"""`Sessions`, which has the open sessions of a cluster, tested with fake sessions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ HOST_A, HOST_B = new_host("10.0.0.1"), new_host("10.0.0.2")
 
 
 class FakeSession:
-    """A fake session with pools to the hosts `pools`. `follow_count` counts the calls of
-    `follow_distances`.
+    """A fake session that counts the calls of `follow_distances` in `follow_count`.
 
-    :param wanted_hosts: the hosts to which its policies want connections.
+    :param pools: the hosts to which the session has pools.
+    :param wanted_hosts: the hosts to which the session's policies want connections.
     """
 
     def __init__(self, *pools: Host, wanted_hosts: tuple[Host, ...] = (HOST_A, HOST_B)) -> None:
@@ -42,7 +42,9 @@ class FakeSession:
 
 
 class FakePool:
-    """A fake pool with one connection in use, and a retired one that is not closed yet."""
+    """A fake pool with one connection in use and one retired connection, which is not
+    closed yet.
+    """
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -53,7 +55,7 @@ class FakePool:
 
 
 def new_sessions(*members: FakeSession) -> Sessions:
-    """Return a `Sessions` object with these sessions, which leave it when they are closed."""
+    """Return a `Sessions` object with these sessions. A session leaves it when it is closed."""
     all_sessions = Sessions()
     for member in members:
         member.owner = all_sessions
@@ -63,14 +65,17 @@ def new_sessions(*members: FakeSession) -> Sessions:
 
 
 def test_a_host_is_served_if_every_session_that_needs_it_has_a_pool() -> None:
-    """Sessions whose policies ignore a host need no pool to it."""
+    """`are_served` is True if each session that needs the host has a pool to it.
+
+    A session whose policies ignore the host needs no pool.
+    """
     all_sessions = new_sessions(FakeSession(HOST_A), FakeSession(HOST_A, HOST_B))
     assert all_sessions.have_pool(HOST_A)
     assert all_sessions.have_pool(HOST_B)
     assert all_sessions.are_served(HOST_A)
-    # The first session should have a pool to this host, but has none.
+    # The first session needs a pool to host B, but has none.
     assert not all_sessions.are_served(HOST_B)
-    # This first session ignores the host.
+    # Here, the first session ignores host B.
     all_sessions = new_sessions(
         FakeSession(HOST_A, wanted_hosts=(HOST_A,)), FakeSession(HOST_A, HOST_B)
     )
@@ -85,32 +90,36 @@ def test_a_host_is_ignored_if_no_session_needs_it() -> None:
 
 
 def test_connections_include_retired_ones() -> None:
-    """`connections` is for heartbeats, which retired connections need until they are closed."""
+    """`Sessions.connections` includes retired connections until they are closed.
+
+    The caller sends heartbeats, which retired connections need, too.
+    """
     all_sessions = new_sessions(FakeSession(HOST_A), FakeSession(HOST_A, HOST_B))
     connections_by_host = all_sessions.connections()
     assert list(connections_by_host) == [HOST_A, HOST_B]
-    # Two pools lead to the first host, and one to the second. Each has one retired connection.
+    # There are two pools to host A, and one to host B. Each has one retired connection.
     assert len(connections_by_host[HOST_A]) == 4
     assert len(connections_by_host[HOST_B]) == 2
 
 
 def test_close_closes_and_removes_all_sessions() -> None:
-    """A session that is removed once more after `close`, as its own shutdown may do, is no
-    error.
+    """`Sessions.close` closes and removes all sessions. Removing a session again is no error.
+
+    A session's own shutdown may do so.
     """
     members = [FakeSession(), FakeSession(), FakeSession()]
     all_sessions = new_sessions(*members)
     all_sessions.close()
     assert [member.closed for member in members] == [True] * 3
     assert len(all_sessions) == 0
-    # A second removal does nothing.
+    # The second removal does nothing.
     all_sessions.remove(members[0])  # type: ignore[arg-type]
 
 
 async def test_several_calls_soon_after_another_follow_distances_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """`follow_distances_soon` waits a moment, so that several changes are followed together."""
+    """Several calls of `follow_distances_soon` in quick succession follow the distances once."""
     monkeypatch.setattr("cassandra.engine.sessions.FOLLOW_DELAY", 0.0)
     member = FakeSession()
     all_sessions = new_sessions(member)
@@ -124,8 +133,10 @@ async def test_several_calls_soon_after_another_follow_distances_once(
 async def test_an_error_of_one_session_does_not_keep_others_from_following(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If one session raises an error when it follows the distances of hosts, it is logged, and the
-    next session follows them.
+    """If one session raises an error when it follows distances, the next session still follows
+    them.
+
+    The error is logged.
     """
     monkeypatch.setattr("cassandra.engine.sessions.FOLLOW_DELAY", 0.0)
     broken, healthy = FakeSession(), FakeSession()
@@ -143,21 +154,22 @@ async def test_an_error_of_one_session_does_not_keep_others_from_following(
 
 
 async def test_distances_are_not_followed_after_stop_following() -> None:
-    """`stop_following` cancels the pending task and keeps later ones from being started."""
+    """`stop_following` cancels the pending task, and later calls start no task."""
     all_sessions = new_sessions(FakeSession())
     all_sessions.follow_distances_soon()
     all_sessions.stop_following()
     assert all_sessions._following is not None
     assert all_sessions._following.cancelled()
-    # After `stop_following`, a later call does not start a task, either.
+    # A later call must not start a task, either.
     all_sessions._following = None
     all_sessions.follow_distances_soon()
     assert all_sessions._following is None
 
 
 def test_many_open_sessions_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """An application that opens many sessions probably does not reuse one, so there is a
-    warning.
+    """If an application opens many sessions, one warning is logged.
+
+    Such an application probably does not reuse its session.
     """
     all_sessions = new_sessions(*(FakeSession() for _ in range(MANY_SESSIONS - 1)))
     assert not caplog.records

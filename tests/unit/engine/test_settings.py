@@ -1,4 +1,4 @@
-"""`Settings` of the engine: some values are fixed, others follow the cluster's settings."""
+"""`Settings` of the engine: some are fixed, and others follow the cluster's settings."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from cassandra.engine.settings import Settings
 
 
 def test_live_settings_follow_the_cluster() -> None:
-    """The second argument of `Settings` is the cluster's own dict, so a change there is seen at
-    once.
+    """Live settings follow the cluster: the second argument of `Settings` is the cluster's own
+    dict.
     """
     live: dict[str, Any] = {"sockopts": None}
     settings = Settings({"connect_timeout": 1.5}, live, endpoints=[])
@@ -35,13 +35,13 @@ def test_settings_cannot_be_changed(name: str) -> None:
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_all_engine_settings_but_one_come_from_the_cluster(cluster_class: Any) -> None:
-    """Every setting that the engine names has a value, from the cluster or as a default in the
-    class.
+    """Every setting that the engine names has a value: from the cluster, or a default
+    in the class.
     """
     engine_names = set(Settings.__annotations__)
     settings = cluster_class()._settings()
     cluster_values = {*vars(settings), *vars(settings)["_live"]}
-    # No cluster has a setting of this name.
+    # No cluster has a setting with this name.
     assert engine_names - cluster_values == {"max_simultaneous_opens"}
     # It is the only setting with a default in the class.
     assert engine_names & set(vars(Settings)) == {"max_simultaneous_opens"}

@@ -1,7 +1,8 @@
-"""Direct writes with a `StreamTable`: threads write requests to the socket without the event loop.
+"""`StreamTable`: threads write requests directly to the socket, without the event loop.
 
-Only one thread writes at a time. What the socket does not accept is written by the loop, in order,
-and nothing is written after the end of the connection.
+Only one thread writes at a time: a thread must hold the write lock, which is called the claim. The
+loop writes what the socket did not accept, in order. Nothing is written after the end of the
+connection.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from cassandra.protocol.opcodes import EXECUTE, MAX_BODY, RESULT
 from cassandra.protocol.streams import MAX_STREAMS
 from tests.conftest import Implementation
 
-HEADER_SIZE = 9  # bytes of the header of a frame
+HEADER_SIZE = 9  # bytes in the header of a frame
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "MSG_DONTWAIT"), reason="not on Windows")
 
 
 class RecordingResponder:
-    """A responder that records the bodies of its answers. The table sets `stream`."""
+    """A responder that records the bodies of its responses. The stream table sets `stream`."""
 
     def __init__(self) -> None:
         self.stream = -1
@@ -38,7 +39,9 @@ class RecordingResponder:
 
 
 class SocketConnection:
-    """A fake connection with a stream table and a real socket, whose other end the test reads."""
+    """A fake connection with a stream table and a real socket. The test reads the socket's other
+    end.
+    """
 
     version = peer_version = 4
     endpoint = "here:9042"
@@ -60,11 +63,11 @@ class SocketConnection:
         """Allow threads to write to the socket directly."""
         writer = writer or self._implementation.frame.FrameWriter(4)
         self.streams.open_direct(self.own_socket, writer, self.wake, self.on_broken)
-        # A connection sets this when the loop has nothing left to write.
+        # A connection sets this flag when the loop has nothing left to write.
         self.streams.settled = True
 
     def flush(self) -> None:
-        """Write what the table has left to the loop, as a connection's flush does."""
+        """Write what the table has left for the loop, like a connection."""
         assert self.streams.acquire_write()
         rest, self.streams.rest = self.streams.rest, None
         data = (rest or b"") + self.writer.take()
@@ -74,14 +77,14 @@ class SocketConnection:
         self.own_socket.sendall(data)
 
     def on_broken(self, error_number: int) -> None:
-        """Fail the test, because no write may fail here.
+        """Fail the test: no write may fail here.
 
-        A real connection gets this call on the loop, with the error number of a failed write.
+        A real connection calls this on the loop, with the error number of a failed write.
         """
         raise AssertionError(error_number)
 
     def wake(self, call: Callable[..., Any], *args: Any) -> None:
-        """Record a call for the loop."""
+        """Record a function that the loop would call."""
         self.wakeups.append((call, *args))
 
     def on_unsolicited(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
@@ -98,14 +101,12 @@ class SocketConnection:
         return responder
 
     def try_to_send(self, body: bytes = b"body") -> RecordingResponder | None:
-        """Send a request directly, and return its responder; None if the table refuses the direct
-        write.
-        """
+        """Send a request directly, and return its responder. Return None if the table refuses."""
         responder = RecordingResponder()
         history: list[Any] = []
         data = self.streams.frame(EXECUTE, 0, body)
         is_sent = data is not None and self.streams.send_directly(responder, data, history)
-        # The request's history has an entry if it was sent, and only then.
+        # The request's history must have an entry only if the request was sent.
         assert history == ([responder] if is_sent else [])
         return responder if is_sent else None
 
@@ -117,7 +118,7 @@ class SocketConnection:
         return data
 
     def is_free(self) -> bool:
-        """Return True if no thread holds the claim (the right to write to the socket)."""
+        """Return True if no thread holds the claim, that is, the write lock."""
         if not self.streams.acquire_write():
             return False
         self.streams.release_write()
@@ -140,19 +141,20 @@ def connection(implementation: Implementation) -> Iterator[SocketConnection]:
 
 
 def execute_frame(stream: int, body: bytes) -> bytes:
-    """Return the bytes of an EXECUTE in version 4: version, flags, stream, opcode, length, body."""
+    """Return an encoded EXECUTE of version 4: version, flags, stream, opcode, length, body."""
     return bytes((4, 0)) + stream.to_bytes(2, "big") + b"\x0a" + len(body).to_bytes(4, "big") + body
 
 
 def test_a_direct_request_is_written_and_answered(connection: SocketConnection) -> None:
-    """A thread writes a frame to the socket without waking the loop; the answer frees the
-    stream.
+    """A thread writes a direct request to the socket without waking the loop.
+
+    The response frees the stream.
     """
     responder = connection.send(b"body")
     stream = responder.stream
     assert connection.received(HEADER_SIZE + len(b"body")) == execute_frame(stream, b"body")
     assert connection.streams.in_flight == 1
-    # The thread has written without waking the loop.
+    # The loop was not woken.
     assert connection.wakeups == []
     assert connection.is_free()
     connection.answer(stream)
@@ -163,7 +165,10 @@ def test_a_direct_request_is_written_and_answered(connection: SocketConnection) 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_does_not_write(connection: SocketConnection) -> None:
-    """A signal handler may fork after `frame`. The child must not use the parent's connection."""
+    """If a signal handler forks between `frame` and the write, the child does not write.
+
+    The child must not use the parent's connection.
+    """
     data = connection.streams.frame(EXECUTE, 0, b"body")
     child = os.fork()
     if child == 0:
@@ -177,8 +182,8 @@ def test_a_forked_child_does_not_write(connection: SocketConnection) -> None:
 
 
 def test_the_loop_does_not_use_the_stream_of_direct_requests(connection: SocketConnection) -> None:
-    """One stream is kept for direct requests, so the loop and a thread never choose the same
-    one.
+    """One stream is reserved for direct requests, so the loop and a thread never use the same
+    stream.
     """
     direct_stream = connection.send().stream
     loop_streams = [send_by_loop(connection) for _ in range(100)]
@@ -188,8 +193,8 @@ def test_the_loop_does_not_use_the_stream_of_direct_requests(connection: SocketC
 
 
 def test_the_loop_can_use_all_other_streams(connection: SocketConnection) -> None:
-    """One stream is kept for direct requests, so the loop can use one stream less than the protocol
-    allows.
+    """The loop can use all streams of the protocol except for the one reserved for
+    direct requests.
     """
     streams = connection.streams
     assert streams.limit == MAX_STREAMS - 1
@@ -201,8 +206,9 @@ def test_the_loop_can_use_all_other_streams(connection: SocketConnection) -> Non
 
 
 def test_the_limit_includes_direct_requests(connection: SocketConnection) -> None:
-    """Requests that a thread has written directly count towards `limit`, like those of the loop.
-    Above it, no stream is given out (-1).
+    """Direct requests count towards `limit`, like requests of the loop.
+
+    At the limit, sending returns -1 instead of a stream.
     """
     streams = connection.streams
     streams.limit = 2
@@ -216,10 +222,10 @@ def test_the_limit_includes_direct_requests(connection: SocketConnection) -> Non
 
 @pytest.mark.parametrize("reason", ["in flight", "direct", "paused", "closed", "unsettled", "held"])
 def test_conditions_that_prevent_a_claim(connection: SocketConnection, reason: str) -> None:
-    """A thread may not write directly if something else is being sent, or may have to be sent
-    first.
+    """A thread may not write directly if something else is being sent, or must be sent first.
 
-    "held" means that another thread has the claim, the right to write.
+    :param reason: "held" means that another thread holds the claim (the write lock). "direct" means
+        that another direct request is in flight.
     """
     streams = connection.streams
     if reason == "in flight":
@@ -233,8 +239,7 @@ def test_conditions_that_prevent_a_claim(connection: SocketConnection, reason: s
     else:  # "paused" or "closed"
         setattr(streams, reason, True)
     assert connection.try_to_send() is None
-    # The table is idle, that is, ready for direct writes, only if nothing but the claim of a thread
-    # prevents them.
+    # The table is idle (ready for direct writes) even while another thread holds the claim.
     assert streams.is_idle == (reason == "held")
     if reason == "held":
         streams.release_write()
@@ -242,9 +247,7 @@ def test_conditions_that_prevent_a_claim(connection: SocketConnection, reason: s
 
 
 def test_without_a_socket_nothing_is_written_directly(implementation: Implementation) -> None:
-    """A table without a socket refuses direct requests, even when the connection is settled. The
-    lock for writing still works.
-    """
+    """A table without a socket refuses direct requests, but its write lock works."""
     writer = implementation.frame.FrameWriter(4)
     streams = implementation.happy_path.StreamTable(writer, lambda call: call, lambda: None)
     streams.settled = True
@@ -256,7 +259,7 @@ def test_without_a_socket_nothing_is_written_directly(implementation: Implementa
 
 
 def test_a_table_can_settle_when_all_requests_are_answered(connection: SocketConnection) -> None:
-    """A table can settle if nothing is in flight, and no bytes wait to be written."""
+    """A table can settle if nothing is in flight and no bytes wait to be written."""
     streams = connection.streams
     assert not streams.could_settle  # the table is already settled
     stream = send_by_loop(connection)
@@ -269,9 +272,9 @@ def test_a_table_can_settle_when_all_requests_are_answered(connection: SocketCon
 
 
 def fill_send_buffer(connection: SocketConnection) -> int:
-    """Write to the socket until its send buffer is full, and return the number of bytes written."""
+    """Fill the socket's send buffer, and return the number of bytes written."""
     byte_count = 0
-    # Write large pieces first, then single bytes until not even one fits.
+    # Write large pieces first, and then single bytes, until not even one byte fits.
     for size in (4096, 1):
         try:
             while True:
@@ -282,7 +285,9 @@ def fill_send_buffer(connection: SocketConnection) -> int:
 
 
 def test_the_loop_writes_bytes_that_a_full_socket_refused(connection: SocketConnection) -> None:
-    """The thread leaves the frame in `rest`, and wakes the loop to flush it."""
+    """If the socket is full, the thread leaves the frame in `rest` and wakes the loop
+    to write it.
+    """
     filler_size = fill_send_buffer(connection)
     responder = connection.send(b"body")
     assert connection.wakeups == [(connection.flush,)]
@@ -296,16 +301,15 @@ def test_the_loop_writes_bytes_that_a_full_socket_refused(connection: SocketConn
 
 
 def test_the_rest_of_a_frame_is_written_first(connection: SocketConnection) -> None:
-    """If the socket accepts a part of a frame, no other frame may come before the rest."""
+    """If the socket accepts only a part of a frame, no other frame is written before the rest."""
     connection.own_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-    body = os.urandom(1 << 20)  # far more than the send buffer holds
+    body = os.urandom(1 << 20)  # far more than the send buffer can hold
     responder = connection.send(body)
     rest = connection.streams.rest
     assert 0 < len(rest) < HEADER_SIZE + len(body)
     assert connection.try_to_send() is None
     later_stream = send_by_loop(connection, body=b"later")
-    # Flush in another thread, because the socket's buffer is full until this test reads from its
-    # other end.
+    # Flush in another thread, because the send buffer is full until this test reads from the peer.
     thread = threading.Thread(target=connection.flush)
     thread.start()
     expected = execute_frame(responder.stream, body) + execute_frame(later_stream, b"later")
@@ -315,13 +319,12 @@ def test_the_rest_of_a_frame_is_written_first(connection: SocketConnection) -> N
 
 
 def test_after_an_early_answer_the_rest_is_written_first(connection: SocketConnection) -> None:
-    """A server may answer a large request before it has read all of it.
-
-    The rest of the frame is still unwritten, so no other frame may be written into the middle.
+    """If a server answers before it has read a whole frame, no other frame is written before the
+    rest.
     """
     connection.own_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     responder = connection.send(b"x" * (1 << 20))
-    # The server has read only the header of this large request, and already answers with an error.
+    # The server has read only the header of the large request, and already responds.
     connection.answer(responder.stream)
     assert connection.streams.in_flight == 0
     assert connection.try_to_send() is None
@@ -329,9 +332,7 @@ def test_after_an_early_answer_the_rest_is_written_first(connection: SocketConne
 
 
 def test_an_error_of_the_socket_is_reported_to_the_loop(connection: SocketConnection) -> None:
-    """A failed write raises nothing in the thread; the loop gets the error number and closes the
-    connection.
-    """
+    """If a write fails, the thread gets no error, but the loop does, and closes the connection."""
     connection.peer_socket.close()
     connection.send()
     assert connection.wakeups == [(connection.on_broken, errno.EPIPE)]
@@ -340,15 +341,13 @@ def test_an_error_of_the_socket_is_reported_to_the_loop(connection: SocketConnec
 
 
 def test_a_closed_loop_is_not_notified(connection: SocketConnection) -> None:
-    """If a write fails after the loop was closed, the error of the loop is not raised in the
-    thread.
-    """
+    """If a write fails after the loop was closed, the thread gets no error."""
 
     def raise_closed(*args: Any) -> None:
         raise RuntimeError("the loop is closed")
 
     connection.wake = raise_closed  # type: ignore[assignment]
-    # Create a new table, because a table keeps the `wake` that it got when it was opened.
+    # Create a new table, because a table keeps the `wake` from the time of its creation.
     connection.streams = type(connection.streams)(
         connection.writer, lambda call: call, connection.flush
     )
@@ -359,7 +358,9 @@ def test_a_closed_loop_is_not_notified(connection: SocketConnection) -> None:
 
 
 def test_a_body_that_is_too_large_writes_nothing(connection: SocketConnection) -> None:
-    """A body above MAX_BODY raises ValueError and uses no stream. The next request can be sent."""
+    """A body above MAX_BODY raises ValueError and uses no stream, and the next
+    request can be sent.
+    """
     with pytest.raises(ValueError, match="limit"):
         connection.streams.frame(EXECUTE, 0, bytes(MAX_BODY + 1))
     assert connection.streams.in_flight == 0
@@ -369,7 +370,7 @@ def test_a_body_that_is_too_large_writes_nothing(connection: SocketConnection) -
 
 
 class InterruptedWriter:
-    """A fake `FrameWriter` whose first `take` is interrupted, as if by a signal handler."""
+    """A fake `FrameWriter` whose first `take` raises KeyboardInterrupt, like a signal handler."""
 
     def __init__(self, writer: Any) -> None:
         self._writer = writer
@@ -389,7 +390,10 @@ class InterruptedWriter:
 
 
 def test_an_interrupted_frame_is_not_sent_with_the_next_one(connection: SocketConnection) -> None:
-    """If a signal interrupts the encoding of a frame, that frame is dropped."""
+    """If a signal interrupts the encoding of a frame, this frame is dropped.
+
+    It must not be sent together with the next frame.
+    """
     connection.open(InterruptedWriter(connection._implementation.frame.FrameWriter(4)))
     with pytest.raises(KeyboardInterrupt):
         connection.send(b"interrupted")
@@ -398,8 +402,10 @@ def test_an_interrupted_frame_is_not_sent_with_the_next_one(connection: SocketCo
 
 
 def test_an_abandoned_stream_is_used_until_the_answer(connection: SocketConnection) -> None:
-    """Only the responder of a request can abandon it, once. No other direct request is sent until
-    its late answer.
+    """The stream of an abandoned direct request stays in use until its late response.
+
+    Only the responder of the request can abandon it, once. No other direct request is sent during
+    this time.
     """
     responder = connection.send()
     assert not connection.streams.abandon(responder.stream, RecordingResponder())
@@ -436,12 +442,13 @@ def test_take_all_does_not_include_orphans(connection: SocketConnection) -> None
 
 
 def test_a_thread_that_holds_the_claim_closes_the_socket(connection: SocketConnection) -> None:
-    """If the connection closes while a thread has the claim, that thread closes the socket when it
-    releases the claim.
+    """If the connection is closed while a thread holds the claim, the thread closes the socket.
+
+    It does so when it releases the claim.
     """
     assert connection.streams.acquire_write()
     connection.streams.closed = True
-    # The loop does not get the claim, so it does not close the socket.
+    # The loop cannot take the claim, so it does not close the socket.
     assert not connection.streams.acquire_write()
     assert connection.own_socket.fileno() >= 0
     connection.streams.release_write()
@@ -452,7 +459,7 @@ def test_a_thread_that_holds_the_claim_closes_the_socket(connection: SocketConne
 
 @pytest.fixture
 def quick_switches() -> Iterator[None]:
-    """Make Python switch threads often, because the threads wait for each other in busy loops."""
+    """Let Python switch threads often, because the threads wait for each other in busy loops."""
     interval_before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield
@@ -463,13 +470,13 @@ def quick_switches() -> Iterator[None]:
 @pytest.mark.parametrize("rounds", [60, pytest.param(300, marks=pytest.mark.long)])
 @pytest.mark.slow
 def test_threads_write_one_at_a_time(connection: SocketConnection, rounds: int) -> None:
-    """Frames of many threads arrive complete, and each request gets an answer."""
+    """Frames of four threads arrive complete, and each request gets its response."""
     sent_count = 0
     stop = threading.Event()
     lock = threading.Lock()
 
     def send_until_stopped() -> None:
-        """Send requests directly until `stop` is set, and count those that got a stream."""
+        """Send direct requests until `stop` is set, and count the requests that were sent."""
         nonlocal sent_count
         while not stop.is_set():
             if connection.try_to_send() is not None:
@@ -489,13 +496,13 @@ def test_threads_write_one_at_a_time(connection: SocketConnection, rounds: int) 
     stop.set()
     for thread in threads:
         thread.join()
-    # One more request may have been sent before the threads stopped.
+    # Another request may have been sent before the threads stopped.
     assert sent_count - rounds in (0, 1)
     assert connection.unsolicited == []
 
 
 class InterruptedSocket:
-    """A socket whose `send` is interrupted, either before it has written or after it."""
+    """A socket whose `send` raises KeyboardInterrupt, either before or after writing."""
 
     def __init__(self, real_socket: socket.socket, has_written: bool) -> None:
         self._real_socket = real_socket
@@ -514,9 +521,9 @@ class InterruptedSocket:
 def test_an_interrupted_write_closes_the_connection(
     connection: SocketConnection, has_written: bool
 ) -> None:
-    """In the Python implementation, a direct write that is interrupted closes the connection.
+    """In the pure Python version, a direct write that is interrupted closes the connection.
 
-    The compiled implementation cannot be interrupted while it writes.
+    The compiled version cannot be interrupted while it writes.
     """
     if connection._implementation.name == "c":
         pytest.skip("a compiled write cannot be interrupted")
@@ -525,7 +532,7 @@ def test_an_interrupted_write_closes_the_connection(
     data = connection.streams.frame(EXECUTE, 0, b"body")
     with pytest.raises(KeyboardInterrupt):
         connection.streams.send_directly(responder, data, [])
-    # It is unknown how many bytes were written, so the loop is asked to close the connection.
+    # It is not known how many bytes were written, so the loop must close the connection.
     assert connection.wakeups == [(connection.on_broken, 0)]
     assert connection.is_free()
     assert connection.streams.take_all() == [responder]
@@ -534,15 +541,15 @@ def test_an_interrupted_write_closes_the_connection(
 def test_a_request_is_not_lost_if_the_connection_closes_meanwhile(
     connection: SocketConnection,
 ) -> None:
-    """If the connection closes before a thread has registered its request, the request is not lost.
+    """If the connection closes while a thread sends a request, `send_directly` returns False.
 
-    `send_directly` returns False, so the caller can send it on another connection.
+    The request is not lost, because the caller can send it on another connection.
     """
 
     class ClosingResponder(RecordingResponder):
         def __setattr__(self, name: str, value: Any) -> None:
             super().__setattr__(name, value)
-            # Close the connection just when the request gets its stream.
+            # Close the connection exactly when the request gets its stream.
             if name == "stream" and value >= 0:
                 connection.streams.closed = True
                 assert connection.streams.take_all() == []
