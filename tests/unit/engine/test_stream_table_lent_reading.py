@@ -1,8 +1,7 @@
-"""Answers that the calling threads read, because the loop has lent them the reading of a connection
-(see the module `cassandra.engine.stream_table`).
+"""Responses that calling threads read, because the loop has lent them the reading of a connection.
 
-Only the compiled implementation lends. The Python implementation runs the same tests, and must come
-to the same results.
+The module `cassandra.engine.stream_table` describes this. Only the compiled version lends the
+reading. The pure Python version runs the same tests, and must have the same results.
 """
 
 from __future__ import annotations
@@ -73,9 +72,9 @@ from tests.waiting import WAIT, until
 WRITE = "INSERT INTO t (k, v) VALUES (1, 2)"
 READ = "SELECT v FROM t"
 ODD = "SELECT odd FROM t"
-MANY = 60  # requests in a row; after fewer than these, the reading is lent
+MANY = 60  # the number of requests one after another within which the loop lends the reading
 
-# Without the GIL, the steps of the compiled implementation can be interrupted, too.
+# Without the GIL, the compiled version can be interrupted, too, so it does not lend.
 LENDS = _impl.implementation == "c" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 pytestmark = [
@@ -86,13 +85,13 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def treat_the_loop_as_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let requests in quick succession be direct, too."""
+    """Let all requests count as rare, so that even requests in quick succession are direct."""
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", -1.0)
 
 
 @pytest.fixture
 def never_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the reading stay lent although nobody reads, so that a test can look at that state."""
+    """Let the reading stay lent although nobody reads, so that a test can check this state."""
     monkeypatch.setattr(engine_connection, "LENT_CHECK", 3600.0)
 
 
@@ -114,7 +113,7 @@ def session(node: FakeNode) -> Iterator[Session]:
 
 @pytest.fixture(params=[False, "lz4"], ids=["plain", "lz4"])
 def session_of_either_kind(node: FakeNode, request: pytest.FixtureRequest) -> Iterator[Session]:
-    """A session with compression, and one without."""
+    """Yield a session with compression, and a session without."""
     with connected(node, compression=request.param) as session:
         yield session
 
@@ -126,13 +125,15 @@ def streams_of(session: Session) -> Any:
 
 
 def is_readable(connection: Any) -> bool:
-    """Return True if bytes, an error or the end of the stream have come."""
+    """Return True if the connection's socket has bytes, an error or the end of the
+    stream to read.
+    """
     own_socket = connection._transport.get_extra_info("socket")
     return bool(select.select([own_socket.fileno()], [], [], 0)[0])
 
 
 def borrow(session: Session) -> None:
-    """Execute requests until the loop has lent the reading."""
+    """Execute requests until the loop has lent the reading to this thread."""
     for _ in range(MANY):
         assert session.execute(WRITE).all() == []
         if streams_of(session).is_lent:
@@ -141,7 +142,7 @@ def borrow(session: Session) -> None:
 
 
 def check_that_it_works(session: Session) -> None:
-    """Execute requests, which must succeed once the session has a connection again."""
+    """Execute requests until one succeeds, and then check that many more succeed."""
 
     def works() -> bool:
         try:
@@ -155,7 +156,7 @@ def check_that_it_works(session: Session) -> None:
 
 
 def in_thread(call: Callable[[], Any]) -> Any:
-    """Start `call` in a thread of its own, and return its future."""
+    """Start `call` in a new thread, and return its future."""
     pool = ThreadPoolExecutor(1)
     try:
         return pool.submit(call)
@@ -174,7 +175,8 @@ def test_a_caller_that_executes_one_by_one_reads_its_answers(
         read_before = streams_of(session_of_either_kind).answers_read
         for count in range(1, 11):
             assert session_of_either_kind.execute(READ).all() == [(7,)]
-            # The loop may take the reading back on a slow machine; then it has read the others.
+            # On a slow machine, the loop may take the reading back, and then read some responses
+            # itself.
             assert streams_of(session_of_either_kind).answers_read <= read_before + count
     assert session_of_either_kind.execute(WRITE).all() == []
 
@@ -189,7 +191,7 @@ def test_prepared_statements_and_batches(node: FakeNode, session: Session) -> No
 
 
 def test_with_observers_the_loop_reads(node: FakeNode) -> None:
-    """Observers are called in the thread of the loop."""
+    """With request observers, the loop reads all responses, because it must call the observers."""
     ends: list[int] = []
 
     class Watching(RequestObserver):
@@ -316,7 +318,7 @@ def test_an_answer_that_comes_twice_breaks_the_connection(node: FakeNode, sessio
     try:
         assert session.execute(ODD).all() == [(1,)]
     except (ConnectionException, ProtocolError):
-        pass  # the loop has seen both at once
+        pass  # the loop has received both responses at once
     check_that_it_works(session)
 
 
@@ -381,7 +383,9 @@ def test_the_node_closes_an_idle_connection(
 
 
 def test_the_end_of_an_idle_connection_is_noticed(node: FakeNode, session: Session) -> None:
-    """Nobody executes anything, so that the loop must find out itself."""
+    """The loop itself notices the end of a connection that it has lent, although
+    nobody executes.
+    """
     borrow(session)
     ((connection,),) = (pool.connections for pool in session._engine.pools.values())
     node.drop_connections()
@@ -391,8 +395,10 @@ def test_the_end_of_an_idle_connection_is_noticed(node: FakeNode, session: Sessi
 @pytest.mark.usefixtures("never_taken_back")
 @pytest.mark.parametrize("with_reset", [False, True])
 def test_a_request_is_not_sent_into_a_connection_that_has_ended(with_reset: bool) -> None:
-    """A node closes a connection whose reading is lent, so that the loop does not notice. The next
-    requests, which must not be retried, go to the other node.
+    """If a node closes a connection whose reading is lent, the next requests go to another node.
+
+    The loop has not noticed that the connection has ended. The requests may not be retried, so they
+    must not be sent on this connection.
     """
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
@@ -442,8 +448,9 @@ def test_a_connection_that_drains_is_replaced(node: FakeNode, session: Session) 
 
 @contextmanager
 def interrupted(held: Any, handle: Callable[[], None]) -> Iterator[None]:
-    """Call `handle` once in the main thread, in a signal handler, when the request `held` has
-    arrived.
+    """Inside the `with` block, call `handle` once from a signal handler in the main thread.
+
+    It is called when the request of `held` has arrived.
     """
     main_thread = threading.main_thread().ident
     assert main_thread is not None
@@ -455,7 +462,8 @@ def interrupted(held: Any, handle: Callable[[], None]) -> Iterator[None]:
             handle()
 
     def is_handled() -> bool:
-        # A signal that comes just before the thread begins to wait does not end the wait.
+        # A signal that arrives just before the thread starts to wait does not end the wait, so send
+        # signals until the handler has run.
         signal.pthread_kill(main_thread, signal.SIGUSR1)
         return has_begun.is_set()
 
@@ -521,7 +529,9 @@ def test_a_signal_handler_may_execute_while_its_thread_waits(
 
 @contextmanager
 def signals(handler: Callable[[], None]) -> Iterator[Callable[[], None]]:
-    """Call `handler` in the main thread for each call of the function that this yields."""
+    """Yield a function; for each of its calls, `handler` is called in the main thread
+    by a signal.
+    """
     main_thread = threading.main_thread().ident
     assert main_thread is not None
     earlier_handler = signal.signal(signal.SIGUSR1, lambda *_: handler())
@@ -537,7 +547,10 @@ def signals(handler: Callable[[], None]) -> Iterator[Callable[[], None]]:
 def test_an_interrupt_while_the_answer_is_decoded(
     session: Session, monkeypatch: pytest.MonkeyPatch, error_class: type[BaseException]
 ) -> None:
-    """The caller gets the handler's error, and the stream is free."""
+    """If a signal handler raises while the response is decoded, the caller gets its error.
+
+    The stream must be free afterwards.
+    """
 
     def raise_error() -> None:
         raise error_class("from the handler")
@@ -557,14 +570,14 @@ def test_an_interrupt_while_the_answer_is_decoded(
     with signals(raise_error) as send_signal:
         monkeypatch.setattr(EngineSession, "decode", decode_and_interrupt)
         with pytest.raises(error_class, match="from the handler"):
-            # Without lending, the handler may interrupt the main thread after the call.
+            # If nothing is lent, the handler may interrupt the main thread only after the call.
             execute_and_sleep()
     until(lambda: streams_of(session).in_flight == 0)
     check_that_it_works(session)
 
 
 def note_futures(session: Session) -> list[ResponseFuture]:
-    """Return a list to which each later execution of the session adds its future."""
+    """Return a list to which each later request of the session adds its future."""
     futures: list[ResponseFuture] = []
     session.add_request_init_listener(futures.append)
     return futures
@@ -575,7 +588,9 @@ def note_futures(session: Session) -> list[ResponseFuture]:
 def test_an_interrupt_while_the_future_is_completed(
     session: Session, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """Another thread that waits for the same future gets the result nevertheless."""
+    """If a signal handler raises while a future is completed, another thread still
+    gets the result.
+    """
     original = getattr(ResponseFuture, method)
 
     def interrupted(self: ResponseFuture, *args: Any) -> Any:
@@ -599,8 +614,9 @@ def test_an_interrupt_while_the_future_is_completed(
 def test_an_interrupt_of_the_caller_is_not_the_outcome_for_others(
     node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A signal handler raises an error while the caller decodes the answer. Another thread that
-    waits for the same future gets the rows, and so do callbacks.
+    """If a signal handler raises in the reading thread, other threads still get the rows.
+
+    It raises while the caller decodes the response. Callbacks must be called, too.
     """
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime(ODD, held)
@@ -634,7 +650,10 @@ def test_an_interrupt_of_the_caller_is_not_the_outcome_for_others(
 @pytest.mark.usefixtures("never_taken_back")
 @pytest.mark.parametrize("while_reading", [False, True])
 def test_callbacks_run_on_the_loop(node: FakeNode, session: Session, while_reading: bool) -> None:
-    """Also those that are added to the future of a caller that is about to read, or reads."""
+    """Callbacks run on the loop, even if the caller reads the response itself.
+
+    They may be added before the caller starts to read, or while it reads.
+    """
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime(ODD, held)
     idents: list[int] = []
@@ -691,8 +710,9 @@ def test_methods_of_tracing_libraries_run_on_the_loop(node: FakeNode, session: S
 def test_a_caller_that_disappears_between_sending_and_reading(
     node: FakeNode, session: Session
 ) -> None:
-    """The loop reads the answer, although the thread of the request never does. If that happens
-    again and again, nothing is lent any more.
+    """If a thread sends a request but never reads its response, the loop reads it.
+
+    If this happens repeatedly, nothing is lent any more.
     """
     for _ in range(MANY):
         future = session._begin(READ, None, USUAL_OPTIONS, None, None, None, None, is_awaited=True)
@@ -705,7 +725,10 @@ def test_a_caller_that_disappears_between_sending_and_reading(
 def test_nothing_is_lent_to_code_that_replaces_execute_async_or_result(
     session: Session, monkeypatch: pytest.MonkeyPatch, replaces: str
 ) -> None:
-    """Such code may wait for the future in its own way, for example by a callback."""
+    """Nothing is lent to code that replaces `execute_async` or `result`.
+
+    Such code may wait for the future in its own way, for example with a callback.
+    """
     original = Session.execute_async
 
     def execute_async(self: Session, *args: Any) -> ResponseFuture:
@@ -738,7 +761,10 @@ def test_nothing_is_lent_to_code_that_replaces_execute_async_or_result(
 def test_a_nested_call_that_waits_by_a_callback_is_answered_by_the_loop(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A signal handler may execute something while its thread is about to send a request."""
+    """A nested request that waits for a callback is answered by the loop.
+
+    A signal handler may execute such a request while its thread is about to send another request.
+    """
     make_query_plan = RoundRobinPolicy.make_query_plan
     answers: list[Any] = []
 
@@ -759,7 +785,10 @@ def test_a_nested_call_that_waits_by_a_callback_is_answered_by_the_loop(
 def test_prepared_queries_are_read_by_their_callers(
     node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch, with_pages: bool
 ) -> None:
-    """Also if the server sends no columns with the rows, and if more pages follow."""
+    """Rows of a prepared statement are read by the caller, not handed over to the loop.
+
+    This holds even if the server sends no columns with the rows, and if more pages follow.
+    """
     query = "SELECT v FROM t WHERE k = ?"
     node.prime_prepare(query, [("k", "int")], [("v", "int")])
     node.prime(query, paged([("v", "int")], [(1,), (2,)] if with_pages else [(1,)]))
@@ -819,7 +848,11 @@ with FakeNode() as node:
 @pytest.mark.skipif(not hasattr(os, "fork") or not LENDS, reason="no fork, or nothing is lent")
 @pytest.mark.parametrize("is_lent", [True, False])
 def test_the_answer_belongs_to_the_parent_if_a_handler_forks(loops: Loops, is_lent: bool) -> None:
-    """In the child, the call raises, whether it has waited for bytes or for the loop."""
+    """If a signal handler forks during a call, the parent gets the response, and the child an
+    error.
+
+    The call may be waiting for bytes or for the loop.
+    """
     process = run_python(
         ("import sys; sys.modules['uvloop'] = None\n" if loops.name == "asyncio" else "")
         + f"IS_LENT = {is_lent}\n"
@@ -835,8 +868,9 @@ def test_the_answer_belongs_to_the_parent_if_a_handler_forks(loops: Loops, is_le
 
 @pytest.mark.parametrize("seed", range(3))
 def test_threads_of_all_kinds_get_their_own_answers(seed: int) -> None:
-    """Threads that execute one by one, others that come and go, asynchronous requests, time-outs
-    and lost connections, all on one connection. Each answer belongs to its question.
+    """Whatever other threads do on the same connection, each response belongs to its request.
+
+    Threads execute requests one by one or asynchronously; there are timeouts and lost connections.
     """
     random_numbers = random.Random(seed)
     with FakeNode() as node:
@@ -846,7 +880,7 @@ def test_threads_of_all_kinds_get_their_own_answers(seed: int) -> None:
         with connected(node, compression="lz4" if seed else False) as session:
 
             def work(seed: int) -> int:
-                """Execute requests of random kinds, and return how many have been answered."""
+                """Execute random requests, and return how many of them were answered."""
                 choices = random.Random(seed)
                 answered = 0
                 for _ in range(150):

@@ -1,4 +1,4 @@
-"""Requests to a given host and shard, or to a token, in both APIs."""
+"""Requests to a given host and shard, or to a token, in the blocking and asyncio APIs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.engine.faults import connected
 from tests.unit.engine.pools.test_shards_on_nodes import TABLETS, VNODES
 from tests.waiting import until, until_on_loop
 
-SHARDS = [7, 5, 8]  # of the three nodes
+SHARDS = [7, 5, 8]  # the numbers of shards of the three nodes
 READ = f"SELECT v FROM {VNODES}.t"
 READ_KEY = "SELECT v FROM {}.t WHERE k = ?"
 TOKENS = [-(2**63), -(2**61), -1, 0, 12345, 2**62, 2**63 - 1]
@@ -28,9 +28,7 @@ TOKENS = [-(2**63), -(2**61), -1, 0, 12345, 2**62, 2**63 - 1]
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Yield three nodes of ScyllaDB with SHARDS. They have one keyspace without tablets and one
-    with them.
-    """
+    """Yield three ScyllaDB nodes with SHARDS, and with two keyspaces: without and with tablets."""
     with FakeCluster(3, scylla=Scylla(SHARDS)) as running:
         scylla = running.scylla
         scylla.keyspace(VNODES, replication_factor=2)
@@ -42,7 +40,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def session(nodes: FakeCluster) -> Iterator[Session]:
-    """Yield a session with a connection to each shard."""
+    """Yield a session that has a connection to each shard."""
     with Cluster(nodes.contact_points, port=nodes.port) as cluster:
         session = cluster.connect(VNODES, wait_for_all_pools=True)
         until(lambda: connected_shards(cluster) == sum(SHARDS))
@@ -61,10 +59,10 @@ def hosts_of(nodes: FakeCluster, cluster: Any) -> list[Any]:
 
 
 def take_arrivals(nodes: FakeCluster, *queries: str) -> list[tuple[int, Any]]:
-    """Return (node index, shard) for each request that had one of these queries, and forget the
+    """Return (node index, shard) for each request with one of these queries, and forget all
     requests.
 
-    :param queries: the queries; READ if there is none.
+    :param queries: the queries. None given means READ.
     """
     arrivals = [
         (index, request.connection.shard)
@@ -81,8 +79,9 @@ def take_arrivals(nodes: FakeCluster, *queries: str) -> list[tuple[int, Any]]:
 
 
 def test_a_request_reaches_the_given_host_and_shard(nodes: FakeCluster, session: Session) -> None:
-    """With `host` and `shard`, simple and prepared statements go to this shard, whatever the load
-    balancing policy would choose.
+    """With `host` and `shard`, simple and prepared statements go to this shard.
+
+    The load-balancing policy has no influence.
     """
     prepared = session.prepare(READ_KEY.format(VNODES))
     for index, host in enumerate(hosts_of(nodes, session.cluster)):
@@ -90,12 +89,12 @@ def test_a_request_reaches_the_given_host_and_shard(nodes: FakeCluster, session:
             session.execute(READ, host=host, shard=shard)
             session.execute_async(READ, host=host, shard=shard).result()
             session.execute(prepared, (1,), host=host, shard=shard)
-            # All three requests arrived there.
+            # All three requests arrived at this shard.
             assert take_arrivals(nodes, READ, READ_KEY.format(VNODES)) == [(index, shard)] * 3
 
 
 async def test_an_asyncio_request_reaches_the_given_host_and_shard(nodes: FakeCluster) -> None:
-    """With `host` and `shard`, requests of asyncio go to this shard, whatever the policy would
+    """In asyncio, requests with `host` and `shard` go to this shard, whatever the policy would
     choose.
     """
     async with connected(nodes) as (cluster, session):
@@ -109,7 +108,7 @@ async def test_an_asyncio_request_reaches_the_given_host_and_shard(nodes: FakeCl
 
 
 def test_all_pages_come_from_the_given_shard(nodes: FakeCluster, session: Session) -> None:
-    """The target applies to the first page and to the pages that are fetched later."""
+    """With `host` and `shard`, all pages of a result come from this shard."""
     first_page = rows([("v", "int")], [(1,)], paging_state=b"more")
     last_page = rows([("v", "int")], [(2,)])
     nodes.nodes[1].prime(READ, sequence(first_page, last_page))
@@ -117,19 +116,19 @@ def test_all_pages_come_from_the_given_shard(nodes: FakeCluster, session: Sessio
     shard = 3
     result = session.execute(SimpleStatement(READ, fetch_size=1), host=host, shard=shard)
     assert [row.v for row in result] == [1, 2]
-    # There were two pages, both from this shard of node 1.
+    # Two pages were fetched, both from this shard of node 1.
     assert take_arrivals(nodes) == [(1, shard), (1, shard)]
 
 
 def test_without_a_connection_to_the_shard_another_shard_is_used(
     nodes: FakeCluster, session: Session
 ) -> None:
-    """A request for a shard without a connection still goes to the given host."""
+    """If the given shard has no connection, the request still goes to the given host."""
     host = hosts_of(nodes, session.cluster)[0]
     pool = session._engine.pools[host]
     table: Any = pool.shards
     shard = 2
-    table.remove(table.pick(shard))  # as if the connection to this shard had been closed
+    table.remove(table.pick(shard))  # as if the connection to this shard were closed
     session.execute(READ, host=host, shard=shard)
     ((index, _),) = take_arrivals(nodes)
     assert index == 0
@@ -154,7 +153,10 @@ def test_without_a_connection_to_the_shard_another_shard_is_used(
 async def test_wrong_targets_are_refused(
     nodes: FakeCluster, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    """The error says which argument is wrong, and no request is sent."""
+    """Wrong combinations of `host`, `shard` and `token` raise an error that names the argument.
+
+    No request is sent.
+    """
     async with connected(nodes) as (cluster, session):
         options = {"host": hosts_of(nodes, cluster)[0], **options}
         with pytest.raises(error, match=message):
@@ -177,7 +179,7 @@ def test_execute_and_execute_async_raise_for_wrong_targets(
 
 
 def test_a_shard_of_a_host_without_shards_is_refused() -> None:
-    """A node of Cassandra has no shards, so even shard 0 is refused."""
+    """A Cassandra node has no shards, so `shard=0` raises ValueError."""
     with (
         FakeCluster(1) as nodes,
         Cluster(nodes.contact_points, port=nodes.port) as cluster,
@@ -194,7 +196,10 @@ def test_a_shard_of_a_host_without_shards_is_refused() -> None:
 def replicas_of(cluster: Any, token: int, keyspace: str = VNODES, table: str | None = None) -> Any:
     """Return the replicas of a token, as a dict from hosts to shards.
 
-    :param table: needed if the table has tablets.
+    :param cluster: the cluster.
+    :param token: the token.
+    :param keyspace: the keyspace, whose replication decides.
+    :param table: needed only if the table has tablets.
     """
     return dict(cluster.metadata.get_replica_shards(keyspace, token, table))
 
@@ -203,8 +208,8 @@ def replicas_of(cluster: Any, token: int, keyspace: str = VNODES, table: str | N
 def test_a_request_with_a_token_reaches_its_replicas_and_shards(
     nodes: FakeCluster, session: Session, token: int
 ) -> None:
-    """Requests with a token are shared by the token's replicas, and each goes to the shard that
-    owns the token.
+    """Requests with `token` go to the replicas of the token, and there to the shard
+    of the token.
     """
     hosts = hosts_of(nodes, session.cluster)
     replicas = replicas_of(session.cluster, token)
@@ -216,14 +221,12 @@ def test_a_request_with_a_token_reaches_its_replicas_and_shards(
     assert len(arrivals) == 2 * 6
     for index, shard in arrivals:
         assert replicas.get(hosts[index]) == shard
-    # Both replicas of the token were used.
+    # The requests were shared by both replicas.
     assert {hosts[index] for index, _shard in arrivals} == set(replicas)
 
 
 async def test_an_asyncio_request_with_a_token_reaches_its_shard(nodes: FakeCluster) -> None:
-    """With `token`, a request goes to a replica of the token, and there to the shard of the
-    token.
-    """
+    """In asyncio, a request with `token` goes to a replica of the token, and there to its shard."""
     async with connected(nodes) as (cluster, session):
         await until_on_loop(lambda: connected_shards(cluster) == sum(SHARDS))
         await session.set_keyspace(VNODES)
@@ -237,7 +240,9 @@ async def test_an_asyncio_request_with_a_token_reaches_its_shard(nodes: FakeClus
 def test_a_given_token_overrides_the_statements_partition(
     nodes: FakeCluster, session: Session
 ) -> None:
-    """The argument `token` decides where a bound statement goes, and not the key in its values."""
+    """The argument `token` takes precedence over the partition key in a bound
+    statement's values.
+    """
     prepared = session.prepare(READ_KEY.format(VNODES))
     hosts = hosts_of(nodes, session.cluster)
     for key in range(20):
@@ -250,8 +255,9 @@ def test_a_given_token_overrides_the_statements_partition(
 def test_a_token_of_a_table_with_tablets_leads_to_the_tablet(
     nodes: FakeCluster, session: Session
 ) -> None:
-    """For tables with tablets, the replicas of a token are those of its tablet, once the driver
-    knows it.
+    """For a table with tablets, the replicas of a token are those of its tablet.
+
+    The driver must know the tablet.
     """
     prepared = session.prepare(READ_KEY.format(TABLETS))
     keys = range(40)
@@ -260,7 +266,7 @@ def test_a_token_of_a_table_with_tablets_leads_to_the_tablet(
         return replicas_of(session.cluster, token_of(int32_pack(key)), TABLETS, "t")
 
     assert replicas_of_key(keys[0]) == {}
-    # The driver learns a tablet when a request reaches a wrong node or shard.
+    # The driver learns a tablet when a request for it reaches a wrong node or shard.
     for _ in range(100):
         unknown_keys = [key for key in keys if len(replicas_of_key(key)) < 2]
         for key in unknown_keys:
@@ -268,12 +274,12 @@ def test_a_token_of_a_table_with_tablets_leads_to_the_tablet(
         if not unknown_keys:
             break
     hosts = hosts_of(nodes, session.cluster)
-    # Forget the requests so far, by which the driver has learned the tablets.
+    # Forget these requests, from which the driver has learned the tablets.
     take_arrivals(nodes)
     for key in keys:
         replicas = replicas_of_key(key)
         assert len(replicas) == 2
-        # Metadata finds the replicas by the encoded key, too.
+        # The metadata also finds the replicas of an encoded partition key.
         by_key = session.cluster.metadata.get_replica_shards(TABLETS, int32_pack(key), "t")
         assert dict(by_key) == replicas
         session.execute(prepared, (1,), token=token_of(int32_pack(key)))
@@ -282,9 +288,9 @@ def test_a_token_of_a_table_with_tablets_leads_to_the_tablet(
 
 
 def test_a_token_with_a_host_needs_a_replica_there(nodes: FakeCluster, session: Session) -> None:
-    """With both a host and a token, the request goes to the token's shard of that host.
+    """With `host` and `token`, the request goes to the token's shard of this host.
 
-    If the host is not a replica, ValueError is raised.
+    If the host is not a replica of the token, ValueError is raised.
     """
     hosts = hosts_of(nodes, session.cluster)
     for token in TOKENS:
@@ -301,7 +307,7 @@ def test_a_token_with_a_host_needs_a_replica_there(nodes: FakeCluster, session: 
 
 
 async def test_asyncio_refuses_a_token_with_a_host_that_is_no_replica(nodes: FakeCluster) -> None:
-    """If both `host` and `token` are set, the host must be a replica of the token."""
+    """In asyncio, `host` and `token` raise ValueError if the host is not a replica of the token."""
     async with connected(nodes) as (cluster, session):
         await session.set_keyspace(VNODES)
         replicas = replicas_of(cluster, 0)
@@ -316,8 +322,8 @@ async def test_asyncio_refuses_a_token_with_a_host_that_is_no_replica(nodes: Fak
     ids=["round robin", "token aware"],
 )
 def test_a_token_on_cassandra_leads_to_the_owner(make_policy: Any) -> None:
-    """Nodes of Cassandra have no shards: a request with a token goes to the node that owns the
-    token.
+    """On Cassandra, whose nodes have no shards, a request with `token` goes to the
+    token's owner.
     """
     with FakeCluster(3) as nodes:
         profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(make_policy())}
@@ -330,17 +336,19 @@ def test_a_token_on_cassandra_leads_to_the_owner(make_policy: Any) -> None:
                 for _ in range(4):
                     session.execute(READ, token=token)
                     session.execute_async(READ, token=token.value).result()
-                # Without a keyspace, the host that owns the token comes first.
+                # Without a keyspace, the owner of the token comes first in each query plan.
                 assert take_arrivals(nodes) == [(hosts.index(owner), 0)] * 8
 
 
 def test_if_replicas_are_down_the_next_host_is_used(nodes: FakeCluster, session: Session) -> None:
-    """While replicas of the token are down, the other replica gets the requests, and at last any
-    other host.
+    """If a replica of the token is down, requests go to the other replica.
+
+    If all replicas are down, requests go to another host.
     """
     hosts = hosts_of(nodes, session.cluster)
     first, second = (host for host, _ in session.cluster.metadata.get_replica_shards(VNODES, 0))
-    # Lightweight transactions go to the first replica, so this statement shows which one that is.
+    # Lightweight transactions go to the first replica, so this statement shows which replica is
+    # first.
     statement = SimpleStatement(f"UPDATE {VNODES}.t SET v = 'a' WHERE k = 1 IF v = 'b'")
     (third,) = set(hosts) - {first, second}
     for _ in range(6):
@@ -351,7 +359,7 @@ def test_if_replicas_are_down_the_next_host_is_used(nodes: FakeCluster, session:
     until(lambda: not first.is_up)
     for _ in range(4):
         session.execute(READ, token=0)
-    # While the first replica is down, the second one gets all requests.
+    # While the first replica is down, all requests go to the second replica.
     assert Counter(index for index, _ in take_arrivals(nodes)) == {hosts.index(second): 4}
     nodes.nodes[hosts.index(second)].stop()
     until(lambda: not second.is_up)
@@ -360,10 +368,10 @@ def test_if_replicas_are_down_the_next_host_is_used(nodes: FakeCluster, session:
 
 
 def test_local_hosts_are_preferred_to_a_remote_owner() -> None:
-    """Without a keyspace it is unknown whether the owner of a token in another data centre is a
-    replica.
+    """Without a keyspace, a request with `token` goes to the owner only if the owner is local.
 
-    So the request goes to the owner if that is local, and otherwise to a local host.
+    It is not known whether an owner in another data centre is a replica, so the request goes to a
+    local host instead.
     """
     with FakeCluster({"here": 2, "there": 2}) as nodes:
         policy = DCAwareRoundRobinPolicy("here", used_hosts_per_remote_dc=2)
@@ -385,8 +393,8 @@ def test_local_hosts_are_preferred_to_a_remote_owner() -> None:
 
 
 def test_without_token_metadata_a_token_is_refused() -> None:
-    """Without token metadata the driver knows no ring, so `token` raises ValueError with the
-    reason.
+    """Without token metadata, `token` raises ValueError, because the driver does not
+    know the ring.
     """
     with (
         FakeCluster(1) as nodes,
@@ -413,8 +421,8 @@ def test_the_error_says_why_the_token_ring_is_unknown(partitioner: str, reason: 
 
 
 def test_named_host_and_attributes_of_a_target() -> None:
-    """`named_host` accepts the value of the argument `host` or a Target. `murmur3` is None for
-    other tokens.
+    """`named_host` accepts a host or a Target; `Target.murmur3` is None for tokens of
+    other kinds.
     """
     host: Any = object()
     assert ReplicaShard(host, shard=None).shard is None

@@ -1,4 +1,4 @@
-"""`TimerWheel`, on a fake loop whose clock the test moves."""
+"""`TimerWheel`, on a fake loop whose clock is moved by the test."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from cassandra.engine.happy_path import TimerWheel
 from tests.conftest import Implementation
 from tests.waiting import WAIT
 
-START = 100.0  # the time at which a fake loop starts
-FINE_SLOT = 0.01  # seconds; the wheel rounds the deadlines of short timeouts up to this
-COARSE_SLOT = 0.1  # seconds; the same for timeouts of a second and more
-ROUNDING = 1e-6  # seconds, for the rounding of floats
+START = 100.0  # seconds; the time at which a fake loop starts
+# seconds; the wheel rounds the deadlines of timeouts below one second up to a multiple of this
+FINE_SLOT = 0.01
+# seconds; the wheel rounds the deadlines of longer timeouts up to a multiple of this
+COARSE_SLOT = 0.1
+ROUNDING = 1e-6  # seconds; allows for the rounding of floats
 
 
 class FakeHandle:
-    """What a fake loop returns for a scheduled callback."""
+    """The handle that a fake loop returns for a scheduled callback."""
 
     def __init__(self, when: float, callback: Callable[[], None]) -> None:
         self.when = when
@@ -50,9 +52,7 @@ class FakeLoop:
         return handle
 
     def advance(self, seconds: float) -> None:
-        """Move the clock, and call the handles that become due meanwhile, in the order of their
-        times.
-        """
+        """Move the clock, and call the handles that become due, in the order of their times."""
         end = self.now + seconds
         while True:
             due = [handle for handle in self.handles if not handle.cancelled and handle.when <= end]
@@ -70,7 +70,7 @@ class FakeLoop:
 
 
 class Item:
-    """An item of the wheel that records when it has expired."""
+    """An item of the wheel that records the times at which it expires."""
 
     def __init__(self, loop: FakeLoop) -> None:
         self._loop = loop
@@ -84,14 +84,15 @@ class Item:
 
 
 def wheel_on_fake_loop() -> tuple[FakeLoop, TimerWheel]:
-    """Return a fake loop and a timer wheel of the Python implementation on it."""
+    """Return a fake loop and a timer wheel on it, of the pure Python version."""
     loop: Any = FakeLoop()
     return loop, TimerWheel(loop)
 
 
 def test_a_short_timeout_fires_once_within_one_fine_slot() -> None:
-    """Deadlines are rounded up to a multiple of FINE_SLOT, so an item expires late, but never
-    early.
+    """A short timeout expires once, at most FINE_SLOT seconds late, and never early.
+
+    Its deadline is rounded up to a multiple of FINE_SLOT.
     """
     loop, wheel = wheel_on_fake_loop()
     item = Item(loop)
@@ -105,7 +106,7 @@ def test_a_short_timeout_fires_once_within_one_fine_slot() -> None:
 
 
 def test_a_long_timeout_fires_within_one_coarse_slot_and_never_early() -> None:
-    """Long timeouts share coarse slots, so an item may expire up to COARSE_SLOT seconds late."""
+    """A long timeout expires at most COARSE_SLOT seconds late, and never early."""
     loop, wheel = wheel_on_fake_loop()
     item = Item(loop)
     wheel.add(timeout=10.0, item=item)
@@ -116,7 +117,7 @@ def test_a_long_timeout_fires_within_one_coarse_slot_and_never_early() -> None:
 
 
 def test_discarded_items_do_not_fire_and_leave_nothing() -> None:
-    """A discarded item does not expire, and the loop has no timer left for it."""
+    """A discarded item does not expire, and leaves no timer on the loop."""
     loop, wheel = wheel_on_fake_loop()
     items = [Item(loop) for _ in range(100)]
     slots = [wheel.add(timeout=5.0, item=item) for item in items]
@@ -129,7 +130,7 @@ def test_discarded_items_do_not_fire_and_leave_nothing() -> None:
 
 
 def test_one_loop_timer_serves_many_items() -> None:
-    """The wheel sets one timer of the loop, for the next deadline, however many items it has."""
+    """For 1000 items, the wheel has one timer on the loop, which is set for the next deadline."""
     loop, wheel = wheel_on_fake_loop()
     for number in range(1000):
         wheel.add(timeout=2 + number / 1000, item=Item(loop))
@@ -137,7 +138,9 @@ def test_one_loop_timer_serves_many_items() -> None:
 
 
 def test_an_earlier_deadline_moves_the_timer() -> None:
-    """The wheel has one timer of the loop, which is always set for the earliest deadline."""
+    """If an item with an earlier deadline is added, the wheel's only timer is moved to this
+    deadline.
+    """
     loop, wheel = wheel_on_fake_loop()
     late, early = Item(loop), Item(loop)
     wheel.add(timeout=10, item=late)
@@ -151,7 +154,7 @@ def test_an_earlier_deadline_moves_the_timer() -> None:
 
 
 def test_an_item_may_add_another_while_it_expires() -> None:
-    """`on_timeout` may call `add`: the new item expires after its own timeout."""
+    """If `on_timeout` adds another item, it expires after its own timeout."""
     loop, wheel = wheel_on_fake_loop()
     added_item = Item(loop)
 
@@ -168,7 +171,7 @@ def test_an_item_may_add_another_while_it_expires() -> None:
 
 
 def test_after_close_no_item_expires() -> None:
-    """`close` drops all items, and the loop has no timer left."""
+    """`close` drops all items, and leaves no timer on the loop."""
     loop, wheel = wheel_on_fake_loop()
     item = Item(loop)
     wheel.add(timeout=1, item=item)
@@ -179,9 +182,7 @@ def test_after_close_no_item_expires() -> None:
 
 
 async def test_an_item_expires_on_a_real_loop() -> None:
-    """With a loop of asyncio instead of the fake one, `on_timeout` is called when the time is
-    over.
-    """
+    """On a real asyncio loop, an item expires after its timeout."""
     loop = asyncio.get_running_loop()
     wheel = TimerWheel(loop)
     is_expired = asyncio.Event()
@@ -201,7 +202,7 @@ async def test_an_item_expires_on_a_real_loop() -> None:
 
 
 class ThreadsLoop(FakeLoop):
-    """A fake loop for calls from other threads. It stores them until the test calls `turn`."""
+    """A fake loop that stores calls from other threads until the test calls `turn`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -212,7 +213,7 @@ class ThreadsLoop(FakeLoop):
         self.calls.append(call)
 
     def turn(self) -> None:
-        """Run the calls of other threads, as one turn of a real loop does."""
+        """Run the calls of other threads, like an iteration of a real loop."""
         while self.calls:
             self.calls.popleft()()
 
@@ -225,13 +226,13 @@ def threads_loop() -> ThreadsLoop:
 def test_a_thread_wakes_the_loop_for_an_earlier_deadline_only(
     implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
-    """`add_from_thread` wakes the loop only if the loop's timer has to be set or moved."""
+    """`add_from_thread` wakes the loop only if its timer must be set or moved."""
     wheel = implementation.happy_path.TimerWheel(threads_loop)
     late, early = Item(threads_loop), Item(threads_loop)
     wheel.add_from_thread(timeout=10, item=late)
     assert len(threads_loop.calls) == 1
     threads_loop.turn()
-    # The timer is already set for the first deadline, so adding these items need not wake the loop.
+    # The timer is already set for the first deadline, so these items need not wake the loop.
     for _ in range(100):
         other = Item(threads_loop)
         wheel.discard(wheel.add_from_thread(timeout=10, item=other), other)
@@ -251,9 +252,7 @@ def test_a_thread_wakes_the_loop_for_an_earlier_deadline_only(
 def test_deadlines_of_threads_are_never_early(
     implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
-    """Time-outs that a thread adds are measured from the call, not from the turn in which the loop
-    sees them.
-    """
+    """A timeout that a thread adds starts at the call, not when the loop handles it."""
     wheel = implementation.happy_path.TimerWheel(threads_loop)
     deadlines = []
     for timeout in (0.0, 0.004, 0.05, 0.999, 1.0, 2.5):
@@ -265,16 +264,15 @@ def test_deadlines_of_threads_are_never_early(
     threads_loop.advance(5)
     for deadline, item in deadlines:
         assert len(item.expired_at) == 1
-        # Allow some time for a busy machine: `started` was read before the wheel read the clock.
+        # Allow some time, because on a busy machine the wheel may read the clock later than
+        # `started`.
         assert deadline - ROUNDING <= item.expired_at[0] <= deadline + 0.5
 
 
 def test_add_from_thread_works_with_another_clock(implementation: Implementation) -> None:
-    """If the loop's clock is not `time.monotonic`, as in a simulation, the deadline is still
-    right.
-    """
+    """`add_from_thread` works if the loop's clock is not `time.monotonic`, as in a simulation."""
     loop = ThreadsLoop()
-    # The clock of the loop is not that of the calling thread.
+    # The loop's clock differs from the thread's clock.
     loop.now = 5.0
     wheel = implementation.happy_path.TimerWheel(loop)
     item = Item(loop)
@@ -287,7 +285,7 @@ def test_add_from_thread_works_with_another_clock(implementation: Implementation
 
 
 class LateItem(Item):
-    """An item that calls `meanwhile` just before the wheel puts it into its slot."""
+    """An item that calls `meanwhile` just before the wheel adds it to a slot."""
 
     meanwhile: Callable[[], object] | None = None
 
@@ -304,12 +302,12 @@ class LateItem(Item):
 def test_an_item_added_while_its_slot_is_removed_expires(
     implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
-    """If a thread adds an item to a slot while the loop empties that slot, the item is not lost."""
+    """If a thread adds an item while the loop empties its slot, the item still expires."""
     wheel = implementation.happy_path.TimerWheel(threads_loop)
     early, other, late = Item(threads_loop), Item(threads_loop), LateItem(threads_loop)
-    wheel.add(timeout=0.5, item=early)  # This sets the loop's timer for the slot.
+    wheel.add(timeout=0.5, item=early)  # sets the loop's timer for this slot
     slot = wheel.add(timeout=10, item=other)
-    # While the late item is being added, the other one leaves the slot, which is empty for a
+    # While the late item is being added, the other item leaves the slot, which is then empty for a
     # moment.
     late.meanwhile = lambda: wheel.discard(slot, other)
     wheel.add_from_thread(timeout=10, item=late)
@@ -320,9 +318,9 @@ def test_an_item_added_while_its_slot_is_removed_expires(
 
 
 class SlotNumber(int):
-    """The number of a slot, which calls `meanwhile` when it is compared by ``!=``.
+    """The number of a slot that calls `meanwhile` when it is compared with ``!=``.
 
-    The wheel compares so just after it has found the slot empty.
+    The wheel makes this comparison just after it has found that the slot is empty.
     """
 
     meanwhile: Callable[[], object] | None = None
@@ -338,8 +336,9 @@ class SlotNumber(int):
 def test_an_item_added_while_its_slot_is_found_empty_expires(
     implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
-    """If an item is added after the loop has found the slot empty, but before it removes the slot,
-    the item is not lost.
+    """If an item is added just after the loop has found its slot empty, the item still expires.
+
+    The loop has not removed the slot yet.
     """
     if implementation.name == "c":
         pytest.skip("compiled code compares C integers, so no Python code can run in between")
@@ -349,7 +348,7 @@ def test_an_item_added_while_its_slot_is_found_empty_expires(
     slot = SlotNumber(wheel.add(timeout=10, item=other))
     slot.meanwhile = lambda: wheel.add(timeout=10, item=late)
     wheel.discard(slot, other)
-    # The slot got the late item in time, so it was not removed.
+    # The slot got the late item in time, so the slot was not removed.
     assert len(wheel) == 2
     threads_loop.advance(12)
     assert len(late.expired_at) == 1
@@ -358,20 +357,18 @@ def test_an_item_added_while_its_slot_is_found_empty_expires(
 def test_threads_add_while_the_loop_discards_and_expires(
     implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
-    """While threads add items and the loop removes them, every item is either discarded or
-    expires.
-    """
+    """While threads add items and the loop removes them, each item is discarded or expires."""
     wheel = implementation.happy_path.TimerWheel(threads_loop)
     added: deque[tuple[int, Item]] = deque()
     kept_items: list[Item] = []
     previous_interval = sys.getswitchinterval()
-    # Let Python switch threads as often as possible, so that they interrupt the loop at every step.
+    # Let Python switch threads as often as possible, so that they interrupt the loop at each step.
     sys.setswitchinterval(1e-6)
 
     def add_items(seed: int) -> None:
         for number in range(1500):
             item = Item(threads_loop)
-            timeout = (number * seed) % 7 * 0.01  # between 0 and 60 ms
+            timeout = (number * seed) % 7 * 0.01  # seconds, between 0 and 0.06
             added.append((wheel.add_from_thread(timeout=timeout, item=item), item))
 
     threads = [threading.Thread(target=add_items, args=(seed,)) for seed in (1, 2, 3)]
@@ -383,7 +380,8 @@ def test_threads_add_while_the_loop_discards_and_expires(
             threads_loop.advance(max(0.0, time.monotonic() - threads_loop.now))
             while added:
                 slot, item = added.popleft()
-                is_kept = len(kept_items) % 3 == 0 or id(item) % 2 == 1  # about half of them
+                # true for about half of the items
+                is_kept = len(kept_items) % 3 == 0 or id(item) % 2 == 1
                 if is_kept:
                     kept_items.append(item)
                 else:

@@ -1,5 +1,6 @@
-"""TLS in both APIs, on loops of asyncio and uvloop: with valid certificates the driver connects,
-otherwise the error names the cause.
+"""TLS in the blocking and asyncio APIs, on loops of asyncio and uvloop.
+
+With valid certificates, the driver connects. Otherwise, the error names the cause.
 """
 
 from __future__ import annotations
@@ -31,12 +32,13 @@ from tests.unit.security.certificates import DAY, Authority
 from tests.unit.security.conftest import Use as ConnectAndRead, fake
 
 HOST = "127.0.0.1"
-VALUE = 7  # what `connect_and_read` reads from a node of `fake`
+VALUE = 7  # the value that `connect_and_read` reads from a node of `fake`
 
 
 def connect_error(connect_and_read: ConnectAndRead, node: FakeNode | Peer, **settings: Any) -> str:
-    """Connect, which must fail, and return the message of the host's error, which must name the
-    node.
+    """Connect, which must fail, and return the message of the node's error.
+
+    The message must name the node.
     """
     with pytest.raises(NoHostAvailable) as caught:
         connect_and_read([node.address], port=node.port, connect_timeout=5, **settings)
@@ -60,8 +62,8 @@ def test_a_certificate_with_the_address_is_accepted(
 def test_a_certificate_with_the_server_hostname_is_accepted(
     connect_and_read: ConnectAndRead, authority: Authority, name: str
 ) -> None:
-    """`server_hostname` in `ssl_options` is the name that the certificate must have, instead of the
-    address that is connected to.
+    """With `server_hostname` in `ssl_options`, the certificate must have this name, not the
+    address.
     """
     with fake(authority.server(name)) as node:
         options = {"server_hostname": "db.example.com"}
@@ -73,7 +75,7 @@ def test_a_certificate_with_the_server_hostname_is_accepted(
 def test_each_tls_version_connects(
     connect_and_read: ConnectAndRead, authority: Authority, version: ssl.TLSVersion
 ) -> None:
-    """The client accepts a server that speaks only this version of TLS."""
+    """The driver connects to a server that speaks only this version of TLS."""
     server, client = authority.server(HOST), authority.client()
     server.maximum_version = server.minimum_version = version
     with fake(server) as node:
@@ -83,7 +85,7 @@ def test_each_tls_version_connects(
 def test_a_client_certificate_is_sent(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
-    """The server demands a certificate of the client. The one of the `ssl_context` is accepted."""
+    """If the server requires a client certificate, the certificate of the `ssl_context` is sent."""
     client = authority.client()
     client.load_cert_chain(*authority.issue("client"))
     with fake(authority.server(HOST, clients=authority.path)) as node:
@@ -93,7 +95,7 @@ def test_a_client_certificate_is_sent(
 def test_ssl_options_without_a_context_connect(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
-    """The dict `ssl_options`, as cassandra-driver has it, is enough to build a context."""
+    """`ssl_options` without an `ssl_context` are enough for TLS, as in cassandra-driver."""
     certificate, key = authority.issue("client")
     options = {
         "ca_certs": authority.path,
@@ -112,7 +114,7 @@ def test_ssl_options_without_a_context_connect(
 def test_an_end_point_may_have_its_own_server_hostname(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
-    """The `ssl_options` of an end point say which name the certificate of this node must have."""
+    """An end point may have `ssl_options`, with the name that its node's certificate must have."""
 
     class NamedEndPoint(DefaultEndPoint):
         @property
@@ -127,8 +129,9 @@ def test_an_end_point_may_have_its_own_server_hostname(
 def test_an_sni_proxy_gets_the_name_of_the_node(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
-    """A proxy finds the node by the name in the TLS handshake: first that of the contact point,
-    later the host id.
+    """In the TLS handshake, an SNI proxy gets the name of the node to which it must connect.
+
+    First, this is the name of the contact point. Later, it contains the host id.
     """
     server = authority.server("*.nodes.example.com")
     names: list[str | None] = []
@@ -148,7 +151,7 @@ def test_an_sni_proxy_gets_the_name_of_the_node(
 def test_a_certificate_of_an_unknown_ca_is_named_as_the_cause(
     connect_and_read: ConnectAndRead, authority: Authority, tmp_path: Path
 ) -> None:
-    """The error says that the CA of the server's certificate is not trusted."""
+    """If an unknown CA has issued the server's certificate, the error says so."""
     with fake(Authority(tmp_path, "other").server(HOST)) as node:
         message = connect_error(connect_and_read, node, ssl_context=authority.client())
         assert "was issued by a CA that is not among the trusted" in message
@@ -167,7 +170,7 @@ def test_a_certificate_outside_its_validity_is_named_as_the_cause(
     validity: dict[str, Any],
     expected_text: str,
 ) -> None:
-    """If the certificate has expired or is not valid yet, the error of `connect` says which."""
+    """If the server's certificate has expired or is not valid yet, the error says which."""
     with fake(authority.server(HOST, **validity)) as node:
         assert expected_text in connect_error(
             connect_and_read, node, ssl_context=authority.client()
@@ -178,9 +181,7 @@ def test_a_certificate_outside_its_validity_is_named_as_the_cause(
 def test_a_certificate_for_another_name_is_named_as_the_cause(
     connect_and_read: ConnectAndRead, authority: Authority, names: tuple[str, ...]
 ) -> None:
-    """If the certificate is for other names, the error shows the expected name and the
-    certificate's names.
-    """
+    """If the server's certificate is for other names, the error has these and the expected name."""
     with fake(authority.server(*names)) as node:
         message = connect_error(connect_and_read, node, ssl_context=authority.client())
         assert f"the name '{HOST}' was expected" in message
@@ -191,8 +192,10 @@ def test_a_certificate_for_another_name_is_named_as_the_cause(
 def test_a_missing_client_certificate_is_named_as_the_cause(
     connect_and_read: ConnectAndRead, authority: Authority, version: ssl.TLSVersion
 ) -> None:
-    """Depending on the version, the server closes the connection or sends an alert about the
-    certificate.
+    """If the server requires a client certificate and gets none, the error says so.
+
+    With one version of TLS, the server only closes the connection. With the other, it sends an
+    alert.
     """
     server = authority.server(HOST, clients=authority.path)
     server.maximum_version = server.minimum_version = version
@@ -204,7 +207,10 @@ def test_a_missing_client_certificate_is_named_as_the_cause(
 def test_without_a_common_tls_version_the_error_says_so(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
-    """The server speaks at most TLS 1.2 and the client at least TLS 1.3."""
+    """If no version of TLS is common to server and client, the error says so.
+
+    Here, the server speaks TLS 1.2 at most, and the client TLS 1.3 at least.
+    """
     server = authority.server(HOST)
     client = authority.client()
     server.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -225,8 +231,8 @@ class Peer:
     """A server that sends one message to each client, and then closes the connection or waits.
 
     :param message: the message; None to send nothing.
-    :param ending: what follows: "closes", "reset" or "waits".
-    :param context: if given, the server makes a TLS handshake that must fail.
+    :param ending: what follows the message: "closes", "reset" or "waits".
+    :param context: if given, the server makes a TLS handshake instead, which must fail.
     """
 
     def __init__(
@@ -245,7 +251,7 @@ class Peer:
         return self
 
     def serve(self) -> None:
-        """Accept clients until the listener is closed."""
+        """Accept clients until the listening socket is closed."""
         while True:
             try:
                 client, _ = self.listener.accept()
@@ -260,7 +266,7 @@ class Peer:
             if self.message:
                 client.sendall(self.message)
             if self.ending == "reset":
-                # With SO_LINGER for 0 seconds, `close` resets the connection.
+                # With SO_LINGER and a time of 0 seconds, `close` resets the connection.
                 linger = struct.pack("ii", 1, 0)
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             if self.ending != "waits":
@@ -268,7 +274,7 @@ class Peer:
 
     def __exit__(self, *args: object) -> None:
         """Close all sockets, and wait until the server's thread has ended."""
-        # This ends the `accept` call in the server's thread.
+        # This ends the call of `accept` in the server's thread.
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         self.thread.join()
@@ -293,7 +299,7 @@ def test_servers_that_do_not_speak_tls_are_named_as_the_cause(
     ending: str,
     expected_text: str,
 ) -> None:
-    """If the server answers the TLS handshake with other bytes, or closes the connection, the error
+    """If the server answers the TLS handshake with other bytes or closes the connection, the error
     says that it probably does not speak TLS.
     """
     with Peer(server_message, ending) as peer:
@@ -304,10 +310,10 @@ def test_servers_that_do_not_speak_tls_are_named_as_the_cause(
 def test_a_handshake_that_hangs_times_out(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
-    """A server that sends nothing during the TLS handshake fails `connect` after
+    """If the server sends nothing during the TLS handshake, `connect` fails after
     `connect_timeout`.
     """
-    # On a busy machine, real sockets may not even connect in time, so check only the part of the
+    # On a busy machine, even the TCP connection may not open in time. So check only the part of the
     # message that both errors have. test_handshake_in_silence.py checks the whole message, in
     # virtual time.
     with (
@@ -328,15 +334,16 @@ def test_a_reloading_context_follows_the_file(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """ReloadingContext makes a new TLS context when its file has changed, and keeps the old one if
-    the file is damaged.
+    """`ReloadingContext` makes a new TLS context when its file has changed.
+
+    If the file is damaged, the old context stays in use.
     """
     other_authority = Authority(tmp_path, "other")
     trusted = tmp_path / "trusted.pem"
     trusted.write_bytes(Path(other_authority.path).read_bytes())
     context = ReloadingContext(lambda: ssl.create_default_context(cafile=trusted), trusted)
     with fake(authority.server(HOST)) as node:
-        # The file has the certificate of another CA than the one that issued the server's.
+        # The file has the certificate of another CA, which did not issue the server's certificate.
         connect_error(connect_and_read, node, ssl_context=context)
         context_before = context()
         trusted.write_bytes(b"not a certificate")
@@ -352,8 +359,9 @@ def test_a_reloading_context_follows_the_file(
 def test_open_connections_survive_a_new_certificate(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
-    """If a server changes its certificate, open connections go on, and new connections get the new
-    one.
+    """If a server changes its certificate, open connections continue to work.
+
+    New connections get the new certificate.
     """
     server = authority.server(HOST)
     with (
@@ -369,7 +377,7 @@ def test_open_connections_survive_a_new_certificate(
 def test_a_function_that_returns_no_context_is_an_error(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
-    """`ssl_context` may be a function that returns the context. The error names the type of a wrong
+    """If `ssl_context` is a function that returns no context, the error names the type of its
     result.
     """
     with fake(authority.server(HOST)) as node, pytest.raises(NoHostAvailable) as caught:
@@ -384,7 +392,7 @@ def test_a_function_that_returns_no_context_is_an_error(
 def test_tls_sessions_are_resumed(
     connect_and_read: ConnectAndRead, authority: Authority, version: ssl.TLSVersion
 ) -> None:
-    """With `ssl_session_cache`, connections after the first one resume its TLS session."""
+    """With `ssl_session_cache`, all connections after the first resume its TLS session."""
     server, client = authority.server(HOST), authority.client()
     server.maximum_version = server.minimum_version = version
     sessions = SSLSessionCache()
@@ -393,10 +401,10 @@ def test_tls_sessions_are_resumed(
             settings = {"ssl_context": client, "ssl_session_cache": sessions}
             assert connect_and_read([HOST], port=node.port, **settings) == VALUE
         assert len(sessions) == 1
-        # Each of the two calls opens two connections: the control connection, and one of the pool.
-        # All but the very first connection have resumed a session.
+        # Each call opens two connections: the control connection and a connection of the pool. All
+        # connections except the very first must resume a session.
         assert server.session_stats()["hits"] >= 3
-    # Another server does not know these sessions, so the driver makes full handshakes with it.
+    # Another server does not know these sessions, so full handshakes are made with it.
     with fake(authority.server(HOST), port=node.port) as other_node:
         settings = {"ssl_context": client, "ssl_session_cache": sessions}
         assert connect_and_read([HOST], port=other_node.port, **settings) == VALUE
@@ -416,9 +424,7 @@ def test_sessions_are_not_resumed_without_a_cache(
 def test_a_factory_may_set_the_server_hostname(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
-    """An end point factory may set the name in each node's certificate, as docs/security.rst
-    shows.
-    """
+    """An end point factory may set `server_hostname` for each node, as docs/security.rst shows."""
 
     class NamedEndPoint(DefaultEndPoint):
         @property
@@ -440,8 +446,8 @@ def test_a_factory_may_set_the_server_hostname(
 async def test_a_host_that_has_answered_before_does_not_expect_tls(
     has_answered_before: bool,
 ) -> None:
-    """If the server closes the connection at once, the error suggests TLS only for a server that
-    never answered.
+    """If the server closes a connection at once, the error suggests TLS unless it
+    answered before.
     """
     endpoint = DefaultEndPoint(HOST)
     connection = Connection(endpoint, 4, asyncio.get_running_loop())
@@ -453,8 +459,9 @@ async def test_a_host_that_has_answered_before_does_not_expect_tls(
 
 
 def test_the_connector_remembers_hosts_that_have_answered() -> None:
-    """A host that has answered without TLS does not expect TLS, so later errors do not suggest
-    it.
+    """The connector remembers hosts that have responded without TLS.
+
+    Later errors of these hosts must not suggest TLS.
     """
     with FakeNode() as node, Cluster([HOST], port=node.port) as cluster:
         cluster.connect()

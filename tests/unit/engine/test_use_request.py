@@ -1,4 +1,4 @@
-"""USE statements of a session run one at a time, and set the keyspace of the session."""
+"""USE statements of a session, which run one at a time and set the session's keyspace."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ pytestmark = pytest.mark.simulated
 async def test_after_concurrent_uses_all_connections_have_the_sessions_keyspace(
     version: int,
 ) -> None:
-    """Whichever of several concurrent USE statements is last, all connections end up in the
-    keyspace of the session.
+    """After concurrent USE statements, all connections are in the keyspace of the session.
+
+    This holds whichever of the statements is last.
     """
     for seed in range(5):
         servers = Servers(seed)
@@ -62,7 +63,10 @@ async def test_a_use_that_is_refused_changes_nothing(version: int) -> None:
 
 
 async def test_a_use_may_time_out_while_it_waits_for_another() -> None:
-    """The error says that another USE was in flight. When that is cancelled, the next USE runs."""
+    """If a USE times out while another USE is in flight, the error says so.
+
+    When the USE in flight is cancelled, the next USE runs.
+    """
     servers = Servers(6)
     with nodes(servers, count=1) as fake:
         unanswered_use = fake[0].prime("USE b", lambda request: NeverAnswer())
@@ -80,8 +84,9 @@ async def test_a_use_may_time_out_while_it_waits_for_another() -> None:
 
 
 async def test_session_shutdown_fails_waiting_uses() -> None:
-    """A USE in flight, those that wait for it, and requests that wait for a keyspace all end with
-    the session.
+    """When a session is shut down, USE statements end, and so do requests that wait for a keyspace.
+
+    This includes the USE in flight and those that wait for it.
     """
     servers = Servers(7)
     with nodes(servers, count=1) as fake:

@@ -1,6 +1,6 @@
-"""If a server refuses a statement about vectors, notes on the error give advice.
+"""If a server refuses a statement about vectors, a note on the error gives advice.
 
-The messages are those of Cassandra 5.0.9.
+The messages in these tests are from Cassandra 5.0.9.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ FILTERING = "Cannot execute this query as it might involve data filtering ... us
     ],
 )
 def test_syntax_of_other_vector_stores_gets_advice(statement: str, advice: str) -> None:
-    """For each habit from SQL extensions such as pgvector there is advice on what to write in CQL.
+    """For the syntax of other vector stores, such as pgvector, the advice says what to write in
+    CQL.
 
     :param advice: a part of the advice.
     """
@@ -144,8 +145,9 @@ def test_correct_statements_get_no_advice(statement: str) -> None:
     ],
 )
 def test_refused_searches_and_indexes_get_advice(message: str, statement: str, advice: str) -> None:
-    """CQL that can be parsed may be refused for its vectors or indexes: the advice depends on the
-    message and the statement.
+    """If the server refuses valid CQL because of its vectors or indexes, there is advice.
+
+    It depends on the message and on the statement.
     """
     assert advice in str(advice_for(message, statement, is_syntax=False))
 
@@ -161,6 +163,8 @@ def test_refused_searches_and_indexes_get_advice(message: str, statement: str, a
     ],
 )
 def test_servers_without_vectors_are_named_as_the_reason(message: str, is_syntax: bool) -> None:
-    """A server before Cassandra 5.0 rejects correct statements about vectors."""
+    """If a server before Cassandra 5.0 refuses vectors, the advice names the version
+    as the reason.
+    """
     advice = advice_for(message, "v vector<float, 3>", is_syntax)
     assert "Cassandra has them since 5.0" in str(advice)
