@@ -1,5 +1,6 @@
-"""Batches on fake nodes, in both APIs: query strings, prepared statements, statements that a node
-has forgotten, and warnings.
+"""Batches on fake nodes, in the blocking and asyncio APIs.
+
+The tests cover query strings, prepared statements, forgotten statements, and warnings.
 """
 
 from __future__ import annotations
@@ -42,16 +43,14 @@ COLUMNS = [("k", "int"), ("v", "text")]
 
 
 def prime_all(node: FakeNode) -> None:
-    """Let `node` answer a PREPARE of each of `INSERTS`."""
+    """Let the node prepare each of `INSERTS`."""
     for text in INSERTS:
         node.prime_prepare(text, COLUMNS, pk_indexes=[0])
 
 
 @pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
 async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
-    """Yield a fake node that speaks up to one version of the protocol; see `prime_all` for its
-    answers.
-    """
+    """Yield a fake node for each protocol version, which can prepare each of `INSERTS`."""
     with FakeNode(max_version=request.param) as running:
         prime_all(running)
         yield running
@@ -60,7 +59,7 @@ async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
 
 @pytest.fixture
 async def nodes() -> AsyncIterator[FakeCluster]:
-    """Yield three fake nodes; see `prime_all` for their answers."""
+    """Yield three fake nodes, which can prepare each of `INSERTS`."""
     with FakeCluster(3) as running:
         for fake_node in running.nodes:
             prime_all(fake_node)
@@ -68,8 +67,10 @@ async def nodes() -> AsyncIterator[FakeCluster]:
 
 
 def text_batch(start: int = 0) -> BatchStatement:
-    """Return a batch of nine rows for three INSERTs (query strings with markers), and a query
-    string without markers.
+    """Return a batch of ten rows: three for each query string in `INSERTS`, and a string without
+    markers.
+
+    :param start: the key of the first row of each query string.
     """
     batch = BatchStatement()
     for text in INSERTS:
@@ -78,7 +79,7 @@ def text_batch(start: int = 0) -> BatchStatement:
 
 
 def prepares_by_query(node: FakeNode) -> Counter[Any]:
-    """Return how often the node received a PREPARE, for each query."""
+    """Return how often the node has received a PREPARE, by query."""
     return Counter(
         request.queries[0] for request in node.requests if request.opcode == Opcode.PREPARE
     )
@@ -90,7 +91,7 @@ def statements_sent(node: FakeNode) -> list[tuple[str | None, list[Any]]]:
     return [(statement.query, list(statement.values)) for statement in request.statements]
 
 
-# What `statements_sent` returns for `text_batch()`.
+# The statements that `text_batch()` sends, as `statements_sent` returns them.
 EXPECTED = [
     *[
         (text, [bytes([0, 0, 0, k]), v])
@@ -102,14 +103,15 @@ EXPECTED = [
 
 
 async def test_query_strings_are_prepared_once_and_concurrently(node: FakeNode) -> None:
-    """The session prepares the query strings of a batch at the same time, and does not prepare them
-    again for later batches or single executions.
+    """The session prepares the query strings of a batch concurrently, and only once.
+
+    Later batches and single requests reuse the prepared statements.
     """
     held = hold(node._on_prepare)
     node.prime(Opcode.PREPARE, held)
     async with connected(node) as (_, session):
         task = session.execute(text_batch())
-        # Wait until the node holds all three PREPAREs: they are sent before the first of them is
+        # Wait until the node holds all three PREPAREs. They were sent before the first was
         # answered.
         await call_in_thread(held.wait, 3)
         held.open()
@@ -130,7 +132,7 @@ async def test_for_many_batches_each_statement_is_prepared_once_on_each_host(
         assert len(batches) == 100
 
 
-@pytest.mark.simulated(False)  # real threads
+@pytest.mark.simulated(False)  # the test needs real threads
 async def test_batches_with_the_blocking_api_and_futures(nodes: FakeCluster) -> None:
     def execute_all() -> None:
         with (
@@ -147,8 +149,9 @@ async def test_batches_with_the_blocking_api_and_futures(nodes: FakeCluster) -> 
 
 
 async def test_an_error_of_preparing_fails_the_batch(node: FakeNode) -> None:
-    """If one query string cannot be prepared, the batch is not sent. The next execution prepares it
-    again.
+    """If one query string cannot be prepared, the batch is not sent.
+
+    The next call prepares this query string again.
     """
 
     def is_second_prepare(request: Any) -> bool:
@@ -165,11 +168,13 @@ async def test_an_error_of_preparing_fails_the_batch(node: FakeNode) -> None:
 
 
 async def test_a_wrong_value_in_a_row_is_named(node: FakeNode) -> None:
-    """A value of the wrong type is an error with its row and column, and nothing is sent."""
+    """A value of a wrong type raises an error that names its row and column, and
+    nothing is sent.
+    """
     async with connected(node) as (_, session):
         batch = BatchStatement().add_many(INSERTS[0], [(1, "a"), (2, 3)])
-        # The first time, the error comes when the statement has been prepared. The second time it
-        # is already prepared, so the call itself raises.
+        # At first, the error comes after the statement was prepared. The second time, the statement
+        # is already prepared, so the call itself raises the error.
         for _ in range(2):
             with pytest.raises(
                 TypeError, match=r'row 1: column "v" \((text|varchar), \w+\): 3.*INSERT INTO t0'
@@ -188,8 +193,9 @@ async def test_the_timeout_covers_preparing(node: FakeNode) -> None:
 
 
 async def test_only_the_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
-    """After an UNPREPARED error, the driver prepares only the statement that the error names, and
-    sends the batch to the same node again.
+    """After UNPREPARED, only the statement that the error names is prepared again.
+
+    Then the batch is sent to the same node again.
     """
     async with connected(node) as (_, session):
         statements = await session.prepare_all(INSERTS)
@@ -210,7 +216,11 @@ async def test_only_the_forgotten_statement_is_prepared_again(node: FakeNode) ->
 
 
 async def test_a_statement_that_is_always_forgotten_is_raised(node: FakeNode) -> None:
-    """Each statement of a batch is prepared again so many times."""
+    """If a node always forgets a statement of a batch, the request fails after MOST_PREPARES
+    attempts.
+
+    Each statement of the batch is counted separately.
+    """
     async with connected(node) as (_, session):
         statements = await session.prepare_all(INSERTS)
         batch = BatchStatement()
@@ -221,7 +231,8 @@ async def test_a_statement_that_is_always_forgotten_is_raised(node: FakeNode) ->
             error(ErrorCode.UNPREPARED, "gone", query_id=statement.query_id)
             for statement in statements
         ]
-        # The node answers UNPREPARED once for the first statement, and always for the third.
+        # The node answers UNPREPARED once for the first statement, and then always for the third
+        # statement.
         node.prime(Opcode.BATCH, sequence(unprepared_errors[0], unprepared_errors[2]))
         failure = await exception_of(session.execute(batch))
         assert isinstance(failure, PreparedQueryNotFound)
@@ -243,8 +254,9 @@ async def test_all_rows_get_the_id_from_preparing_again(node: FakeNode) -> None:
 
 
 async def test_an_unprepared_id_that_another_request_has_replaced(node: FakeNode) -> None:
-    """If the server does not know an id that another request has replaced meanwhile, the statement
-    is still found and prepared again.
+    """If UNPREPARED names an id that another request has replaced, its statement is still found.
+
+    The statement is prepared again.
     """
     held = hold()
     async with connected(node) as (_, session):
@@ -265,7 +277,7 @@ async def test_an_unprepared_id_that_another_request_has_replaced(node: FakeNode
 
 
 async def test_statements_added_during_a_request_are_not_in_it(node: FakeNode) -> None:
-    """`execute` sends the statements that the batch had when it was called."""
+    """`execute` sends the statements that the batch had at the call, without those added later."""
     held = hold()
     node.prime(Opcode.BATCH, held)
     async with connected(node) as (_, session):
@@ -284,19 +296,20 @@ async def test_statements_added_during_a_request_are_not_in_it(node: FakeNode) -
 
 
 async def test_query_strings_use_the_keyspace_of_the_prepared_statement(node: FakeNode) -> None:
-    """A batch takes the keyspace of its first prepared statement. The request names it only if a
-    query string needs it, and only since protocol version 5.
+    """A batch takes the keyspace of its first prepared statement.
+
+    The request names the keyspace only if a query string needs it, and only in protocol version 5.
     """
     async with connected(node) as (_, session):
         batch = BatchStatement().add(await session.prepare(INSERTS[0]), (0, "a"))
         await session.execute(batch)
-        # Only in these versions does the server report which column is the partition key.
+        # Only from version 4 on does the server report the columns of the partition key.
         if node.queries()[-1].version >= 4:
             assert batch.keyspace is not None
         assert node.queries()[-1].keyspace is None
         batch.add("INSERT INTO t9 (k) VALUES (1)")
         await session.execute(batch)
-        # A request can name a keyspace only since version 5.
+        # Only from version 5 on can a request name a keyspace.
         has_keyspaces = node.queries()[-1].version >= 5
         assert node.queries()[-1].keyspace == (batch.keyspace if has_keyspaces else None)
         batch.keyspace = "mine"
@@ -311,13 +324,15 @@ async def test_query_strings_use_the_keyspace_of_the_prepared_statement(node: Fa
 async def test_query_strings_in_another_keyspace_than_the_sessions_warn(
     node: FakeNode, text: str, parameters: Any
 ) -> None:
-    """A query string is executed in the keyspace of the first prepared statement: that is probably
-    a mistake if the session has another one.
+    """If a batch's query string runs in another keyspace than the session's, there is a warning.
+
+    The query string runs in the keyspace of the first prepared statement, which is probably a
+    mistake.
     """
     async with connected(node) as (_, session):
         insert = await session.prepare(INSERTS[0])
         batch = BatchStatement().add(insert, (0, "a")).add(text, parameters)
-        await session.set_keyspace("ks")  # the keyspace of the prepared statement's table
+        await session.set_keyspace("ks")  # the prepared statement's table is in this keyspace
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             await session.execute(batch)
@@ -326,13 +341,16 @@ async def test_query_strings_in_another_keyspace_than_the_sessions_warn(
             qualified = text.replace("t9", "other.t9")
             await session.execute(BatchStatement().add(insert, (0, "a")).add(qualified, parameters))
         if node.queries()[-1].version < 5:
-            return  # the session's keyspace applies
+            return  # before version 5, the session's keyspace applies
         with pytest.warns(RuntimeWarning, match="executed in keyspace 'ks'.* and not in 'other'"):
             await session.execute(batch)
 
 
 async def test_the_keyspace_of_a_statement_in_a_batch_warns(node: FakeNode) -> None:
-    """A batch has one keyspace for all of its query strings."""
+    """If a statement in a batch has another `keyspace` than the batch, there is a warning.
+
+    A batch has a single keyspace for all of its query strings.
+    """
     statement = SimpleStatement("INSERT INTO t9 (k) VALUES (1)", keyspace="other")
     qualified = SimpleStatement("INSERT INTO other.t9 (k) VALUES (1)", keyspace="other")
     node.prime(Opcode.BATCH, void())
@@ -373,7 +391,7 @@ async def test_listeners_get_every_row(node: FakeNode) -> None:
         )
         statement = await session.prepare(INSERTS[0])
         await session.execute(BatchStatement().add_many(statement, [(0, "a"), (1, "b")]).add("x"))
-        # True marks a row of a prepared statement, False a query string.
+        # True means a row of a prepared statement, and False means a query string.
         assert [query[0] for query in request_bodies[-1].message.queries] == [True, True, False]
         assert [values for _, values in statements_sent(node)] == [
             [b"\0\0\0\0", b"a"],
@@ -401,7 +419,7 @@ async def test_a_large_batch_is_logged_once_in_an_interval(
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])
         large = BatchStatement().add_many(statement, [(k, "x" * 1000) for k in range(50)])
-        # Nothing is logged without a threshold, or for a batch that is smaller.
+        # Nothing is logged without a threshold, or for a batch below the threshold.
         session.batch_size_warn_threshold = None
         await session.execute(large)
         session.batch_size_warn_threshold = 60_000
@@ -413,7 +431,7 @@ async def test_a_large_batch_is_logged_once_in_an_interval(
         (warning,) = warnings_of(caplog)
         assert warning.startswith(f"a batch of 50 that begins with '{INSERTS[0]}' has 5")
         assert "more than the 10000 of" in warning
-        # With version 3 the driver does not know the partition key, so it cannot count partitions.
+        # In version 3, the driver does not know the partition key, so it cannot count partitions.
         assert ("for 50 partitions" in warning) == (node.queries()[-1].version >= 4)
 
 
@@ -424,12 +442,13 @@ async def test_a_large_batch_in_one_partition_is_not_logged(
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])
         await session.execute(BatchStatement().add_many(statement, [(1, "x" * 1000)] * 50))
-        # With version 3 the driver does not know that it is one partition, so it warns.
+        # In version 3, the driver does not know that there is one partition only, so it logs a
+        # warning.
         expected_count = 1 if node.queries()[-1].version < 4 else 0
         assert len(warnings_of(caplog)) == expected_count
 
 
-# -- single statements by attribute ----------------------------------------------------------------
+# -- objects as parameters ------------------------------------------------------------------------
 
 
 @dataclasses.dataclass
@@ -444,7 +463,7 @@ class RowWithMore(Row):
 
 
 class Attributes:
-    """An object that has its keyword arguments as attributes."""
+    """An object that has the given keyword arguments as attributes."""
 
     def __init__(self, **named: Any) -> None:
         self.__dict__.update(named)
@@ -456,8 +475,9 @@ class Attributes:
 async def test_parameters_may_be_an_object_with_attributes(
     node: FakeNode, query_of: Callable[[Any], Any]
 ) -> None:
-    """Bind markers get the attributes of an object by name. Fields of a dataclass that have no
-    marker are refused; other attributes are ignored.
+    """If parameters are an object, its attributes are bound to the markers by name.
+
+    Fields of a dataclass without a marker are refused. Other attributes are ignored.
     """
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])
@@ -485,7 +505,10 @@ async def test_parameters_may_be_an_object_with_attributes(
 
 
 async def test_a_missing_attribute_is_unset_or_an_error(node: FakeNode) -> None:
-    """Protocol version 4 has unset values. With version 3, a missing value is an error."""
+    """If an object lacks an attribute, the value is unset, or an error in protocol version 3.
+
+    Unset values exist since version 4.
+    """
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])
         if statement.protocol_version < 4:
@@ -497,8 +520,9 @@ async def test_a_missing_attribute_is_unset_or_an_error(node: FakeNode) -> None:
 
 
 async def test_a_query_string_is_routed_by_its_first_row(nodes: FakeCluster) -> None:
-    """A batch is routed by the partition of its first row, which is known once the query string has
-    been prepared.
+    """A batch is routed by the partition of its first row, even if this row has a query string.
+
+    The partition is known once the query string was prepared.
     """
 
     class RecordingPolicy(RoundRobinPolicy):
@@ -519,8 +543,9 @@ async def test_a_query_string_is_routed_by_its_first_row(nodes: FakeCluster) -> 
 async def test_a_batch_runs_in_its_or_the_sessions_keyspace(
     node: FakeNode, own_keyspace: str | None
 ) -> None:
-    """A batch runs in its own keyspace, or else in the session's, even if one of its queries names
-    another keyspace.
+    """A batch runs in its own keyspace, or else in the session's keyspace.
+
+    This holds even if one of its queries names another keyspace.
     """
     with_markers, unqualified = "INSERT INTO b.w (k) VALUES (?)", "INSERT INTO w (k) VALUES (?)"
     for text, keyspace in ((with_markers, "b"), (unqualified, own_keyspace or "a")):
@@ -532,7 +557,7 @@ async def test_a_batch_runs_in_its_or_the_sessions_keyspace(
     def record_request(request: Any) -> bool:
         if request.opcode == Opcode.BATCH or request.query == unqualified:
             requests.append((request.opcode, request.keyspace or request.connection.keyspace))
-        return False  # let the node answer as usual
+        return False  # let the node respond as usual
 
     node.prime(record_request, void())
     async with connected(node) as (_, session):
@@ -570,13 +595,15 @@ class Order:
 
 
 async def test_values_of_row_objects_are_read_by_the_call(node: FakeNode) -> None:
-    """Values of a row object are read when `execute` or `add_many` is called, even if the query
-    string must be prepared first. Objects that the row refers to are not copied.
+    """The values of an object are read when `execute` or `add_many` is called.
+
+    This holds even if the query string must be prepared first. Objects that the object refers to
+    are not copied.
     """
     async with connected(node) as (_, session):
         customer = Customer(session)
         execution = session.execute(INSERTS[0], customer)
-        # The values were read when `execute` was called, so this change has no effect.
+        # The values were read by `execute`, so this change must have no effect.
         customer.v = "changed"
         await execution
         (request,) = [request for request in node.requests if request.opcode == Opcode.EXECUTE]

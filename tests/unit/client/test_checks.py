@@ -1,4 +1,4 @@
-"""Functions that check the arguments of calls that an application makes."""
+"""Functions that check the arguments of an application's calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.engine.partners import new_host
 
 
 class Point:
-    """An object whose attribute can be the value of a bind marker."""
+    """An object whose attribute can be bound to a marker by name."""
 
     def __init__(self) -> None:
         self.x = 1
@@ -27,7 +27,7 @@ def test_parameters_must_be_a_sequence_or_a_mapping() -> None:
     for refused in ("ab", b"ab", 5):
         with pytest.raises(TypeError, match=r"must be a sequence or a mapping.*written \(value,\)"):
             checks.check_parameters(refused)
-    # An object with attributes, or the name of one, needs bind markers that have names.
+    # An object with attributes, or the name of a value, needs bind markers that have names.
     for by_name in ("a", Point()):
         with pytest.raises(TypeError, match="must be a sequence or a mapping"):
             checks.check_parameters(by_name, named=False)
@@ -57,8 +57,11 @@ def test_a_timeout_in_milliseconds_is_warned_of() -> None:
 
 
 def test_a_timeout_in_the_place_of_trace_is_warned_of() -> None:
-    """The third argument of `execute` is the timeout, but that of `execute_async` is `trace`. A
-    number of seconds as `trace` is probably a timeout.
+    """A number of seconds as `trace` causes a warning, because it was probably meant as the
+    timeout.
+
+    The third argument of `execute` is the timeout, but the third argument of `execute_async` is
+    `trace`.
     """
     with pytest.warns(RuntimeWarning, match=r"trace=5\.0 asks .* write timeout=5\.0 for a timeout"):
         checks.check_trace(5.0)
@@ -87,9 +90,7 @@ def test_keyspaces_are_strings_and_hosts_are_host_objects() -> None:
 
 
 def test_vectors_need_a_known_type_and_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The setting `vectors` names the Python type of vectors; NumPy must be installed for its own
-    type.
-    """
+    """`vectors` must be a known type of vectors, and "numpy" needs the package NumPy."""
 
     def request_with_vectors(vectors: str) -> Any:
         return SimpleNamespace(vectors=vectors)
@@ -120,7 +121,7 @@ def test_one_statement_with_its_rows_is_no_list_of_pairs() -> None:
 
 
 class Items:
-    """A sequence without `__iter__`, over which Python iterates all the same."""
+    """A sequence without `__iter__`, which Python can still iterate over."""
 
     def __getitem__(self, index: int) -> Any:
         return [("SELECT 1", None)][index]

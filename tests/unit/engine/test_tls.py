@@ -192,10 +192,10 @@ def test_a_certificate_for_another_name_is_named_as_the_cause(
 def test_a_missing_client_certificate_is_named_as_the_cause(
     connect_and_read: ConnectAndRead, authority: Authority, version: ssl.TLSVersion
 ) -> None:
-    """If the server requires a client certificate and gets none, the error says so.
+    """If the server requires a client certificate and gets none, `connect` fails with the reason.
 
-    With one version of TLS, the server only closes the connection. With the other, it sends an
-    alert.
+    Depending on the version of TLS, the server sends an alert about the certificate or only closes
+    the connection.
     """
     server = authority.server(HOST, clients=authority.path)
     server.maximum_version = server.minimum_version = version

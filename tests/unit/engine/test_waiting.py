@@ -1,4 +1,4 @@
-"""Functions that wait for shared work, for several awaitables, or with a time limit."""
+"""`outcome_of`, `pools_opened`, `together` and `within`, which wait for shared or limited work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def new_future() -> asyncio.Future[Any]:
 
 
 async def test_outcome_of_returns_the_result_or_raises_the_error() -> None:
-    """`outcome_of` has the outcome of the task that it waits for."""
+    """`outcome_of` returns the result of a task or raises its error."""
     task = new_future()
     task.set_result(5)
     assert await outcome_of(task) == 5
@@ -30,8 +30,9 @@ async def test_outcome_of_returns_the_result_or_raises_the_error() -> None:
 
 
 async def test_outcome_of_cancelled_work_is_connection_shutdown() -> None:
-    """Shared work is cancelled when the cluster shuts down, so the callers that wait for it get
-    ConnectionShutdown.
+    """If the shared work is cancelled, `outcome_of` raises ConnectionShutdown.
+
+    Shared work is cancelled only when the cluster is shut down.
     """
     work = new_future()
     waiting = spawn(outcome_of(work))
@@ -42,7 +43,9 @@ async def test_outcome_of_cancelled_work_is_connection_shutdown() -> None:
 
 
 async def test_a_cancelled_caller_does_not_cancel_the_work() -> None:
-    """Other callers may wait for the same work."""
+    """If a caller of `outcome_of` is cancelled, the work continues, because others
+    may wait for it.
+    """
     work = new_future()
     waiting = spawn(outcome_of(work))
     await run_loop_turns()
@@ -53,7 +56,10 @@ async def test_a_cancelled_caller_does_not_cancel_the_work() -> None:
 
 
 async def test_pools_opened_raises_if_pools_are_not_open_in_time() -> None:
-    """The tasks that open the pools are not cancelled: they may succeed later."""
+    """`pools_opened` raises OperationTimedOut if the pools are not open in time.
+
+    It does not cancel the tasks that open the pools, because they may succeed later.
+    """
     await pools_opened(opening=[], timeout=0.0, profile="p")
     opened, unopened = new_future(), new_future()
     opened.set_result(True)
@@ -67,7 +73,7 @@ async def test_pools_opened_raises_if_pools_are_not_open_in_time() -> None:
 
 
 async def wait_and_raise(may_raise: asyncio.Event, message: str) -> None:
-    """Wait for an event, and then raise an error, even if the wait was cancelled."""
+    """Wait for an event, and then raise an error, even if the wait is cancelled."""
     try:
         await may_raise.wait()
     finally:
@@ -75,8 +81,8 @@ async def wait_and_raise(may_raise: asyncio.Event, message: str) -> None:
 
 
 async def test_together_returns_the_results_in_order() -> None:
-    """The results are in the order of the arguments, not in the order in which the coroutines
-    ended.
+    """`together` returns the results in the order of its arguments, not in the order
+    of their ends.
     """
     work = new_future()
     waiting = spawn(together(asyncio.sleep(0, "a"), work, asyncio.sleep(0, "c")))
@@ -86,7 +92,7 @@ async def test_together_returns_the_results_in_order() -> None:
 
 
 async def test_together_cancels_the_others_after_an_error() -> None:
-    """`together` raises the first error, and cancels the awaitables that have not ended."""
+    """`together` raises the first error, and cancels the awaitables that have not ended yet."""
     may_raise, other = asyncio.Event(), new_future()
     waiting = spawn(together(other, wait_and_raise(may_raise, "first")))
     await run_loop_turns()
@@ -98,9 +104,9 @@ async def test_together_cancels_the_others_after_an_error() -> None:
 
 @pytest.mark.parametrize("ending", ["timeout", "cancelled"])
 async def test_no_error_is_reported_as_never_retrieved(ending: str) -> None:
-    """If the caller of `together` is cancelled, errors of the awaitables are dropped silently.
+    """If a caller of `together` is cancelled, the errors of its awaitables are dropped silently.
 
-    asyncio's `gather` would report them as "exception was never retrieved".
+    `asyncio.gather` would report them with "exception was never retrieved".
     """
     reported: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
@@ -120,7 +126,7 @@ async def test_no_error_is_reported_as_never_retrieved(ending: str) -> None:
 
 
 async def test_within_returns_the_result() -> None:
-    """`within` returns the result if the work ends in time; None as `seconds` means no limit."""
+    """`within` returns the result if the work ends in time. With None, there is no time limit."""
 
     async def work() -> int:
         await run_loop_turns()
@@ -132,7 +138,7 @@ async def test_within_returns_the_result() -> None:
 
 
 async def test_within_raises_the_error() -> None:
-    """An error of the work is raised as it is."""
+    """If the work raises an error, `within` raises this error."""
 
     async def work() -> None:
         raise KeyError("failed")
@@ -143,8 +149,9 @@ async def test_within_raises_the_error() -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1, 0.001])
 async def test_within_cancels_work_after_the_timeout(seconds: float) -> None:
-    """`within` raises TimeoutError. With no time at all, the work is cancelled before it begins, or
-    at its first step.
+    """After the timeout, `within` cancels the work and raises TimeoutError.
+
+    With a timeout of 0 or less, the work is cancelled before or at its first step.
     """
     cancelled_work = []
 
@@ -156,13 +163,13 @@ async def test_within_cancels_work_after_the_timeout(seconds: float) -> None:
 
     with pytest.raises(asyncio.TimeoutError):
         await within(seconds, work=work())
-    # Without time, the work need not even begin.
+    # With a timeout of 0 or less, the work may not have started.
     assert cancelled_work in (["work"], [])
 
 
 async def test_within_returns_a_result_that_comes_at_the_cancellation() -> None:
-    """If the work ends with a result when it is cancelled at the time-out, the result is not
-    lost.
+    """If the work returns a result when it is cancelled at the timeout, `within` returns this
+    result.
     """
 
     async def work() -> str:
@@ -176,11 +183,12 @@ async def test_within_returns_a_result_that_comes_at_the_cancellation() -> None:
 
 
 async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
-    """A caller that is cancelled just when its work has ended raises CancelledError, as with any
-    await.
+    """If a caller of `within` is cancelled just when the work ends, it raises CancelledError.
+
+    Any other `await` does so, too.
     """
-    # Cancel the caller 0, 1, 2, ... turns of the loop after the answer, until the caller has ended
-    # before it is cancelled.
+    # In each round, cancel the caller one iteration of the loop later after the answer, until the
+    # caller ends before its cancellation.
     for turns in range(8):
         answer = new_future()
         results: list[Any] = []
@@ -202,7 +210,7 @@ async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        # A cancelled caller must not go on with the answer.
+        # A cancelled caller must not continue with the answer.
         assert results == []
     else:
         raise AssertionError("the caller never ended before it was cancelled")

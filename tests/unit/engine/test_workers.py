@@ -1,4 +1,4 @@
-"""The further event loops of a cluster: how they follow the sessions of the first one."""
+"""Workers, the additional event loops of a cluster: how they follow the first loop's sessions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.waiting import WAIT, until
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a node with a table in the keyspace `ks`, and the prepared statement `INSERT`."""
+    """Yield a node with a table in the keyspace `ks`, which can prepare `INSERT`."""
     with running_shop() as node:
         yield node
 
@@ -48,8 +48,10 @@ def node() -> Iterator[FakeNode]:
 
 
 def test_a_forgotten_statement_is_prepared_in_its_keyspace() -> None:
-    """A worker's connection is in no keyspace. Before it prepares an unqualified query again, it
-    switches to the keyspace of the statement.
+    """If a node has forgotten a statement, a worker prepares it in the statement's keyspace.
+
+    The worker's connection is in no keyspace, so it first switches to this keyspace, because the
+    query does not name one.
     """
     unqualified = "INSERT INTO t0 (k) VALUES (?)"
     with FakeNode(max_version=4) as node:
@@ -73,9 +75,7 @@ def test_a_forgotten_statement_is_prepared_in_its_keyspace() -> None:
 def test_a_prepared_ddl_statement_returns_when_the_metadata_has_its_change(
     node: FakeNode,
 ) -> None:
-    """If a prepared DDL statement runs on a worker, the metadata of the first loop is up to date
-    when it returns.
-    """
+    """When a prepared DDL statement returns on a worker, the metadata has its change."""
     create = "CREATE TABLE ks.new (k int PRIMARY KEY)"
 
     def create_table(_: Request) -> Any:
@@ -94,8 +94,9 @@ def test_a_prepared_ddl_statement_returns_when_the_metadata_has_its_change(
 
 
 def test_a_prepared_ddl_statement_needs_no_control_connection(node: FakeNode) -> None:
-    """The server has executed the statement, so its request must not fail. The driver reads the
-    change later.
+    """A prepared DDL statement on a worker succeeds without a control connection.
+
+    The server has executed it, so its request must not fail. The driver reads the change later.
     """
     create = "CREATE TABLE ks.new (k int PRIMARY KEY)"
     node.prime_prepare(create, [])
@@ -115,7 +116,7 @@ def test_a_prepared_ddl_statement_needs_no_control_connection(node: FakeNode) ->
 
 
 def test_a_change_of_the_keyspace_that_nobody_asked_for_is_refused(node: FakeNode) -> None:
-    """A SET_KEYSPACE result is a protocol error if the request was no USE."""
+    """If a request that is no USE gets a SET_KEYSPACE result, it fails with a ProtocolError."""
     with connected(node) as session:
         insert = session.prepare(INSERT)
         node.prime(INSERT, set_keyspace("other"))
@@ -128,7 +129,7 @@ def test_a_change_of_the_keyspace_that_nobody_asked_for_is_refused(node: FakeNod
 
 
 def test_a_worker_opens_a_lost_connection_again(node: FakeNode) -> None:
-    """When a connection of a worker's pool is lost, the worker opens another one and uses it."""
+    """If a connection of a worker's pool is lost, the worker opens and uses another connection."""
     with connected(node) as session:
         insert = session.prepare(INSERT)
         on_worker(session, lambda: session.execute(insert, (1,)))
@@ -136,7 +137,7 @@ def test_a_worker_opens_a_lost_connection_again(node: FakeNode) -> None:
         (worker,) = workers_of(session)
         (client_end,) = worker.all_pools()[0].connections
         node.post(lost_connection.abort)
-        # A request that is sent before the worker notices the loss would fail.
+        # A request that is sent before the worker notices the loss would fail, so wait.
         until(lambda: client_end.closed)
         node.forget_requests()
         on_worker(session, lambda: session.execute(insert, (2,)))
@@ -146,10 +147,9 @@ def test_a_worker_opens_a_lost_connection_again(node: FakeNode) -> None:
 
 
 def test_without_a_pool_the_first_loop_executes(node: FakeNode) -> None:
-    """While a worker cannot open its pool, the first loop executes the requests of the worker's
-    threads.
+    """While a worker has no pool, the first loop executes the requests of the worker's threads.
 
-    The worker tries again until it succeeds.
+    The worker tries to open its pool until it succeeds.
     """
     with connected(node) as session:
         insert = session.prepare(INSERT)
@@ -172,21 +172,25 @@ def test_without_a_pool_the_first_loop_executes(node: FakeNode) -> None:
 
 
 def test_workers_follow_hosts_that_go_and_come() -> None:
-    """When a host stops, the workers close their pools to it; when it comes back, they open them
-    again.
+    """When a host stops, the workers close their pools to it, and open them again
+    when it is back.
     """
     with FakeCluster(2) as nodes, connected(nodes[0]) as session:
         (worker,) = workers_of(session)
         assert len(worker.pools) == 2
         nodes[1].stop()
-        # If the worker loses its pool before the first loop does, it is not ready in between.
+        # The worker may lose its pool before the first loop does. Then it is not ready for a
+        # moment.
         until(lambda: len(session._engine.pools) == len(worker.pools) == 1 and worker.is_ready)
         nodes[1].start()
         until(lambda: len(worker.pools) == 2 and worker.is_ready)
 
 
 def test_workers_follow_a_host_that_replaces_another_at_its_address(node: FakeNode) -> None:
-    """The hosts are equal, since their addresses are. The worker must open a new pool."""
+    """If a host is replaced by another host with its address, the worker opens a new pool.
+
+    The two hosts are equal, because they have the same address.
+    """
     with connected(node) as session:
         (worker,) = workers_of(session)
         leader = session._engine
@@ -197,7 +201,8 @@ def test_workers_follow_a_host_that_replaces_another_at_its_address(node: FakeNo
             leader.forget_host(replaced, ConnectionShutdown("replaced"))
             await leader.add_pool(new)
 
-        # The worker sees the leader's pools only after the replacement.
+        # Block the worker until the replacement is complete, so that it does not see a state in
+        # between.
         is_replaced = threading.Event()
         worker.loop.call_soon_threadsafe(is_replaced.wait, WAIT)
         try:
@@ -209,7 +214,10 @@ def test_workers_follow_a_host_that_replaces_another_at_its_address(node: FakeNo
 
 
 def test_workers_leave_it_to_the_leader_to_follow_the_policies(node: FakeNode) -> None:
-    """A query plan may have a host to which the worker is about to open its pool."""
+    """If a worker has no pool to a host of a query plan, it does not ask for new distances.
+
+    Only the first loop follows the policies. The worker may be just about to open the pool.
+    """
     with connected(node) as session:
         (worker,) = workers_of(session)
         (host,) = session.hosts
@@ -225,10 +233,10 @@ def test_workers_leave_it_to_the_leader_to_follow_the_policies(node: FakeNode) -
 
 
 def test_a_host_that_stops_soon_gets_no_requests_of_workers() -> None:
-    """When a node announces that it will stop (GRACEFUL_DISCONNECT), workers send it no more
-    requests.
+    """When a node announces that it will stop (GRACEFUL_DISCONNECT), workers send it
+    no requests.
     """
-    # The node still accepts connections, so it must not be tried again during the test.
+    # The node still accepts connections, so the driver must not try it again during this test.
     never = ConstantReconnectionPolicy(delay=3600)
     with (
         FakeCluster(2, graceful_disconnect=True) as nodes,
@@ -239,7 +247,7 @@ def test_a_host_that_stops_soon_gets_no_requests_of_workers() -> None:
         insert = session.prepare(INSERT)
         (worker,) = workers_of(session)
         nodes[1].drain()
-        # Until the worker is ready again, the first loop executes its requests.
+        # Until the worker is ready again, the first loop executes the requests of its threads.
         until(lambda: len(session._engine.pools) == 1 and len(worker.pools) == 1)
         nodes[1].forget_requests()
         for key in range(4):
@@ -248,7 +256,7 @@ def test_a_host_that_stops_soon_gets_no_requests_of_workers() -> None:
 
 
 def test_pools_of_workers_have_the_size_of_the_setting(node: FakeNode) -> None:
-    """Each of the two loops has a pool of the configured size, and the pool state adds them up."""
+    """Each of two loops has a pool of the configured size, and `get_pool_state` adds them up."""
     with connected(node) as session:
         (worker,) = workers_of(session)
         cluster = session.cluster
@@ -270,8 +278,8 @@ def test_pools_of_workers_have_the_size_of_the_setting(node: FakeNode) -> None:
 
 
 class RemoteOnRequestPolicy(RoundRobinPolicy):
-    """A policy whose hosts are remote while `is_far` is set. It records the threads that call
-    it.
+    """A policy whose hosts are remote while `is_far` is True, and that records the
+    calling threads.
     """
 
     def __init__(self) -> None:
@@ -285,7 +293,10 @@ class RemoteOnRequestPolicy(RoundRobinPolicy):
 
 
 def test_workers_follow_distances_without_calling_the_policy(node: FakeNode) -> None:
-    """The documentation promises to call policies of applications on the first loop only."""
+    """Workers follow the distances of hosts, but only the first loop calls the policy.
+
+    The documentation promises this for policies of applications.
+    """
     policy = RemoteOnRequestPolicy()
     profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}
     with connected(node, execution_profiles=profiles) as session:
@@ -301,7 +312,10 @@ def test_workers_follow_distances_without_calling_the_policy(node: FakeNode) -> 
 
 
 def test_requests_in_flight_on_all_loops_are_counted(node: FakeNode) -> None:
-    """The load of a host, by which policies choose, includes requests of the workers."""
+    """`Core.in_flight` of a host includes the requests of workers.
+
+    Policies choose hosts by this load.
+    """
     with connected(node, metrics_enabled=True) as session:
         insert = session.prepare(INSERT)
         (host,) = session.cluster.metadata.all_hosts()
@@ -314,11 +328,11 @@ def test_requests_in_flight_on_all_loops_are_counted(node: FakeNode) -> None:
         assert session.cluster.metrics.stats.open_connections == 2
 
 
-# -- what concerns the whole cluster ---------------------------------------------------------------
+# -- observers and metrics of the whole cluster ---------------------------------------------------
 
 
 def test_latencies_are_reported_on_the_first_loop(node: FakeNode) -> None:
-    """Observers are called on the first loop only, even for requests of workers."""
+    """Observers of latencies are called on the first loop, even for requests of workers."""
     with connected(node) as session:
         insert = session.prepare(INSERT)
         core = session._engine.core
@@ -332,9 +346,9 @@ def test_latencies_are_reported_on_the_first_loop(node: FakeNode) -> None:
 def test_latencies_of_one_turn_are_reported_together(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker wakes the first loop once for all answers of a turn.
+    """A worker wakes the first loop once for all responses in one iteration of its own loop.
 
-    An error of an observer does not affect the other answers.
+    If an observer raises an error, the other latencies are still reported.
     """
     wakeups: list[object] = []
     call = FirstLoop.call
@@ -355,7 +369,7 @@ def test_latencies_of_one_turn_are_reported_together(
                 raise ValueError("mistake in an observer")
 
         def report_latencies(host: Host) -> None:
-            """Report 50 answers, in one turn of the worker's loop."""
+            """Report 50 latencies in one iteration of the worker's loop."""
             assert worker.core.on_latency is not None
             for number in range(50):
                 worker.core.on_latency(host, number)
@@ -375,8 +389,9 @@ def test_latencies_of_one_turn_are_reported_together(
 
 
 def test_a_host_that_only_a_worker_loses_stays_up(node: FakeNode) -> None:
-    """If only the worker cannot connect, the host is up; its failed connections are counted in the
-    metrics.
+    """If only a worker cannot connect to a host, the host stays up.
+
+    The metrics count the worker's failed connections.
     """
     with connected(node, metrics_enabled=True) as session:
         insert = session.prepare(INSERT)
@@ -394,21 +409,22 @@ def test_a_host_that_only_a_worker_loses_stays_up(node: FakeNode) -> None:
 
 
 class ConnectionFailures(RequestObserver):
-    """Records connections that could not be opened, and the threads that report them."""
+    """An observer that records failed connections, and the threads that report them."""
 
     def __init__(self) -> None:
         self.kinds: set[str] = set()
         self.threads: set[int] = set()
 
     def on_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
-        # Add the thread first: the test reads both sets as soon as `kinds` has an entry.
+        # Add the thread first, because the test reads both sets as soon as `kinds` has an entry.
         self.threads.add(threading.get_ident())
         self.kinds.add(kind)
 
 
 def test_connections_that_a_worker_cannot_open_are_reported(node: FakeNode) -> None:
-    """The cluster's metrics count the failed connections of workers, and its observers are called
-    on the first loop.
+    """If a worker cannot open a connection, metrics count it, and observers are called.
+
+    They are called on the first loop.
     """
     observer = ConnectionFailures()
     with connected(node, request_observers=[observer], metrics_enabled=True) as session:
@@ -433,9 +449,7 @@ def loop_threads() -> list[threading.Thread]:
 
 
 def test_requests_on_workers_fail_when_the_session_is_shut_down(node: FakeNode) -> None:
-    """`Session.shutdown` ends requests on other loops than its own, and closes their
-    connections.
-    """
+    """`Session.shutdown` ends requests on workers, and closes the workers' connections."""
     with connected(node) as session:
         insert = session.prepare(INSERT)
         node.prime(INSERT, silence())
@@ -449,8 +463,9 @@ def test_requests_on_workers_fail_when_the_session_is_shut_down(node: FakeNode) 
 
 
 def test_a_shutdown_of_the_cluster_ends_all_threads(node: FakeNode) -> None:
-    """`Cluster.shutdown` ends the threads of all three loops. Their open request fails, and a
-    thread that was a worker can send no further request.
+    """`Cluster.shutdown` ends the threads of all three loops.
+
+    A request in flight fails, and the thread of a worker can send no further request.
     """
     with connected(node, loops=3) as session:
         insert = session.prepare(INSERT)
@@ -466,7 +481,10 @@ def test_a_shutdown_of_the_cluster_ends_all_threads(node: FakeNode) -> None:
 
 
 def test_a_session_may_be_shut_down_in_a_callback_of_a_worker(node: FakeNode) -> None:
-    """`shutdown` does not wait for the thread that calls it, so it does not deadlock."""
+    """If a session is shut down in a callback on a worker, `shutdown` does not deadlock.
+
+    It does not wait for the thread that calls it.
+    """
     with connected(node) as session:
         insert = session.prepare(INSERT)
         is_shut_down = threading.Event()
@@ -486,7 +504,7 @@ def test_a_session_may_be_shut_down_in_a_callback_of_a_worker(node: FakeNode) ->
 def test_a_shutdown_ends_a_connect_that_waits_for_a_worker(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`shutdown` in another thread ends a `connect` that waits for the further loops."""
+    """`Cluster.shutdown` in another thread ends a `connect` that waits for workers."""
     is_waiting = threading.Event()
 
     async def wait_for_ever(*_: object) -> None:
@@ -511,8 +529,8 @@ def test_a_shutdown_ends_a_connect_that_waits_for_a_worker(
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_dropped_cluster_ends_all_threads(node: FakeNode) -> None:
-    """If an application drops a cluster without `shutdown`, its threads end when it is
-    collected.
+    """If an application drops a cluster without `shutdown`, its threads end after garbage
+    collection.
     """
     cluster = Cluster([node.address], port=node.port, loops=3)
     cluster.connect(wait_for_all_pools=True)
@@ -542,7 +560,10 @@ def test_a_wrong_number_of_loops_is_refused(loops: Any, error_class: type[Except
 
 
 def test_loops_and_a_throttler_exclude_each_other() -> None:
-    """Setting both raises ValueError, in the constructor or, if one was set later, in `connect`."""
+    """A cluster with several loops and a throttler raises ValueError.
+
+    The error comes from the constructor, or from `connect` if one of the two was set later.
+    """
     throttler = ConcurrencyLimitingThrottler(max_concurrent_requests=5, max_queue_size=5)
     with pytest.raises(ValueError, match="request_throttler"):
         Cluster(loops=2, request_throttler=throttler)

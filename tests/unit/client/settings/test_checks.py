@@ -1,4 +1,4 @@
-"""Functions that check single settings. Their errors name the setting and the wrong value."""
+"""Functions that check single settings; their errors name the setting and the wrong value."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def test_seconds_refuses_other_values(value: Any, error: type[Exception], messag
 
 
 def test_seconds_or_negative_accepts_negative_numbers() -> None:
-    """A schema event window may be negative, which switches the refresh off; nan is refused."""
+    """`seconds_or_negative` accepts negative numbers, but refuses NaN.
+
+    A negative window switches the refresh after schema events off.
+    """
     assert checks.seconds_or_negative("window", -1) == -1
     with pytest.raises(ValueError, match="but is nan"):
         checks.seconds_or_negative("window", math.nan)
@@ -77,8 +80,9 @@ def test_rows_accepts_positive_integers() -> None:
 
 
 def test_names_or_all_copies_the_list() -> None:
-    """The setting is a tuple of names, or None for all. It is a copy, so a later change of the list
-    that was passed has no effect.
+    """`names_or_all` returns a tuple of names, or None for all names.
+
+    The tuple is a copy, so later changes of the passed list have no effect.
     """
     names = ["a", "b"]
     keyspaces = checks.names_or_all("keyspaces", names)
@@ -93,7 +97,7 @@ def test_names_or_all_copies_the_list() -> None:
 
 
 def test_compression_needs_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The name of an algorithm is refused if its package is not installed."""
+    """`compression` refuses the name of an algorithm whose package is not installed."""
     for valid in (None, True, False, "lz4", "snappy"):
         checks.compression("compression", valid)
     with pytest.raises(TypeError, match="but is 5"):
@@ -148,8 +152,10 @@ def test_loop_count_accepts_integers_from_one() -> None:
 
 
 def test_must_be_none_and_must_be_false_refuse_other_values() -> None:
-    """These checks are for settings of features that the driver does not have: the argument of
-    `must_be_none` and of `must_be_false` is the advice that ends the error.
+    """`must_be_none` and `must_be_false` return checks that refuse all other values.
+
+    They are used for features that the driver does not have. Their argument is the advice at the
+    end of the error.
     """
     assert checks.must_be_none("pass another")("cloud", None) is None
     with pytest.raises(NotImplementedError, match="cloud is not supported: pass another"):
@@ -218,6 +224,6 @@ def test_values_that_cassandra_driver_accepts_are_accepted(name: str, value: Any
 def test_a_number_that_looks_like_milliseconds_warns() -> None:
     with pytest.warns(RuntimeWarning, match="write connect_timeout=5 for 5000 milli"):
         assert checks.seconds("connect_timeout", 5000) == 5000
-    # Whole hours in seconds are plausible values, so there is no warning about these.
+    # Whole hours are plausible timeouts in seconds, so there is no warning.
     for seconds in (7200, 86_400):
         assert checks.seconds("schema_read_timeout", seconds) == seconds

@@ -1,6 +1,6 @@
-"""Policies that are set on the cluster become those of its default profile.
+"""Policies that are set on the cluster itself, as before execution profiles existed.
 
-They cannot be combined with execution profiles.
+They become policies of the default profile, and cannot be combined with execution profiles.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cassandra.testing.fake import FakeNode
 
 
 class CountingPolicy(RoundRobinPolicy):
-    """Counts the query plans that were requested, one for each request."""
+    """A policy that counts its query plans; each request needs one."""
 
     plan_count = 0
 
@@ -27,8 +27,9 @@ class CountingPolicy(RoundRobinPolicy):
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_policies_of_the_cluster_are_those_of_the_default_profile(cluster_class: Any) -> None:
-    """`Cluster.load_balancing_policy` and `default_retry_policy` read and write the policies of the
-    default execution profile. A cluster on which they were set accepts no further profiles.
+    """`load_balancing_policy` and `default_retry_policy` are the policies of the default profile.
+
+    A cluster on which they were set accepts no further profiles.
     """
     cluster = cluster_class()
     assert isinstance(cluster.load_balancing_policy, TokenAwarePolicy)
@@ -39,7 +40,7 @@ def test_policies_of_the_cluster_are_those_of_the_default_profile(cluster_class:
         cluster.load_balancing_policy = policy
         assert cluster.load_balancing_policy is default.load_balancing_policy
         assert policy is default.load_balancing_policy
-    # With None, the default policy is used.
+    # None selects the default policy.
     cluster.default_retry_policy = cluster.load_balancing_policy = None
     assert type(cluster.default_retry_policy) is RetryPolicy
     assert isinstance(cluster.load_balancing_policy, TokenAwarePolicy)
@@ -72,7 +73,7 @@ async def test_a_policy_that_is_set_after_connect_is_used_with_asyncio() -> None
 
 
 def test_a_class_attribute_of_a_subclass_is_used() -> None:
-    """A subclass may set an old-style policy as a class attribute, without a constructor."""
+    """A subclass may set an old-style policy as a class attribute."""
     policy = RoundRobinPolicy()
 
     class Ours(Cluster):

@@ -1,6 +1,4 @@
-"""From a table of `Setting` objects, a class gets its constructor, its attributes and their
-checks.
-"""
+"""`Setting`: a class gets its constructor, attributes and their checks from a table of settings."""
 
 from __future__ import annotations
 
@@ -16,8 +14,10 @@ from cassandra.query.settings import NOT_SET
 
 @settings_table
 class Table:
-    """Settings of each sort: with a check, live, with a function that follows changes, secret, for
-    the constructor only, and by keyword only.
+    """A table with a setting of each sort.
+
+    These are a setting with a check, a live setting, a setting with a function that follows
+    changes, a secret setting, a setting for the constructor only, and a keyword-only setting.
     """
 
     port: Setting[int | str | None, int] = Setting(
@@ -31,11 +31,12 @@ class Table:
 
 
 class Holder(Table):
-    """A class that gets its constructor and its attributes from `Table`."""
+    """A class whose constructor and attributes come from `Table`."""
 
     def _configure(self, arguments: dict[str, Any]) -> None:
-        """Store the settings as the clusters do. The generated constructor calls this with the
-        arguments that were passed.
+        """Store the settings like a cluster does.
+
+        The generated constructor calls this with the arguments that were passed.
         """
         self.arguments = arguments
         self._live: dict[str, Any] = {}
@@ -48,16 +49,14 @@ class Holder(Table):
                     setting.take_default(self)
 
     def _follow_names(self) -> None:
-        """Record the new names, or refuse them. The setting `names` has this as its function
-        `then`.
-        """
+        """Record the new names, or refuse them; called after each change of `names`."""
         if self.names == {"no": 0}:
             raise ValueError("these names are refused")
         self.changed_names.append(self.names)
 
 
 def setting(name: str) -> Any:
-    """Return the `Setting` object itself. The attribute of the class would be its default."""
+    """Return the `Setting` object. (The class attribute would return the default.)"""
     return Table._table[name]  # type: ignore[attr-defined]
 
 
@@ -74,8 +73,7 @@ def test_the_constructor_has_a_parameter_for_each_setting() -> None:
     ]
     assert [parameter.default for parameter in parameters.values()][:2] == [9042, 2]
     assert parameters["colour"].default == "red"
-    # The signature shows the defaults, but the function itself must know which arguments were
-    # passed.
+    # The signature shows the defaults, but the constructor must know which arguments were passed.
     real_parameters = inspect.signature(Holder.__init__).parameters.values()
     assert {parameter.default for parameter in real_parameters} == {
         NOT_SET,
@@ -93,8 +91,8 @@ def test_the_constructor_has_a_parameter_for_each_setting() -> None:
 def test_only_given_arguments_are_passed_on() -> None:
     assert Holder().arguments == {}
     assert Holder("9043", colour=None).arguments == {"port": "9043", "colour": None}
-    # The class itself handles unknown settings. It gets their names, but not their values, which
-    # may be secrets.
+    # The class handles unknown settings itself. It gets only their names, because the values may be
+    # secrets.
     assert Holder(pass_word="secret").arguments == {"pass_word": None}  # type: ignore[call-arg]
 
 
@@ -114,8 +112,9 @@ def test_values_are_checked_and_stored() -> None:
 
 
 def test_live_settings_are_also_stored_for_the_engine() -> None:
-    """The engine reads live settings from `_live` whenever it needs them, so later changes have an
-    effect.
+    """Live settings are also stored in `_live`, from which the engine reads them.
+
+    The engine reads them whenever it needs them, so that changes have an effect.
     """
     holder = Holder()
     assert holder._live == {"window": 2}
@@ -129,7 +128,7 @@ def test_live_settings_are_also_stored_for_the_engine() -> None:
 
 
 def test_a_change_calls_the_then_function() -> None:
-    """The function `then` of a setting is called after each change; here it records the names."""
+    """After each change of a setting, its function `then` is called. Here, it records the names."""
     holder = Holder(names={"a": 1})
     holder.names = None
     assert holder.changed_names == [{"a": 1}, None]
@@ -139,7 +138,9 @@ def test_a_change_calls_the_then_function() -> None:
 def test_a_value_that_the_then_function_refuses_is_not_stored(
     names_before: dict[str, int] | None,
 ) -> None:
-    """If the function `then` raises, the setting keeps its previous value, or stays unset."""
+    """If the function `then` raises an error, the setting keeps its previous value or
+    stays unset.
+    """
     holder = Holder()
     if names_before is not None:
         holder.names = names_before
@@ -164,7 +165,7 @@ def test_a_secret_setting_is_not_shown() -> None:
     assert setting("password").secret_of(Holder()).reveal() is None
     with pytest.raises(ValueError, match="port") as caught:
         Holder(port=0, password=["hidden"])
-    # The first frame is that of this test, which has the secret itself, so leave it out.
+    # Leave out the first frame: it is this test, which has the secret itself.
     for frame in caught.traceback[1:]:
         assert "hidden" not in repr(frame.frame.f_locals)
 
@@ -189,7 +190,7 @@ def test_a_subclass_may_have_its_own_default() -> None:
 def test_an_attribute_of_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
     existing = Holder()
     monkeypatch.setattr(Holder, "port", 9999)
-    # The patched default applies to existing objects, too, but not to settings that were passed.
+    # The patched default also applies to existing objects, but not to settings that were passed.
     assert existing.port == 9999
     assert Holder().port == 9999
     assert Holder(port=7).port == 7
@@ -198,7 +199,9 @@ def test_an_attribute_of_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_setting_for_the_constructor_only() -> None:
-    """Such a setting is an argument of the constructor, but cannot be read or set afterwards."""
+    """A `ConstructorOnly` setting is an argument of the constructor, and cannot be read or set
+    later.
+    """
     assert Holder(first=5).arguments == {"first": 5}
     with pytest.raises(AttributeError, match="'first': it is for the constructor"):
         Holder().first  # noqa: B018

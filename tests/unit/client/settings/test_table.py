@@ -1,4 +1,4 @@
-"""The table of a cluster's settings is the only place that lists them."""
+"""The table of a cluster's settings, which is the only place that lists them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ TABLE = ClusterSettings._table
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 def test_the_constructor_has_all_settings_in_their_order(cluster_class: Any) -> None:
-    """The parameters of the constructor are the settings of the table, in its order: those that may
-    be positional first, then the keyword-only ones by name.
+    """The constructor's parameters are the settings of the table, in the order of the table.
+
+    Settings that may be positional come first. Keyword-only settings follow, sorted by name.
     """
     parameters = inspect.signature(cluster_class).parameters
     assert list(parameters) == [*TABLE, "settings"]
@@ -41,8 +42,9 @@ def test_the_constructor_has_all_settings_in_their_order(cluster_class: Any) -> 
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 def test_the_signature_shows_the_defaults(cluster_class: Any) -> None:
-    """The signature of `Cluster` shows the defaults of the table of settings. That of a subclass
-    shows them, too, unless the subclass defines its own constructor.
+    """The signature of a cluster class shows the defaults of its settings.
+
+    A subclass has the same signature, unless it defines its own constructor.
     """
     parameters = inspect.signature(cluster_class).parameters
     for name, setting in TABLE.items():
@@ -52,14 +54,14 @@ def test_the_signature_shows_the_defaults(cluster_class: Any) -> None:
 
     class Own(cluster_class):  # type: ignore[misc]
         def __init__(self, tenant: str) -> None:
-            """A constructor as an application's subclass might define it."""
+            """Do nothing, like the constructor of an application's subclass might."""
 
     assert list(inspect.signature(Own).parameters) == ["tenant"]
 
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 def test_none_selects_the_default_or_is_a_valid_value(cluster_class: Any) -> None:
-    """Each setting may be None. If None selects the default, the attribute then has the default."""
+    """Each setting may be None; if None selects the default, the attribute has the default."""
     attribute_names = {
         name for name, setting in TABLE.items() if not isinstance(setting, ConstructorOnly)
     }
@@ -71,8 +73,9 @@ def test_none_selects_the_default_or_is_a_valid_value(cluster_class: Any) -> Non
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 async def test_only_live_settings_reach_the_engine_after_connect(cluster_class: Any) -> None:
-    """After `connect`, a change of a live setting reaches the engine; a change of another setting
-    logs a warning and has no effect.
+    """After `connect`, a changed setting reaches the engine only if it is live.
+
+    For all other settings, the change causes a warning and has no effect.
     """
     with FakeNode() as node:
         cluster = cluster_class([node.address], port=node.port)
@@ -85,7 +88,7 @@ async def test_only_live_settings_reach_the_engine_after_connect(cluster_class: 
             cluster.reprepare_on_up = False
             with pytest.warns(RuntimeWarning, match="idle_heartbeat_timeout has no effect"):
                 cluster.idle_heartbeat_timeout = 77
-            # Only `reprepare_on_up` is live.
+            # Of these two settings, only `reprepare_on_up` is live.
             assert engine.reprepare_on_up is False
             assert engine.idle_heartbeat_timeout == 30
         finally:
@@ -94,8 +97,8 @@ async def test_only_live_settings_reach_the_engine_after_connect(cluster_class: 
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 async def test_a_subclass_with_its_own_defaults_follows_changes(cluster_class: Any) -> None:
-    """The class attributes of a subclass are its defaults, but values that are set later on the
-    instance replace them.
+    """Class attributes of a subclass are its defaults, and values set on an instance
+    replace them.
     """
     cluster_subclass = type(
         "Ours", (cluster_class,), {"max_schema_agreement_wait": 3, "connect_timeout": 2}
@@ -123,7 +126,7 @@ def test_a_subclass_may_have_a_property_in_the_place_of_a_setting() -> None:
 
 
 def test_an_instance_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`monkeypatch` may set an attribute of one cluster, and restores the setting afterwards."""
+    """`monkeypatch` may set an attribute of a cluster, and later restores the setting."""
     cluster = Cluster(max_schema_agreement_wait=5)
     monkeypatch.setattr(cluster, "max_schema_agreement_wait", 1)
     monkeypatch.setattr(cluster, "port", 1)
@@ -134,7 +137,7 @@ def test_an_instance_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_setting_has_a_docstring() -> None:
-    """The docstring of a setting is its own, not that of the class `Setting`."""
+    """Each setting has its own docstring, not the docstring of the class `Setting`."""
     for name, setting in TABLE.items():
         assert setting.__doc__, name
     assert "One setting" not in str(TABLE["port"].__doc__)
@@ -149,8 +152,8 @@ def test_an_unknown_setting_is_an_error(cluster_class: Any) -> None:
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 def test_settings_that_are_not_given_keep_their_defaults(cluster_class: Any) -> None:
-    """Settings that are not passed to the constructor have the defaults that the class
-    `ClusterBase` has.
+    """Settings that are not passed to the constructor have the same defaults as in
+    `ClusterBase`.
     """
     cluster = cluster_class()
     for name in TABLE.keys() - {"execution_profiles"}:
@@ -161,7 +164,7 @@ def test_settings_that_are_not_given_keep_their_defaults(cluster_class: Any) -> 
     assert cluster_class(compression=False).compression is False
 
 
-# Applications rely on these defaults; those with a counterpart in cassandra-driver are the same.
+# Applications rely on these defaults. Settings that cassandra-driver has, too, have its defaults.
 DEFAULTS: dict[str, Any] = {
     "contact_points": ("127.0.0.1",),
     "port": 9042,
@@ -170,7 +173,8 @@ DEFAULTS: dict[str, Any] = {
     "protocol_version": 5,
     "executor_threads": 2,
     "max_schema_agreement_wait": 10,
-    "control_connection_timeout": WAIT,  # 2 s; tests/unit/conftest.py makes it longer
+    # seconds; normally 2, but tests/unit/conftest.py makes it longer
+    "control_connection_timeout": WAIT,
     "idle_heartbeat_interval": 30,
     "schema_event_refresh_window": 2,
     "topology_event_refresh_window": 10,
@@ -195,7 +199,7 @@ DEFAULTS: dict[str, Any] = {
     "request_observers": (),
     "schema_read_timeout": 300,
 }
-# None is the default of these settings.
+# The default of these settings is None.
 NONE = """
     auth_provider load_balancing_policy default_retry_policy ssl_options sockopts
     cql_version execution_profiles timestamp_generator ssl_context endpoint_factory cloud
@@ -228,9 +232,7 @@ MAY_PRECEDE = """
 
 
 def test_settings_have_their_defaults() -> None:
-    """The settings with simple defaults are those of `DEFAULTS`; the defaults of those in `NONE`
-    are None.
-    """
+    """Settings with simple defaults have those of `DEFAULTS`, and settings in `NONE` have None."""
     simple = {
         name: setting.default
         for name, setting in TABLE.items()
@@ -251,7 +253,7 @@ def test_settings_have_their_defaults() -> None:
     ],
 )
 def test_settings_differ_in_when_they_apply(attribute: str, names: str) -> None:
-    """The lists above name the settings that have an attribute, such as `is_live`."""
+    """Exactly the settings in the lists above have the attribute, for example `is_live`."""
     assert sorted(name for name, setting in TABLE.items() if getattr(setting, attribute)) == (
         names.split()
     )

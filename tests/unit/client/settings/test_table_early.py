@@ -1,6 +1,6 @@
-"""A subclass of a cluster may set settings before it calls the constructor of its base.
+"""A subclass of a cluster may set settings before it calls the base class's constructor.
 
-The constructor replaces some of them by its defaults, as cassandra-driver does, and keeps others.
+The constructor replaces some of them by its defaults and keeps others, as in cassandra-driver.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from cassandra.throttling import ConcurrencyLimitingThrottler
 CLUSTER_CLASSES = [Cluster, aio.Cluster]
 TABLE = ClusterSettings._table
 
-# For each setting, this is a value other than its default, if there is one.
+# For each setting, a value that is not its default, if possible.
 VALUES: dict[str, Any] = {
     "address_translator": IdentityTranslator(),
     "allow_beta_protocol_version": True,
@@ -94,8 +94,8 @@ VALUES: dict[str, Any] = {
     "topology_event_refresh_window": 7,
 }
 
-# The constructors of cassandra-driver and scylla-driver keep these, unless they are passed as
-# arguments.
+# The constructors of cassandra-driver and scylla-driver keep the early values of these settings,
+# unless the settings are passed as arguments.
 KEPT_BY_THE_CONSTRUCTOR = {
     "address_translator", "application_info", "application_name", "application_version",
     "column_encryption_policy", "connection_class", "conviction_policy_factory",
@@ -105,17 +105,19 @@ KEPT_BY_THE_CONSTRUCTOR = {
 
 
 def test_values_has_all_settings() -> None:
-    """A new setting must be added to `VALUES`, or the tests below would leave it out."""
+    """`VALUES` has all settings. A new setting must be added there, or the tests would leave it
+    out.
+    """
     assert set(VALUES) == {
         name for name, setting in TABLE.items() if not isinstance(setting, ConstructorOnly)
     }
 
 
 def subclass_with_early_setting(cluster_class: Any, name: str) -> Any:
-    """Return a subclass whose constructor sets one setting to its value in `VALUES`, and then calls
-    the constructor of `cluster_class`.
+    """Return a subclass whose constructor sets a setting before it calls the base constructor.
 
-    The instance has the value that the attribute had in between as `early_value`.
+    The value comes from `VALUES`. The attribute `early_value` has the setting's value from before
+    the call.
     """
 
     class Early(cluster_class):  # type: ignore[misc]
@@ -130,8 +132,9 @@ def subclass_with_early_setting(cluster_class: Any, name: str) -> Any:
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 def test_the_constructor_overrides_or_keeps_early_settings(cluster_class: Any, name: str) -> None:
-    """After the constructor, a setting of `KEPT_BY_THE_CONSTRUCTOR` still has its early value. Any
-    other setting has its default again.
+    """After the constructor, a setting in `KEPT_BY_THE_CONSTRUCTOR` still has its early value.
+
+    All other settings have their defaults again.
     """
     cluster = subclass_with_early_setting(cluster_class, name)()
     if name in KEPT_BY_THE_CONSTRUCTOR:
@@ -139,7 +142,7 @@ def test_the_constructor_overrides_or_keeps_early_settings(cluster_class: Any, n
     elif TABLE[name].shown_default is None:
         assert getattr(cluster, name) == getattr(cluster_class(), name)
     else:
-        # The constructor creates a new value for each cluster.
+        # The constructor creates a new default for each cluster.
         assert getattr(cluster, name) is not VALUES[name]
     if TABLE[name].is_live:
         assert cluster._live[name] is getattr(cluster, name)
@@ -157,8 +160,8 @@ def test_arguments_of_the_constructor_override_early_settings(
 
 
 def test_token_metadata_has_the_setting_of_the_constructor() -> None:
-    """`metadata.token_metadata_enabled` follows the constructor, not the value that a subclass set
-    before.
+    """`metadata.token_metadata_enabled` is the constructor's setting, not a
+    subclass's early value.
     """
     early_class = subclass_with_early_setting(Cluster, "token_metadata_enabled")
     assert early_class().metadata.token_metadata_enabled is True

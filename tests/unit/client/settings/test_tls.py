@@ -1,6 +1,4 @@
-"""TLS as the settings of a cluster configure it: the contexts that are created, and options that
-are refused.
-"""
+"""The TLS settings of a cluster: the contexts that they create, and options that are refused."""
 
 from __future__ import annotations
 
@@ -44,14 +42,15 @@ def test_a_given_context_is_used_unchanged() -> None:
 
 
 def test_certificates_are_required_unless_the_options_differ() -> None:
-    """Without `cert_reqs`, certificates are verified with the system's CA certificates, and TLS 1.2
-    is required. `cert_reqs` may lower that.
+    """By default, certificates are verified with the system's CAs, and TLS 1.2 is the minimum.
+
+    `cert_reqs` may switch the verification off.
     """
     system = ssl.create_default_context().cert_store_stats()
     for options in ({"ssl_version": None}, {"cert_reqs": None}, {"check_hostname": False}):
         context = context_of(options)
         assert context.verify_mode == ssl.CERT_REQUIRED
-        assert context.cert_store_stats() == system  # the same CA certificates as the system's
+        assert context.cert_store_stats() == system  # the context has the system's CA certificates
         assert context.minimum_version == ssl.TLSVersion.TLSv1_2
     context = context_of(NOT_VERIFIED)
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
@@ -98,11 +97,14 @@ def test_wrong_options_are_refused(options: Any, error: type[Exception], message
 
 
 def test_the_class_of_contexts_is_refused() -> None:
-    """Calling it would give a context that verifies no certificate."""
+    """If `ssl_context` is the class SSLContext itself, TypeError is raised.
+
+    A call of the class would return a context that verifies no certificates.
+    """
     context_class: Any = ssl.SSLContext
     with pytest.raises(TypeError, match=r"is the class ssl\.SSLContext: write ssl\.create_default"):
         tls_client(context_class, None, None)
-    # Functions and objects that return a context are accepted, though.
+    # Functions that return a context are accepted, because only the class itself is wrong.
     assert tls_client(ssl.create_default_context, None, None) is not None
 
 
@@ -129,8 +131,8 @@ def test_a_context_that_is_set_before_connect_is_used(cluster_class: Any) -> Non
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 @pytest.mark.parametrize("is_connected", [False, True])
 async def test_refused_settings_are_not_stored(cluster_class: Any, is_connected: bool) -> None:
-    """If a setting of TLS is refused, all settings of TLS keep their values, before and after
-    `connect`.
+    """If a TLS setting is refused, all TLS settings keep their values, before and
+    after `connect`.
     """
     context = ssl.create_default_context()
     with FakeNode() as node:
