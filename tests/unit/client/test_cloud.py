@@ -1,6 +1,6 @@
-"""Secure connect bundles and the metadata service of Astra, without a cluster.
+"""Secure connect bundles and the metadata service of Astra, tested without a cluster.
 
-``security/test_astra.py`` uses them to connect to nodes behind a proxy.
+``security/test_astra.py`` connects with bundles to nodes behind a proxy.
 """
 
 from __future__ import annotations
@@ -32,25 +32,29 @@ NODE_IDS = ["00000000-0000-0000-0000-00000000000a", "b"]
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """A certificate authority for all tests of the module."""
+    """Return a certificate authority for all tests of the module."""
     return Authority(tmp_path_factory.mktemp("ca"))
 
 
 @pytest.fixture
 def astra(authority: Authority) -> Iterator[Astra]:
-    """A running metadata service whose nodes are `NODE_IDS`."""
+    """Yield a running metadata service whose nodes are `NODE_IDS`."""
     with Astra(authority, dict.fromkeys(NODE_IDS, ("127.0.0.1", 1))) as astra:
         yield astra
 
 
 @pytest.fixture
 def bundle(astra: Astra, tmp_path: Path) -> str:
-    """The path of a valid secure connect bundle."""
+    """Return the path of a valid secure connect bundle."""
     return astra.bundle(tmp_path / "bundle.zip")
 
 
 def read_bundle(bundle: Any, **settings: Any) -> Cloud:
-    """Read a bundle, given as the setting `cloud` names it."""
+    """Read a bundle, as the setting `cloud` does.
+
+    :param bundle: the path or the file of the bundle.
+    :param settings: other keys of the setting `cloud`.
+    """
     return cloud_of({"secure_connect_bundle": bundle, **settings})
 
 
@@ -58,8 +62,10 @@ def read_bundle(bundle: Any, **settings: Any) -> Cloud:
 
 
 def test_the_service_returns_the_end_points_of_the_nodes(astra: Astra, bundle: str) -> None:
-    """Each node has an end point with the address of the proxy and the node's id as server name, by
-    which the proxy finds the node.
+    """The metadata service returns an end point for each node.
+
+    The end point has the proxy's address. Its server name is the node's id, by which the proxy
+    finds the node.
     """
     service = read_bundle(bundle)
     end_points = service.ask()
@@ -93,7 +99,11 @@ def test_no_end_points_before_the_service_has_answered() -> None:
 
 
 def service_answer(ids: Any, proxy: Any) -> dict[str, Any]:
-    """Return the JSON document that the metadata service answers."""
+    """Return the JSON document of a response from the metadata service.
+
+    :param ids: the ids of the nodes.
+    :param proxy: the address of the proxy, with its port.
+    """
     return {"contact_info": {"contact_points": ids, "sni_proxy_address": proxy}}
 
 
@@ -188,7 +198,9 @@ def test_time_left_raises_after_the_deadline(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If nothing listens on the first address of the service, the next address is tried."""
+    """If nothing listens on the first address of the metadata service, the next
+    address is tried.
+    """
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         # Nothing listens on port 1.
@@ -204,7 +216,7 @@ def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -
         with connection._open_socket() as connected:
             assert connected.getpeername() == ("127.0.0.1", port)
             assert 0 < (connected.gettimeout() or 0) <= 60
-        # Now only the address that refuses connections is left.
+        # Leave only the address that refuses connections.
         del addresses[1]
         with pytest.raises(ConnectionRefusedError):
             connection._open_socket()
@@ -246,7 +258,7 @@ def test_a_bundle_may_be_a_path_or_a_file(bundle: str) -> None:
 
 
 def test_a_given_ssl_context_is_used(astra: Astra, tmp_path: Path) -> None:
-    """If the application passes its own context, the bundle needs no certificates."""
+    """If the application passes its own `ssl_context`, the bundle needs no certificates."""
     context = ssl.create_default_context()
     path = astra.bundle(tmp_path / "b.zip", ca_crt=None, cert=None, key=None)
     assert cloud_of({"secure_connect_bundle": path}, context).context is context
@@ -268,7 +280,7 @@ def test_keys_are_written_only_to_temporary_private_files(
 
     monkeypatch.setattr(ssl, "SSLContext", RecordingContext)
     read_bundle(bundle)
-    # The certificate and the key are written to files that only their owner may read.
+    # Only the owner may read the files of the certificate and the key.
     assert modes == [0o600, 0o600]
     assert list(folder.iterdir()) == []
 
@@ -355,12 +367,13 @@ def test_a_bundle_that_is_not_a_zip_file(tmp_path: Path) -> None:
 def test_a_bundle_with_a_damaged_directory_is_refused(
     bundle: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a damaged directory makes the zip reader seek to an invalid offset, the error says that
-    the bundle is damaged.
+    """If a damaged directory makes the zip reader seek to an invalid offset, the bundle is refused.
+
+    The error says that the bundle is damaged.
     """
 
     def fail_with(error_number: int) -> None:
-        """Make `zipfile.ZipFile` raise an OSError with this number."""
+        """Make `zipfile.ZipFile` raise an OSError with this error number."""
 
         def open_and_fail(_: Any) -> None:
             raise OSError(error_number, "refused")
@@ -370,7 +383,7 @@ def test_a_bundle_with_a_damaged_directory_is_refused(
     fail_with(errno.EINVAL)
     with pytest.raises(ValueError, match="is damaged: it tells of a place before its beginning"):
         read_bundle(bundle)
-    # Any other OSError is raised as it is, since it is not the fault of the bundle.
+    # Any other OSError is raised unchanged, because the bundle is not the reason.
     fail_with(errno.EIO)
     with pytest.raises(OSError, match="refused"):
         read_bundle(bundle)
@@ -387,7 +400,9 @@ def test_a_bundle_with_another_compression_is_refused(tmp_path: Path, method: in
 
 def test_a_member_of_a_bundle_has_a_limited_size_and_no_encryption(tmp_path: Path) -> None:
     def read_member(size: int, content: bytes, flag_bits: int = 0) -> bytes:
-        """Read a member whose entry in the directory has this size in bytes and these flags."""
+        """Read a file whose entry in the archive's directory has this size (in bytes) and these
+        flags.
+        """
         info = SimpleNamespace(
             file_size=size, flag_bits=flag_bits, compress_type=zipfile.ZIP_STORED
         )
@@ -396,7 +411,7 @@ def test_a_member_of_a_bundle_has_a_limited_size_and_no_encryption(tmp_path: Pat
 
     limit = cloud.MOST_BYTES
     assert read_member(limit, b"x" * limit) == b"x" * limit
-    # The size in the archive's directory may be wrong, so the data itself is limited, too.
+    # The size in the archive's directory may be wrong, so the size of the data is limited, too.
     with pytest.raises(ValueError, match="its file x has more than 1048576 bytes"):
         read_member(5, b"x" * (limit + 1))
     # The lowest bit of the flags means that the file is encrypted. The other bits do not matter.

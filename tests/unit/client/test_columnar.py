@@ -1,4 +1,4 @@
-"""Results as columns (Arrow, pandas, polars, NumPy) in both APIs, with one or many pages."""
+"""Results as columns (Arrow, pandas, polars, NumPy), in the blocking and asyncio APIs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORMS = ["to_arrow", "to_pandas", "to_polars", "to_numpy", "arrow_batches"]
 
 
 class FakeFuture:
-    """A fake future whose pages are there at once. It counts how many pages were requested."""
+    """A fake response future whose pages are there at once; `page_requests` counts later pages."""
 
     row_factory = staticmethod(named_tuple_factory)
     _col_names = None
@@ -58,7 +58,7 @@ class FakeFuture:
 
 
 class FakeRequest:
-    """A fake request of the asyncio API. The requests of its next pages complete at once."""
+    """A fake request of the asyncio API. The requests for later pages complete at once."""
 
     attempts: Sequence[Any] = ()
     error = None
@@ -77,7 +77,7 @@ class FakeRequest:
 
 
 class FakeSession:
-    """A fake asyncio session that counts the pages that were requested after the first one."""
+    """A fake asyncio session that counts in `page_requests` the pages after the first page."""
 
     page_requests = 0
 
@@ -89,13 +89,16 @@ class FakeSession:
 
 
 class Api:
-    """Creates the result of either API; both get the same pages."""
+    """Makes results of the blocking or the asyncio API.
+
+    :param name: "blocking" or "aio".
+    """
 
     def __init__(self, name: str) -> None:
         self.is_aio = name == "aio"
 
     def result(self, *pages: Any) -> Any:
-        """Return the result of a request whose answer has these pages."""
+        """Return a result with these pages."""
         for page in pages[:-1]:
             page.paging_state = b"more"
         if self.is_aio:
@@ -105,7 +108,9 @@ class Api:
 
     async def convert(self, result: Any, form: str, **options: Any) -> Any:
         """Call the method `form` of the result (for example "to_arrow"), and return what it
-        returns. The batches of an iterator become a list.
+        returns.
+
+        If it returns an iterator of batches, return a list of them.
         """
         converted = getattr(result, form)(**options)
         if form == "arrow_batches":
@@ -116,7 +121,7 @@ class Api:
         return [row async for row in result] if self.is_aio else list(result)
 
     def page_requests_of(self, result: Any) -> int:
-        """Return how many pages were requested after the first one."""
+        """Return how many pages were requested after the first page."""
         count: int = (
             result._session.page_requests if self.is_aio else result.response_future.page_requests
         )
@@ -125,19 +130,19 @@ class Api:
 
 @pytest.fixture(params=["blocking", "aio"])
 def api(request: pytest.FixtureRequest) -> Api:
-    """Return one of the two APIs."""
+    """Return the blocking or the asyncio API."""
     return Api(request.param)
 
 
 @pytest.fixture(autouse=True)
 def _libraries() -> None:
-    """Skip the test unless all libraries for columns are installed."""
+    """Skip the test unless all libraries with columns are installed."""
     for name in ("pyarrow", "pandas", "polars", "numpy"):
         pytest.importorskip(name)
 
 
 def page(*rows: tuple[int | None, str | None]) -> ResultMessage:
-    """Return a page of rows with an int `id` and a text `name`."""
+    """Return a page with rows of an int `id` and a text `name`."""
     return message_of(
         COLUMNS,
         [[None if n is None else int32(n), None if s is None else s.encode()] for n, s in rows],
@@ -145,7 +150,11 @@ def page(*rows: tuple[int | None, str | None]) -> ResultMessage:
 
 
 def as_lists(table: Any, form: str) -> list[list[Any]]:
-    """Return the columns id and name as lists, whichever library's table `table` is."""
+    """Return the columns `id` and `name` as lists.
+
+    :param table: what the method `form` has returned, a table of any library.
+    :param form: the name of the method.
+    """
     import pandas
     import pyarrow
 
@@ -165,7 +174,7 @@ async def test_all_remaining_pages_are_read(api: Api, form: str) -> None:
     result = api.result(page((1, "a"), (2, None)), page(), page((None, "é")))
     table = await api.convert(result, form)
     assert as_lists(table, form) == [[1, 2, None], ["a", None, "é"]]
-    # The first of the three pages came with the result, so only two were requested.
+    # The first of the three pages came with the result, so two pages were requested.
     assert api.page_requests_of(result) == 2
 
 
@@ -254,7 +263,7 @@ async def test_a_damaged_value_is_an_error_with_row_and_column(api: Api, form: s
         await api.convert(api.result(broken()), form)
     with pytest.raises(DecodeError, match='row 1, column "id"'):
         await api.convert(api.result(page((1, "a")), broken()), form)
-    # Reading the rows or the columns raises the same error each time.
+    # Reading the rows or the columns raises the same error again.
     result = api.result(broken())
     for _ in range(2):
         with pytest.raises(DecodeError, match='row 1, column "id"'):
@@ -269,13 +278,14 @@ async def test_arrow_batches_request_one_page_ahead(api: Api) -> None:
     for number in range(5):
         batch = await batches.__anext__() if api.is_aio else next(batches)
         assert batch.column(0).to_pylist() == [number]
-        # The result has only four more pages, so no more can be requested.
+        # The result has four more pages, so at most four are requested.
         assert api.page_requests_of(result) == min(number + 1, 4)
 
 
 async def test_after_closed_batches_nothing_can_be_read(api: Api) -> None:
-    """Closing the iterator of batches early gives up the remaining pages, so the result cannot be
-    read any more.
+    """If the iterator of batches is closed early, the result cannot be read any more.
+
+    Closing gives up the remaining pages.
     """
     result = api.result(*[page((n, "x")) for n in range(5)])
     batches = result.arrow_batches()
@@ -291,8 +301,9 @@ async def test_after_closed_batches_nothing_can_be_read(api: Api) -> None:
 
 @pytest.mark.slow
 async def test_to_numpy_is_quick_with_many_columns(api: Api) -> None:
-    """`to_numpy` must not search each column by its name, which would take a minute with so many
-    columns.
+    """`to_numpy` is quick for a result with 50,000 columns.
+
+    If it searched each column by its name, it would take about a minute.
     """
     names = [f"column_{number}" for number in range(50_000)]
     message = message_of(dict.fromkeys(names, t.ByteType), [[b"\x07"] * len(names)])
@@ -308,7 +319,9 @@ async def test_to_numpy_refuses_repeated_column_names(api: Api) -> None:
 
 
 def test_decoded_rows_cannot_become_columns() -> None:
-    """Columns are made from the bytes of a page, which a result of decoded rows does not have."""
+    """A result of decoded rows cannot become columns, because columns are made from
+    encoded pages.
+    """
     with pytest.raises(RuntimeError, match="no longer in the form that they came in"):
         ResultSet(FakeFuture([]), [(1, "a")]).to_arrow()
 
@@ -317,19 +330,18 @@ def test_decoded_rows_cannot_become_columns() -> None:
 async def test_missing_libraries_are_named(
     api: Api, form: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the library of a method is not installed, the error names what to install."""
+    """If a method's library is not installed, the error names the package to install."""
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(DependencyException, match=rf"{form} needs .*pip install turbocql\["):
         await api.convert(api.result(page()), form)
 
 
 async def test_options_for_types_are_passed_on(api: Api) -> None:
-    """The options `decimals`, `varints` and `durations` choose the types of the columns, in every
-    method that has them.
+    """The options `decimals`, `varints` and `durations` choose the types of columns
+    in all methods.
     """
     columns = {"d": t.DecimalType, "v": t.IntegerType, "u": t.DurationType}
-    # The values of the three columns: the decimal 1.25, the varint 5, and a duration of 1 month, 2
-    # days and 3 nanoseconds.
+    # The encoded decimal 1.25, varint 5, and duration of 1 month, 2 days and 3 nanoseconds.
     rows: list[list[bytes | None]] = [[int32(2) + b"\x7d", b"\x05", b"\x02\x04\x06"]]
     table = await api.convert(
         api.result(message_of(columns, rows)),
@@ -363,7 +375,7 @@ TIMES = {
     "at": t.TimestampType, "day": t.SimpleDateType, "clock": t.TimeType, "flag": t.BooleanType, "real": t.FloatType, "uid": t.UUIDType,  # noqa: E501
     "vec": vector_of(t.FloatType, 2), "many": list_of(t.Int32Type), "map": map_of(t.UTF8Type, t.Int32Type), "wide": t.LongType,  # noqa: E501
 }  # fmt: skip
-# One row of encoded values for the columns of TIMES, and one of nulls. The timestamp is in
+# A row of encoded values for the columns in TIMES, and a row of nulls. The timestamp is in
 # milliseconds, the date in days (2**31 is 1970-01-01), and the time in nanoseconds.
 TIMED: list[list[bytes | None]] = [
     [
@@ -376,8 +388,9 @@ TIMED: list[list[bytes | None]] = [
 
 
 async def test_numpy_arrays_have_types_and_masks(api: Api) -> None:
-    """Each CQL type becomes the dtype that fits. If a column has nulls, it is a masked array, or an
-    array of objects with None.
+    """Each column of a CQL type becomes a NumPy array with the dtype that fits.
+
+    If a column has nulls, it is a masked array, or an array of objects with None.
     """
     import numpy
 
@@ -406,8 +419,9 @@ async def test_numpy_arrays_have_types_and_masks(api: Api) -> None:
 
 
 async def test_pandas_with_and_without_pyarrow(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`to_pandas` works without pyarrow, too, except for the option `decimals`. The values are
-    equal; some dtypes differ.
+    """`to_pandas` also works without pyarrow, except for the option `decimals`.
+
+    The values are equal, but some dtypes differ.
     """
     import pandas
 
@@ -433,8 +447,9 @@ async def test_pandas_with_and_without_pyarrow(api: Api, monkeypatch: pytest.Mon
 
 
 def test_other_libraries_read_a_result_through_arrow_capsules() -> None:
-    """polars, DuckDB and pyarrow accept a blocking result itself, through the Arrow PyCapsule
-    interface, and read all its pages.
+    """polars, DuckDB and pyarrow accept a blocking result directly and read all its pages.
+
+    They use the Arrow PyCapsule interface.
     """
     polars = pytest.importorskip("polars")
     duckdb = pytest.importorskip("duckdb")
@@ -454,8 +469,9 @@ def test_other_libraries_read_a_result_through_arrow_capsules() -> None:
 
 
 async def test_an_asyncio_result_of_one_page_has_arrow_capsules() -> None:
-    """The PyCapsule interface cannot await further pages, so an asyncio result must have a single
-    page.
+    """Of the asyncio results, only those with a single page have the Arrow PyCapsule interface.
+
+    The interface cannot await further pages.
     """
     pyarrow = pytest.importorskip("pyarrow")
     api = Api("aio")
@@ -466,7 +482,7 @@ async def test_an_asyncio_result_of_one_page_has_arrow_capsules() -> None:
 
 
 def test_columns_outlive_their_result() -> None:
-    """The columns keep the memory of the pages, which the result does not need to do."""
+    """Columns can be used after their result was freed, because they keep the pages' memory."""
     result = Api("blocking").result(page(*[(n, str(n)) for n in range(1000)]))
     arrays, table = result.to_numpy(), result.to_arrow()
     del result
@@ -475,14 +491,14 @@ def test_columns_outlive_their_result() -> None:
     assert table.column("name").to_pylist()[-1] == "999"
 
 
-# Every seventh text is null.
+# The string of every seventh row is null.
 ROWS = [(n, f"text {n}" if n % 7 else None, n / 3) for n in range(100_000)]
-PAGE_SIZE = 3_333  # not a divisor of the number of rows, so the last page is shorter
+PAGE_SIZE = 3_333  # no divisor of the number of rows, so the last page is shorter
 
 
 @pytest.fixture(scope="module")
 def node() -> Any:
-    """A node that answers `SELECT * FROM t` with `ROWS`, in pages of the requested size."""
+    """Yield a node that answers `SELECT * FROM t` with `ROWS`, in pages of the requested size."""
     with FakeNode() as running:
         running.prime(
             "SELECT * FROM t", paged([("n", "int"), ("s", "text"), ("d", "double")], ROWS)
@@ -552,14 +568,15 @@ print(rows, int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 @pytest.mark.slow
 def test_a_million_rows_in_little_memory() -> None:
-    """`arrow_batches` keeps only few pages in memory: a process that reads 1,000,000 rows needs
-    less than 200 MB at its peak.
+    """A process that reads 1,000,000 rows with `arrow_batches` needs less than 200 MB at its peak.
+
+    `arrow_batches` keeps only a few pages in memory.
     """
     process = run_python(STREAM, WITH_TESTS)
     assert process.returncode == 0, process.stderr
     rows, megabytes = map(int, process.stdout.split())
     assert rows == 1_000_000
-    # Most of the memory is taken by Python, pyarrow and the tests' own imports.
+    # Python, pyarrow and the imports of the tests need most of this memory.
     assert megabytes < 200
 
 
@@ -583,17 +600,17 @@ def test_integers_with_nulls_are_not_rounded() -> None:
 
 
 def int64(number: int) -> bytes:
-    """Return the encoding of a bigint."""
+    """Return an encoded bigint."""
     return number.to_bytes(8, "big", signed=True)
 
 
 async def test_to_pandas_returns_large_varints_and_decimals_as_numbers(api: Api) -> None:
-    """Decimals and varints of any size become numbers, also inside collections.
+    """In `to_pandas`, decimals and varints of any size become numbers, even inside collections.
 
-    They must not be made from strings, because Python limits the number of digits that `int`
-    accepts in a string.
+    They must not be made from strings, because Python limits the number of digits in a string that
+    `int` accepts.
     """
-    # This number has more digits than `int` accepts in a string (4300 by default).
+    # This number has more digits than `int` accepts in a string (by default 4300).
     large = 10**6000 + 7
     body = large.to_bytes(large.bit_length() // 8 + 1, "big")
     negative_body = (-large).to_bytes(large.bit_length() // 8 + 1, "big", signed=True)
@@ -619,7 +636,10 @@ FORMS_WITH_OPTIONS = ["to_arrow", "to_pandas", "to_polars", "arrow_batches"]
 
 @pytest.mark.parametrize("form", FORMS_WITH_OPTIONS)
 def test_an_unknown_option_is_named_before_anything_is_read(node: FakeNode, form: str) -> None:
-    """The call itself refuses an unknown option, so the result can still be read."""
+    """A call with an unknown option raises TypeError before it reads anything.
+
+    The result can still be read afterwards.
+    """
     node.prime("SELECT k", rows([("k", "int")], [(1,)]))
     with Cluster([node.address], port=node.port) as cluster:
         result = cluster.connect().execute("SELECT k")

@@ -1,4 +1,4 @@
-"""A cluster checks each setting when it is set. The error names the setting and the value."""
+"""A cluster checks each setting when it is set; the error names the setting and the value."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_subclass_may_change_defaults() -> None:
 
 
 def test_contact_points(cluster_class: Any) -> None:
-    """A contact point is an address, an address with its port, or an end point."""
+    """A contact point may be an address, an address with its port, or an end point."""
     cluster = cluster_class(
         ["10.0.0.1", ("10.0.0.2", 9043), "::1", UnixSocketEndPoint("/run/node")], port=19042
     )
@@ -181,8 +181,9 @@ def test_the_repr_of_an_auth_provider_has_no_password() -> None:
 
 
 def test_policies_of_the_cluster_and_profiles_cannot_be_combined(cluster_class: Any) -> None:
-    """A cluster has either execution profiles or old-style policies. Neither choice is made
-    (UNCOMMITTED) if it has got none of them.
+    """A cluster has either execution profiles or old-style policies, but not both.
+
+    If it has neither, its `config_mode` is UNCOMMITTED.
     """
     profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile()}
     with pytest.raises(ValueError, match="load_balancing_policy"):
@@ -237,7 +238,7 @@ def test_ssl_options_become_a_context() -> None:
 def test_bad_settings_of_tls(
     cluster_class: Any, settings: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    """Settings of TLS that contradict each other or have the wrong type are refused."""
+    """TLS settings that contradict each other or have a wrong type are refused."""
     with pytest.raises(error, match=message):
         cluster_class(["127.0.0.1"], **settings)
 
@@ -292,8 +293,9 @@ def test_before_connect_and_after_shutdown_calls_raise() -> None:
     ],
 )
 def test_a_cluster_whose_constructor_fails_has_a_repr(cluster_class: Any, settings: Any) -> None:
-    """A cluster whose constructor failed still has a repr, because debuggers show `self` of each
-    frame in the traceback.
+    """A cluster whose constructor has failed still has a repr.
+
+    Debuggers show `self` of each frame in the traceback.
     """
     with pytest.raises(Exception) as caught:  # noqa: PT011 - of whatever class
         cluster_class(**settings)
@@ -302,7 +304,7 @@ def test_a_cluster_whose_constructor_fails_has_a_repr(cluster_class: Any, settin
         for frame in caught.traceback
         if isinstance(frame.frame.f_locals.get("self"), ClusterBase)
     ]
-    # At least one frame must have the cluster as `self`, or nothing would be checked.
+    # If no frame had the cluster as `self`, the test would check nothing.
     assert reprs
     assert all(
         description.startswith("<Cluster: ") and "not connected" in description
@@ -326,7 +328,7 @@ def test_a_wrong_provider_is_refused_when_it_is_set(cluster_class: Any) -> None:
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_settings_of_a_copy_do_not_change_the_original(cluster_class: Any) -> None:
-    """A shallow copy of a cluster has live settings of its own."""
+    """If a live setting of a copied cluster changes, the original cluster does not change."""
     cluster = cluster_class(reprepare_on_up=True)
     duplicate = copy.copy(cluster)
     assert duplicate._live["reprepare_on_up"]
@@ -336,20 +338,23 @@ def test_settings_of_a_copy_do_not_change_the_original(cluster_class: Any) -> No
 
 
 def test_a_profile_that_is_only_called_default_is_warned_of(cluster_class: Any) -> None:
-    """The default profile has the key `EXEC_PROFILE_DEFAULT`. A profile with the name "default" is
-    used only by calls that name it, which is hardly meant.
+    """A profile with the name "default" causes a warning if there is no default profile.
+
+    The default profile has the key `EXEC_PROFILE_DEFAULT`. A profile "default" is used only by
+    calls that name it, which was probably not meant.
     """
     profile = ExecutionProfile()
     message = "'default' serves only calls.*{EXEC_PROFILE_DEFAULT:"
     with pytest.warns(RuntimeWarning, match=message) as caught:
         cluster_class(execution_profiles={"default": profile})
     assert caught[0].filename == __file__
-    # There is no warning if both profiles are given, or if no profile has this name.
+    # There is no warning if the default profile is given, too, or if no profile has the name
+    # "default".
     cluster_class(execution_profiles={"default": profile, EXEC_PROFILE_DEFAULT: profile})
     cluster_class(execution_profiles={"web": profile})
 
 
-# A fake of a secure connect bundle that was read.
+# A fake of a secure connect bundle that has been read.
 BUNDLE = SimpleNamespace(
     context=CONTEXT,
     factory=DefaultEndPointFactory(),
@@ -361,8 +366,9 @@ BUNDLE = SimpleNamespace(
 def test_a_bundle_sets_contact_points_tls_and_credentials(
     cluster_class: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A secure connect bundle sets these settings. An `auth_provider` that is passed replaces the
-    bundle's credentials.
+    """A secure connect bundle sets the end point factory, the TLS context and the credentials.
+
+    An `auth_provider` that is passed replaces the credentials of the bundle.
     """
     arguments: list[Any] = []
 
@@ -406,7 +412,7 @@ def test_a_cluster_cannot_be_pickled(cluster_class: Any) -> None:
 
 
 class Rebuilt(Cluster):
-    """A cluster whose pickle has only its contact points."""
+    """A cluster whose pickle contains only its contact points."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Rebuilt, (["10.0.0.7"],)
@@ -422,7 +428,7 @@ def test_metrics_are_made_if_they_are_enabled(cluster_class: Any) -> None:
     assert cluster_class().metrics is None
     cluster = cluster_class(metrics_enabled=True)
     assert isinstance(cluster.metrics, Metrics)
-    # The metrics do not keep the cluster alive.
+    # The metrics must not keep the cluster alive.
     reference = weakref.ref(cluster)
     metrics = cluster.metrics
     del cluster
@@ -432,16 +438,17 @@ def test_metrics_are_made_if_they_are_enabled(cluster_class: Any) -> None:
 
 
 def test_listeners_are_registered_once() -> None:
-    """Registering a listener again has no effect. Listeners are compared by identity, even if they
-    define `__eq__`.
+    """If a listener is registered again, nothing happens.
+
+    Listeners are compared by identity, even if they define `__eq__`.
     """
 
     class Listener:
         def on_up(self, host: Any) -> None:
-            """Called when a host is up."""
+            """Do nothing when a host is up."""
 
         def __eq__(self, other: object) -> bool:
-            return True  # so only the object itself tells two listeners apart
+            return True  # all listeners are equal, so only their identity differs
 
         __hash__ = None  # type: ignore[assignment]
 
@@ -501,8 +508,10 @@ def test_the_repr_says_which_modules_are_used(cluster_class: Any) -> None:
 
 @pytest.mark.parametrize("is_shutdown", [False, True])
 def test_new_policies_are_not_passed_to_a_cluster_that_is_shut_down(is_shutdown: bool) -> None:
-    """A change of a profile is passed on to each cluster that uses it. A cluster that is shut down
-    or deleted is left out, and its `ConnectionShutdown` error is dropped.
+    """A changed profile is passed on to each cluster that uses it, unless the cluster has ended.
+
+    If the cluster was shut down or deleted, nothing is called, and a `ConnectionShutdown` error is
+    dropped.
     """
     calls: list[object] = []
 
@@ -523,7 +532,7 @@ def test_new_policies_are_not_passed_to_a_cluster_that_is_shut_down(is_shutdown:
     assert calls == ([] if is_shutdown else [1])
 
 
-# -- the reading of metadata --------------------------------------------------------------------
+# -- switches for reading metadata --------------------------------------------------------------
 
 
 def test_before_connect_the_switches_are_stored() -> None:

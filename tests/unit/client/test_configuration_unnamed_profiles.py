@@ -1,7 +1,7 @@
-"""Execution profiles that are passed to a call as objects, without a name: their policies are told
-the hosts.
+"""Execution profiles without a name, which are passed to a call as objects.
 
-A policy is dropped when its profile is garbage collected. Percentile policies get the latencies.
+Their policies are notified of hosts, and percentile policies also get latencies. A policy is
+dropped when its profile is garbage collected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ both_apis = pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 
 
 def profile_of_node(nodes: FakeCluster, index: int) -> ExecutionProfile:
-    """Return a profile that uses only one of the nodes."""
+    """Return a profile that uses only the node with this index."""
     address = nodes[index].address
     return ExecutionProfile(
         load_balancing_policy=HostFilterPolicy(
@@ -50,13 +50,13 @@ def two_nodes() -> Iterator[FakeCluster]:
 
 
 def policy_count(cluster: Any) -> int:
-    """Return the number of load balancing policies that the cluster notifies of hosts."""
+    """Return the number of load-balancing policies that the cluster notifies of hosts."""
     return len(cluster._core.listeners.policies)
 
 
 @pytest.fixture(autouse=True)
 def hold_only_one_profile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a cluster keep only one unnamed profile for requests in flight: the last one."""
+    """Make clusters keep only the last unnamed profile for requests in flight."""
     monkeypatch.setattr("cassandra.engine.profile.HELD_PROFILES", 1)
 
 
@@ -72,7 +72,7 @@ def test_a_blocking_call_uses_the_policy_until_the_profile_is_gone() -> None:
         profile = profile_of_node(nodes, 1)
         for _ in range(3):
             assert session.execute(READ, execution_profile=profile).one().k == 1
-        # There are the policy of the default profile and that of this profile.
+        # These are the policy of the default profile and the policy of this profile.
         assert policy_count(cluster) == 2
         clone = session.execution_profile_clone_update(profile, request_timeout=3)
         assert session.execute(READ, execution_profile=clone).one().k == 1
@@ -83,8 +83,9 @@ def test_a_blocking_call_uses_the_policy_until_the_profile_is_gone() -> None:
 
 
 def test_a_host_that_only_the_profile_uses_gets_a_pool() -> None:
-    """If a profile uses a host that no other profile uses, the session opens a pool to it, and
-    closes the pool when the profile is gone.
+    """If a host is used only by an unnamed profile, the session opens a pool to it.
+
+    The session closes the pool when the profile is gone.
     """
     with (
         two_nodes() as nodes,
@@ -106,8 +107,9 @@ def test_a_host_that_only_the_profile_uses_gets_a_pool() -> None:
 
 
 def test_a_callback_may_use_an_unnamed_profile() -> None:
-    """A callback runs on the event loop, where attaching the policies of a new profile must not
-    block.
+    """A callback may execute a request with a new profile.
+
+    The callback runs on the event loop, where attaching the profile's policies must not block.
     """
     with two_nodes() as nodes, Cluster([nodes[0].address], port=nodes.port) as cluster:
         session = cluster.connect()
@@ -137,7 +139,10 @@ async def test_an_asyncio_call_uses_the_policy_until_the_profile_is_gone() -> No
 
 
 def test_further_pages_are_read_after_the_profile_is_gone() -> None:
-    """The result keeps the profile of its request, even if the application drops it."""
+    """If the application drops the profile, further pages of the result can still be read.
+
+    The result refers to the profile.
+    """
     with two_nodes() as nodes:
         pages = paged([("k", "int")], [(n,) for n in range(6)])
         nodes.prime("PAGES", pages)
@@ -158,7 +163,7 @@ def test_a_replaced_policy_of_a_profile_is_forgotten() -> None:
         for _ in range(5):
             profile.load_balancing_policy = RoundRobinPolicy()
             session.execute(READ, execution_profile=profile)
-        # Left are the cluster's policy and the last one of the profile.
+        # The cluster's policy and the last policy of the profile are left.
         until(lambda: policy_count(cluster) == 2)
 
 
@@ -177,7 +182,7 @@ async def connected(cluster_class: Any, **settings: Any) -> AsyncIterator[tuple[
 
 
 class Latencies:
-    """A percentile policy, and how many latencies its tracker has got."""
+    """A percentile policy; `count` is the number of latencies that its tracker has got."""
 
     def __init__(self) -> None:
         self.policy = PercentileSpeculativeExecutionPolicy()
@@ -189,15 +194,16 @@ class Latencies:
 
 @both_apis
 async def test_a_policy_of_a_clone_gets_the_latencies(cluster_class: Any) -> None:
-    """The speculative execution policy of an unnamed profile gets the latency of each request until
-    the profile has another policy or is gone.
+    """The speculative execution policy of an unnamed profile gets the latency of each request.
+
+    This ends when the profile gets another policy or is gone.
     """
     async with connected(cluster_class) as (cluster, session):
-        # Do everything twice: the policies of the second clone are attached after those of the
-        # first one were detached.
+        # Do everything twice, because the second clone's policies are attached after those of the
+        # first were detached.
         for _ in range(2):
             latencies, later_latencies = Latencies(), Latencies()
-            # The clone shares its load balancing policy with the default profile, so only its
+            # The clone has the load-balancing policy of the default profile, so only its
             # speculative execution policy is new to the cluster.
             clone = session.execution_profile_clone_update(
                 EXEC_PROFILE_DEFAULT, speculative_execution_policy=latencies.policy
@@ -209,11 +215,11 @@ async def test_a_policy_of_a_clone_gets_the_latencies(cluster_class: Any) -> Non
             for _ in range(2):
                 await result_of(session.execute(READ, execution_profile=clone))
             assert later_latencies.count == 2
-            # The replaced policy has not got the latencies of these two requests.
+            # The replaced policy must not get the latencies of these two requests.
             assert latencies.count == 3
             del clone
             release_held_profiles(cluster)
-            # Both policies are detached, because no profile uses them any more.
+            # Both policies are detached, because no profile uses them.
             await until_on_loop(lambda: not cluster._core.policies._attached)
         assert cluster._core.on_latency is None
 
@@ -223,10 +229,10 @@ async def test_a_policy_of_a_clone_gets_the_latencies(cluster_class: Any) -> Non
 async def test_a_policy_that_is_set_on_a_profile_in_use_gets_the_latencies(
     cluster_class: Any, settings: dict[str, Any]
 ) -> None:
-    """A policy is attached when it is set on a profile that a cluster already uses.
+    """If a policy is set on a profile that a cluster already uses, it is attached at once.
 
-    If the session has an old-style setting (here `default_timeout`), it has a default profile of
-    its own, whose policies are attached in the same way.
+    If a session has an old-style setting (here `default_timeout`), it has its own default profile,
+    whose policies are attached in the same way.
     """
     async with connected(cluster_class, **settings) as (cluster, session):
         latencies, session_latencies = Latencies(), Latencies()
@@ -240,7 +246,7 @@ async def test_a_policy_that_is_set_on_a_profile_in_use_gets_the_latencies(
             session._default_profile.speculative_execution_policy = session_latencies.policy
             await result_of(session.execute(READ))
             assert (latencies.count, session_latencies.count) == (2, 1)
-    # The cluster was shut down, so the new policy is not attached to anything.
+    # The cluster is shut down, so this policy is not attached to anything.
     default.speculative_execution_policy = PercentileSpeculativeExecutionPolicy()
 
 
@@ -268,8 +274,8 @@ async def test_retry_policies_are_attached_whenever_their_profile_is_added(
 ) -> None:
     """A retry policy is attached to the engine once, and detached when no profile uses it.
 
-    Its profile may be the default one, an unnamed one, or one that was added by
-    `add_execution_profile` or by an assignment to a key of the cluster's profiles.
+    This holds for the default profile, unnamed profiles, and profiles that were added by
+    `add_execution_profile` or assigned to a key of the cluster's profiles.
     """
     first, added, replaced, set_later, unnamed = (AttachedRetries() for _ in range(5))
     profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=first)}

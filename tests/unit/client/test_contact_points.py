@@ -1,5 +1,6 @@
-"""If some contact points cannot be used, the others are tried. The error has the cause for each of
-them.
+"""If some contact points cannot be used, `connect` tries the others.
+
+The error has the cause for each contact point.
 """
 
 from __future__ import annotations
@@ -40,21 +41,22 @@ BAD_TABLES: dict[str, Any] = {
 
 @pytest.fixture
 def good() -> Iterator[FakeNode]:
-    """Yield a fake node that can be reached."""
+    """Yield a fake node that can be connected to."""
     with FakeNode() as node:
         yield node
 
 
 @pytest.fixture(autouse=True)
 def do_not_shuffle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the driver try the contact points in the order in which they are given."""
+    """Make the driver try the contact points in the given order."""
     monkeypatch.setattr("random.shuffle", lambda items: None)
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
 async def test_an_invalid_host_name_is_skipped(name: str, good: FakeNode) -> None:
-    """`connect` uses another contact point if a name cannot be resolved. If there is no other, the
-    error has the name.
+    """If the name of a contact point cannot be resolved, `connect` uses another contact point.
+
+    If there is no other, the error has the name.
     """
     async with aio.Cluster([name, good.address], port=good.port, connect_timeout=2) as cluster:
         await cluster.connect()
@@ -68,8 +70,9 @@ async def test_an_invalid_host_name_is_skipped(name: str, good: FakeNode) -> Non
 
 @pytest.mark.parametrize("damage", BAD_TABLES)
 async def test_a_node_with_a_damaged_system_table_is_skipped(damage: str) -> None:
-    """`connect` uses another contact point if a node's `system.local` cannot be read. If there is
-    no other, the error has the node's address.
+    """If `system.local` of a contact point cannot be read, `connect` uses another contact point.
+
+    If there is no other, the error has the node's address.
     """
     with FakeCluster(2) as nodes:
         good, bad = nodes.nodes
@@ -98,7 +101,11 @@ async def test_a_node_with_a_damaged_system_table_is_skipped(damage: str) -> Non
     ],
 )
 def test_a_malformed_string_is_both_errors(cluster_class: Any, point: str, message: str) -> None:
-    """It is a ValueError and the error of cassandra-driver, which tries to resolve the string."""
+    """A malformed contact point raises an error that is both ValueError and
+    UnresolvableContactPoints.
+
+    cassandra-driver tries to resolve the string and raises UnresolvableContactPoints.
+    """
     with pytest.raises(UnresolvableContactPoints, match=message) as caught:
         cluster_class([point])
     error = caught.value
@@ -118,7 +125,7 @@ def test_nodes_of_tests_in_the_place_of_their_addresses(cluster_class: Any) -> N
 
 
 class Points:
-    """A sequence without `__iter__`, over which Python iterates all the same."""
+    """A sequence without `__iter__`, which Python can still iterate over."""
 
     def __getitem__(self, index: int) -> str:
         return ["127.0.0.1"][index]

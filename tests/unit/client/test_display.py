@@ -1,4 +1,7 @@
-"""How results look in a shell and in a notebook, in both APIs; also `one(strict=True)`."""
+"""How results look in a shell and in a notebook, in the blocking and asyncio APIs.
+
+Some tests are about `one(strict=True)`.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,10 @@ COLUMNS = [ColumnMetadata("ks", "t", "id", Int32Type), ColumnMetadata("ks", "t",
 
 
 def message(*rows: tuple[int | None, str], damaged: bool = False) -> Any:
-    """Return a message with rows of an int `id` and a text `name`; with `damaged`, the last name is
-    invalid UTF-8.
+    """Return a result message with rows of an int `id` and a text `name`.
+
+    :param rows: the values of each row.
+    :param damaged: True to make the last name invalid UTF-8.
     """
     body = struct.pack(">i", len(rows))
     for row_id, name in rows:
@@ -44,7 +49,12 @@ def message(*rows: tuple[int | None, str], damaged: bool = False) -> Any:
 def blocking(
     response: Any, more: bool = False, row_factory: Any = named_tuple_factory
 ) -> ResultSet[Any]:
-    """Return a blocking result of one page; `more` says whether further pages follow."""
+    """Return a blocking result of one page.
+
+    :param response: the result message.
+    :param more: True if further pages follow.
+    :param row_factory: makes the rows.
+    """
     future = SimpleNamespace(
         row_factory=row_factory, has_more_pages=more, paging_state=b"s" if more else None
     )
@@ -52,7 +62,12 @@ def blocking(
 
 
 def asynchronous(response: Any, more: bool = False, row_factory: Any = named_tuple_factory) -> Any:
-    """Return an asyncio result of one page; `more` says whether further pages follow."""
+    """Return an asyncio result of one page.
+
+    :param response: the result message.
+    :param more: True if further pages follow.
+    :param row_factory: makes the rows.
+    """
     if more:
         response.paging_state = b"s"
     request: Any = SimpleNamespace(response=response, attempts=[])
@@ -82,12 +97,12 @@ def test_str_of_a_result_is_a_table(make_result: Any) -> None:
 def test_long_results_are_truncated(make_result: Any) -> None:
     result = make_result(message(*[(number, "x" * 1000) for number in range(50)]), more=True)
     lines = str(result).splitlines()
-    # There are two lines for the head and a rule, 20 rows, and a last line.
+    # These are three lines of the head, 20 rows, and a last line.
     assert len(lines) == 3 + 20 + 1
     assert max(map(len, lines)) < 80
     assert lines[-1] == "(the first 20 of 50 rows, more pages)"
     assert repr(result) == "<ResultSet: 50 rows of id, name, more pages>"
-    # The table has a row for the head, and 20 rows.
+    # The HTML table has a row for the head, and 20 rows.
     assert result._repr_html_().count("<tr>") == 21
 
 
@@ -121,7 +136,7 @@ def test_str_of_damaged_rows_has_the_error(make_result: Any) -> None:
 
 @BOTH_APIS
 def test_str_does_not_consume_rows(make_result: Any) -> None:
-    """A result can be read after it was shown, and shown again after it was read."""
+    """Showing a result does not consume its rows, and it can be shown after it was read."""
     result = make_result(message((1, "ada"), (2, "bob")))
     str(result)
     result._repr_html_()
@@ -132,9 +147,9 @@ def test_str_does_not_consume_rows(make_result: Any) -> None:
 @pytest.mark.parametrize("row_factory", [named_tuple_factory, dict_factory, tuple_factory])
 def test_str_of_a_result_that_was_indexed(row_factory: Any) -> None:
     result = blocking(message((1, "ada")), row_factory=row_factory)
-    assert result[0:1]  # decodes the rows
+    assert result[0:1]  # this decodes the rows
     header, *_, row, row_count = str(result).splitlines()
-    # Tuples have no names, so their columns are numbered.
+    # Tuples have no column names, so their columns are numbered.
     if row_factory is tuple_factory:
         assert (header, row) == ("0 | 1", "1 | ada")
     else:
@@ -152,15 +167,15 @@ def test_one_with_strict_refuses_several_rows(make_result: Any) -> None:
 
 
 def test_one_with_strict_reads_over_short_pages() -> None:
-    """`one(strict=True)` reads over empty pages, which servers may return.
+    """`one(strict=True)` skips empty pages, which servers may return.
 
-    The blocking `one` requests further pages; the asyncio `one` raises an error if it would have
-    to.
+    The blocking `one` requests further pages. The asyncio `one` cannot, and raises an error
+    instead.
     """
     pages = [message(), message((1, "ada")), message()]
 
     class Future:
-        """A response future whose pages are those above, and which completes at once."""
+        """A response future that yields the pages above and completes at once."""
 
         row_factory = staticmethod(named_tuple_factory)
         index = 0
@@ -184,8 +199,9 @@ def test_one_with_strict_reads_over_short_pages() -> None:
 
 
 def test_rows_of_any_type_can_be_shown() -> None:
-    """`str` and `_repr_html_` accept rows of different lengths, with different keys, with
-    attributes that are not set, and without columns.
+    """`str` and `_repr_html_` accept rows of any type.
+
+    Rows may have different lengths, different keys, attributes that are not set, or no columns.
     """
 
     class Base:
@@ -198,7 +214,7 @@ def test_rows_of_any_type_can_be_shown() -> None:
     derived.a = 1
     for rows in ([(1, 2), (1,)], [{"a": 1}, {"a": 1, "b": 2}], [derived], ["\x1b[2J"], [()]):
         result: ResultSet[Any] = ResultSet(SimpleNamespace(has_more_pages=False), rows)
-        # Control sequences in a text must not reach the terminal.
+        # Control sequences in a value must not reach the terminal.
         assert "\x1b" not in str(result)
         assert result._repr_html_()
     assert "a" in str(ResultSet[Any](SimpleNamespace(has_more_pages=False), [derived]))
@@ -218,7 +234,7 @@ class Printer:
 
 
 def pretty(thing: Any) -> str:
-    """Return what IPython shows for `thing`."""
+    """Return what IPython shows for an object."""
     printer = Printer()
     thing._repr_pretty_(printer, cycle=False)
     return printer.shown
@@ -230,7 +246,7 @@ VALUES = [(1, "x" * 50, "y" * 50), (2, "short", "z")]
 
 @pytest.fixture
 def wide_result() -> Iterator[Any]:
-    """A result with two text columns of 50 characters."""
+    """Yield a result with two text columns of up to 50 characters."""
     with FakeNode() as node:
         node.prime("SELECT", answer(WIDE, VALUES))
         with Cluster([node.address], port=node.port) as cluster:
@@ -246,7 +262,7 @@ def test_tables_fit_into_the_terminal(
     for text in (pretty(wide_result), str(wide_result)):
         assert max(map(len, text.splitlines())) <= columns
         assert text.splitlines()[0].split() == ["k", "|", "note", "|", "other"]
-        # The whole table needs about 110 columns of the terminal.
+        # The whole table is about 110 characters wide.
         assert ("..." in text) == (columns < 110)
     # Types are shown by their CQL names.
     assert "text" in pretty(wide_result)
@@ -264,12 +280,12 @@ def test_if_columns_do_not_fit_each_row_is_shown_vertically(
 
 
 def test_without_a_terminal_nothing_is_truncated(wide_result: Any) -> None:
-    """If the standard output is not a terminal, the width of the screen does not matter."""
+    """If the standard output is no terminal, values are not truncated."""
     assert "y" * 50 in str(wide_result)
 
 
 class Terminal(io.StringIO):
-    """A fake standard output that says that it is a terminal."""
+    """A fake standard output that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True

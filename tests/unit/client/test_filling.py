@@ -1,4 +1,4 @@
-"""`fill` starts executions as long as the collector has free slots."""
+"""`fill`, which starts requests as long as the collector has free slots."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from cassandra.client.filling import fill
 
 
 class Collector:
-    """A fake collector. Integers become requests; strings need a slower way, one by one.
+    """A fake collector for which integers are simple requests, and strings are other statements.
 
-    The string "damaged" raises an error.
+    Other statements are executed one by one. The string "damaged" raises an error.
+
+    :param free_slots: how many statements may be taken.
     """
 
     def __init__(self, free_slots: int) -> None:
@@ -51,8 +53,8 @@ def test_requests_are_started_together(
     collector: Any = Collector(free_slots)
     started: list[Any] = []
     fill(collector, iter(statements), limit, started.append, lambda *other: started.append(other))
-    # Lists are requests that were started together. Tuples are statements that become no request
-    # here: each has the statement, its parameters and its position.
+    # A list contains requests that were started together. A tuple is another statement, with its
+    # parameters and its position.
     assert started == expected
 
 

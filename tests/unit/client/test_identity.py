@@ -1,4 +1,4 @@
-"""The identity of an application, and the options about the cluster that ScyllaDB gets."""
+"""The identity of an application, and the options that only ScyllaDB gets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_invalid_values_are_refused_at_once() -> None:
 def test_scylladb_gets_the_session_id_and_the_configuration() -> None:
     cluster = Cluster(["127.0.0.1"])
     session = {"SESSION_ID": str(cluster.session_id)}
-    # Only the control connection sends the configuration.
+    # Only the control connection sends the driver's configuration.
     assert scylla_options(cluster, is_control=False) == session
     options = scylla_options(cluster, is_control=True)
     assert options.items() >= session.items()

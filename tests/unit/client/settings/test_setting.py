@@ -56,7 +56,7 @@ class Holder(Table):
 
 
 def setting(name: str) -> Any:
-    """Return the `Setting` object. (The class attribute would return the default.)"""
+    """Return the `Setting` object itself, because the class attribute would return the default."""
     return Table._table[name]  # type: ignore[attr-defined]
 
 
