@@ -1,4 +1,4 @@
-"""`ignored_error`: whether a retry policy has replaced an error by an empty result."""
+"""`ignored_error`, which tells whether a retry policy has replaced an error by an empty result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cassandra.testing.fake import ErrorCode, FakeNode, error, rows, void
 
 
 class IgnoringPolicy(RetryPolicy):
-    """Ignores each `Unavailable`."""
+    """A retry policy that ignores each `Unavailable`."""
 
     def on_unavailable(self, *args: Any, **options: Any) -> Decision:
         return self.IGNORE, None
@@ -22,7 +22,7 @@ PROFILES = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=IgnoringPolicy()
 
 
 def prime(node: FakeNode) -> None:
-    """Make the node answer "rows", "void" and "unavailable"."""
+    """Let the node answer the queries "rows", "void" and "unavailable" accordingly."""
     node.prime("rows", rows([("k", "int")]))
     node.prime("void", void())
     node.prime("unavailable", error(ErrorCode.UNAVAILABLE))
@@ -55,5 +55,8 @@ async def test_the_same_on_asyncio() -> None:
 
 
 def test_results_of_other_classes_have_none() -> None:
-    """A test of the application may return its own results."""
+    """For a result of another class, `ignored_error` returns None.
+
+    An application's tests may return their own results.
+    """
     assert ignored_error([]) is None

@@ -1,4 +1,4 @@
-"""The first connect logs a warning if a process uses pure Python by accident."""
+"""A process that uses the pure Python version by accident logs a warning at its first connect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`applied`: whether a conditional statement was applied."""
+"""`applied`, which tells whether a conditional statement was applied."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from cassandra.client.lwt import applied
     ],
 )
 def test_all_rows_must_be_applied(rows: list[Any], expected: bool) -> None:
-    """A conditional batch returns a row for each statement; all must have been applied."""
+    """A conditional batch counts as applied only if all its rows say so.
+
+    It returns a row for each of its statements.
+    """
     applied_index = 1
     assert applied(rows, applied_index) is expected

@@ -1,4 +1,4 @@
-"""`message_of` turns a request body into a message, for listeners and protocol handlers."""
+"""`message_of`, which turns a request body into a message for listeners and protocol handlers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PREPARED = PreparedStatement(
 
 
 def with_options(body: Any) -> Any:
-    """Set the same options on a request body of any kind, and return the body."""
+    """Set the same options on a request body of any class, and return the body."""
     body.consistency = ConsistencyLevel.QUORUM
     body.serial_consistency = ConsistencyLevel.LOCAL_SERIAL
     body.page_size, body.paging_state, body.timestamp = 7, b"state", 123456789
@@ -34,7 +34,10 @@ def with_options(body: Any) -> Any:
 
 
 def body_of(kind: str) -> Any:
-    """Return the body of a QUERY, an EXECUTE or a BATCH request, with options."""
+    """Return the body of a request, with options set.
+
+    :param kind: "query", "execute" or "batch".
+    """
     if kind == "query":
         return with_options(QueryBody("SELECT 1", "ks"))
     if kind == "execute":
@@ -51,7 +54,7 @@ def test_a_message_has_the_options_of_its_body(kind: str) -> None:
     assert message.serial_consistency_level == ConsistencyLevel.LOCAL_SERIAL
     assert (message.timestamp, message.tracing) == (123456789, True)
     assert message.custom_payload == {"a": b"1"}
-    # A listener may change the payload of the message.
+    # A listener may change the payload of the message, so the message must have a copy.
     assert message.custom_payload is not body.custom_payload
     if kind != "batch":
         assert (message.fetch_size, message.paging_state) == (7, b"state")
@@ -66,14 +69,15 @@ def test_each_kind_of_message_has_its_fields() -> None:
 
 
 def test_metadata_is_skipped_only_if_it_is_known() -> None:
-    """`skip_meta` asks the server to leave out the columns of the result. The driver sets it only
-    if it knows the columns of the prepared statement.
+    """`skip_meta` is True only if the driver knows the columns of the prepared statement.
+
+    With `skip_meta`, the server leaves the columns out of its response.
     """
     assert message_of(body_of("execute")).skip_meta is False
     for metadata, metadata_id, skipped in ((object(), b"x", True), (None, b"x", False)):
         PREPARED.result_metadata_and_id = (metadata, metadata_id)
         body = body_of("execute")
-        # Columns that change after the body was created have no effect on its message.
+        # If the columns change after the body was created, its message must not change.
         PREPARED.result_metadata_and_id = (object(), b"later")
         message = message_of(body)
         assert (message.skip_meta, message.result_metadata_id) == (skipped, metadata_id)
@@ -81,7 +85,7 @@ def test_metadata_is_skipped_only_if_it_is_known() -> None:
 
 
 class OwnHandler(ProtocolHandler):
-    """An application's handler that decodes answers like the driver."""
+    """An application's protocol handler that decodes responses like the driver."""
 
 
 @pytest.mark.simulated
@@ -89,21 +93,20 @@ class OwnHandler(ProtocolHandler):
 async def test_after_preparing_again_rows_have_the_changed_columns(
     own_handler: bool,
 ) -> None:
-    """If a statement's columns have changed, its rows are decoded with the columns whose id was
-    sent to the server.
+    """Rows are decoded with the columns whose id was sent to the server, even after a change.
 
-    The server leaves the columns out of its answer if the request has their id. After preparing
-    again, these are not those of the first PREPARE.
+    If a request has the id of the current columns, the server leaves the columns out of its
+    response. After preparing again, these are no longer the columns of the first PREPARE.
     """
     old_columns, new_columns = [("k", "int"), ("name", "text")], [("k", "int"), ("email", "text")]
 
     def answer(request: Any) -> Any:
-        """Answer with one of two pages that have the current columns of the table."""
+        """Return the first or the second page, with the table's current columns."""
         columns = old_columns if current_names == ["name"] else new_columns
         return rows(columns, [(1, "a")], paging_state=None if request.paging_state else b"2")
 
     with FakeNode() as node:
-        # The name of the second column that the table has now.
+        # The name of the table's second column at present.
         current_names = ["name"]
         node.prime(
             lambda request: request.query == SELECT and request.opcode == Opcode.EXECUTE, answer
@@ -121,7 +124,7 @@ async def test_after_preparing_again_rows_have_the_changed_columns(
             node.prime_prepare(SELECT, [("k", "int")], new_columns, [0])
             node.forget_prepared()
             fields = [row._fields async for row in result]
-            # The first page was requested before the change, and the second one after it.
+            # The first page was requested before the change, and the second page after it.
             assert fields == [("k", "name"), ("k", "email")]
             node.forget_prepared()
             for _ in range(2):
@@ -129,7 +132,7 @@ async def test_after_preparing_again_rows_have_the_changed_columns(
 
 
 def test_a_message_of_the_application_is_returned_unchanged() -> None:
-    """If an application sends a message of its own, `message_of` returns that message."""
+    """If an application sends its own message, `message_of` returns this message."""
     message = QueryMessage("SELECT 1", 1)
     assert message_of(MessageBody(message, None, body_of("query"), False)) is message
     with pytest.raises(TypeError, match="there is no message for 5"):

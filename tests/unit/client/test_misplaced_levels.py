@@ -1,4 +1,4 @@
-"""Consistency levels in the place of a timeout."""
+"""Consistency levels that are passed in place of a timeout."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-# A session that only checks its arguments. By the name of its module, it is code of the driver,
-# whose frames are skipped.
+# A session that only checks its arguments. Because of the name of its module, its frames count as
+# code of the driver and are skipped.
 _OF_DRIVER: dict[str, Any] = {"__name__": "cassandra.session", "checks": checks}
 exec(
     """
@@ -36,7 +36,7 @@ SESSION = _OF_DRIVER["Session"]()
 
 @pytest.fixture(autouse=True)
 def no_calls_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each test begin as if no call had been looked at."""
+    """Reset the record of calls that were inspected before the test."""
     monkeypatch.setattr(misplaced_levels, "_looks_left", 1000)
     monkeypatch.setattr(misplaced_levels, "_seen_calls", set())
 
@@ -46,7 +46,7 @@ def by_position() -> None:
 
 
 def by_name() -> None:
-    # The columns of code count bytes.
+    # Columns in code objects count bytes, and "é" has two bytes.
     "é" + str(SESSION.execute("é", timeout=cassandra.ConsistencyLevel.QUORUM))
 
 
@@ -69,7 +69,7 @@ def test_a_level_is_warned_of(call: Any) -> None:
     with pytest.warns(RuntimeWarning, match=advice) as seen:
         call()
     assert seen[0].filename == __file__
-    # Each call is looked at once.
+    # Each call is inspected only once.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         call()

@@ -1,4 +1,4 @@
-"""Observers of a cluster or session can be added both before and after the engine exists."""
+"""Observers can be added to a cluster or session before and after the engine exists."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from tests.waiting import WAIT
 
 
 class Observer(RequestObserver):
-    """An observer that is equal to any object, so that comparing observers would be a mistake."""
+    """An observer that equals any object, so that observers must be compared by identity."""
 
     def on_end(self, request: Any) -> None:
         pass
 
     def __eq__(self, other: object) -> bool:
-        return True  # so only identity tells two observers apart
+        return True  # only the identity of observers differs
 
     __hash__ = None  # type: ignore[assignment]
 
 
 class FakeEngine:
-    """The engine of a session has `observe`, that of a cluster has the other two methods."""
+    """A fake of two engines: a session's has `observe`, and a cluster's has the other
+    two methods.
+    """
 
     def __init__(self) -> None:
         self.observers: tuple[Any, ...] = ()
@@ -56,8 +58,9 @@ def test_without_compares_observers_by_identity() -> None:
 
 
 def test_observers_of_a_cluster_can_be_added_and_removed() -> None:
-    """The cluster and its engine have the same observers after each change. A refused change has no
-    effect.
+    """After each change, the cluster and its engine have the same observers.
+
+    A change that is refused has no effect.
     """
     first, second = Observer(), Observer()
     cluster: Any = Cluster(request_observers=[first])
@@ -80,7 +83,10 @@ def test_observers_of_a_cluster_can_be_added_and_removed() -> None:
 
 
 def test_observers_of_a_session_can_be_added_and_removed() -> None:
-    """The engine gets the observers after each change. A refused change has no effect."""
+    """After each change, the session's engine gets the session's observers.
+
+    A change that is refused has no effect.
+    """
     session: Any = ObservedBySession()
     session._engine = FakeEngine()
     first, second = Observer(), Observer()
@@ -114,8 +120,8 @@ def test_two_threads_that_add_observers_lose_none(
     other_thread = threading.Thread(target=observable.add_request_observer, args=(second,))
 
     def start_other_thread_first(*observers: Any) -> None:
-        # The first call comes from the main thread, which has read the observers already. The
-        # other thread ends during the join, or waits until the main thread is done.
+        # The first call comes from the main thread, which has already read the observers. The other
+        # thread ends during the `join`, or waits until the main thread is done.
         if other_thread.ident is None:
             other_thread.start()
             other_thread.join(0.1)

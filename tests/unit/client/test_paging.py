@@ -1,4 +1,4 @@
-"""While a page is read, the next page is requested once, in both APIs."""
+"""While a page is read, the next page is requested once, in the blocking and asyncio APIs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_count(node: FakeNode) -> int:
 
 
 def is_for_later_page(request: Request) -> bool:
-    """Return whether the request is for a page after the first one."""
+    """Return True if the request is for a page after the first page."""
     return request.query == READ and bool(request.paging_state)
 
 
@@ -49,7 +49,7 @@ def test_the_next_page_is_requested_while_one_is_read(node: FakeNode, session: S
     first_state = result.paging_state
     assert next(rows).k == 0
     node.wait_for(lambda fake_node: read_count(fake_node) == 2)
-    # The result still has its first page.
+    # The result still has its first page, although the second was requested.
     assert result.paging_state == first_state
     assert [next(rows).k for _ in range(PAGE_SIZE - 1)] == list(range(1, PAGE_SIZE))
     assert read_count(node) == 2
@@ -60,7 +60,7 @@ def test_the_next_page_is_requested_while_one_is_read(node: FakeNode, session: S
 
 def test_fetch_next_page_uses_the_page_already_requested(node: FakeNode, session: Session) -> None:
     result = session.execute(SimpleStatement(READ, fetch_size=PAGE_SIZE))
-    # Reading the first row requests the next page.
+    # Reading the first row makes the driver request the next page.
     next(iter(result))
     node.wait_for(lambda fake_node: read_count(fake_node) == 2)
     result.fetch_next_page()
@@ -77,7 +77,7 @@ def test_an_error_of_the_next_page_is_raised_when_it_is_read(
     assert [next(rows).k for _ in range(PAGE_SIZE)] == list(range(PAGE_SIZE))
     with pytest.raises(InvalidRequest, match="no such page"):
         next(rows)
-    # After the error, a new iteration goes on with the page that failed.
+    # After the error, a new iteration continues with the page that failed.
     assert [row.k for row in result] == list(range(PAGE_SIZE, ROW_COUNT))
 
 
@@ -87,8 +87,10 @@ def test_an_error_of_the_next_page_is_raised_when_it_is_read(
 def test_the_same_iterator_goes_on_after_errors(
     node: FakeNode, session: Session, iterate: Any
 ) -> None:
-    """Programs of cassandra-driver call `next` again after an error. It must not report the end of
-    the result.
+    """If a later page fails, calling `next` again continues with this page.
+
+    It must not report the end of the result. Applications of cassandra-driver call `next` again
+    after an error.
     """
     node.prime(is_for_later_page, error(ErrorCode.INVALID, "no such page"), times=2)
     rows = iterate(session.execute(SimpleStatement(READ, fetch_size=PAGE_SIZE)))
@@ -120,7 +122,10 @@ def read_alternately(future: ResponseFuture[Any]) -> None:
 def test_rows_that_another_result_of_the_future_has_fetched_cause_a_warning(
     session: Session, read: Callable[[ResponseFuture[Any]], None]
 ) -> None:
-    """As with cassandra-driver, the results of a future share its pages."""
+    """If two results of the same future are read, a warning says that they share their pages.
+
+    In cassandra-driver, they share their pages, too.
+    """
     future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     with pytest.warns(RuntimeWarning, match="another result of this execution has fetched"):
         read(future)
@@ -153,9 +158,9 @@ def test_a_new_result_for_each_page_causes_no_warning(session: Session) -> None:
 
 @pytest.mark.parametrize("state", [b"", ""])
 def test_an_empty_paging_state_is_refused(node: FakeNode, session: Session, state: Any) -> None:
-    """An empty paging state is refused.
+    """An empty paging state raises InvalidPagingState.
 
-    A token that an application has mangled would otherwise return the first page again.
+    Otherwise, a token that an application has damaged would return the first page again.
     """
     with pytest.raises(InvalidPagingState, match="the paging state is empty") as caught:
         session.execute(READ, paging_state=state)
@@ -166,7 +171,10 @@ def test_an_empty_paging_state_is_refused(node: FakeNode, session: Session, stat
 
 
 def test_with_callbacks_no_page_is_requested_ahead(node: FakeNode, session: Session) -> None:
-    """If a future has callbacks, the application requests the pages itself."""
+    """If a future has callbacks, no page is requested ahead.
+
+    The application then requests the pages itself.
+    """
     future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     future.add_callback(lambda rows: None)
     rows = iter(future.result())
@@ -178,7 +186,7 @@ def test_with_callbacks_no_page_is_requested_ahead(node: FakeNode, session: Sess
 
 
 class FakeRequest:
-    """A fake request, from which requests for next pages are derived."""
+    """A fake request from which the requests for later pages are derived."""
 
     def __init__(self) -> None:
         self.state: bytes | None = None
@@ -193,7 +201,7 @@ class FakeRequest:
 
 
 def fake_request() -> Any:
-    """Return a `FakeRequest` as `Any`, because `NextPage` declares real requests."""
+    """Return a `FakeRequest`, typed as `Any` because `NextPage` expects real requests."""
     return FakeRequest()
 
 
@@ -206,7 +214,7 @@ def test_a_next_page_is_requested_once_and_kept() -> None:
     assert request.started == 1
     assert page.request == request
     request.complete(request)
-    # Both calls get the response, which was requested only once.
+    # Both callbacks get the response to the only request.
     page.add_callback(responses.append)
     page.add_callback(responses.append)
     assert responses == [request, request]
@@ -225,7 +233,10 @@ def test_all_callbacks_of_a_page_get_it() -> None:
 
 
 def test_removing_the_last_callback_before_the_page_has_come_returns_true() -> None:
-    """Then nobody waits for the page any more, so the caller should cancel its request."""
+    """If the last callback is removed before the page has come, `remove_callback` returns True.
+
+    Nobody waits for the page then, so the caller should cancel its request.
+    """
     responses: list[Any] = []
     request = fake_request()
     page = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
@@ -236,13 +247,13 @@ def test_removing_the_last_callback_before_the_page_has_come_returns_true() -> N
     second = responses.append
     page.add_callback(first)
     page.add_callback(second)
-    # The second caller still waits.
+    # The second caller still waits for the page.
     assert not page.remove_callback(first)
     request.complete(request)
     assert responses == [request]
-    # The page has come, so there is nothing to cancel.
+    # The page has already come, so there is nothing to cancel.
     assert not page.remove_callback(second)
-    # Here the only caller removes its callback before the page has come.
+    # Here, the only caller removes its callback before the page has come.
     other = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
     other.add_callback(first)
     assert other.remove_callback(first)
@@ -259,7 +270,7 @@ def test_after_the_last_page_nothing_is_requested() -> None:
 
 
 async def first_page(cluster: aio.Cluster) -> aio.ResultSet[Any]:
-    """Connect, and return a result that has its first page."""
+    """Connect and execute READ. Return the result with its first page."""
     session = await cluster.connect()
     return await session.execute(SimpleStatement(READ, fetch_size=PAGE_SIZE))
 
@@ -285,14 +296,14 @@ async def test_asyncio_raises_an_error_of_the_next_page_when_it_is_read(
 ) -> None:
     node.prime(is_for_later_page, error(ErrorCode.INVALID, "no such page"), times=2)
     async with aio.Cluster([node.address], port=node.port) as cluster:
-        # If reading stops early, the error of the next page is dropped, and nothing is logged.
+        # If reading stops early, the error of the next page is dropped without a log message.
         async for _ in await first_page(cluster):
             break
         await asyncio.to_thread(node.wait_for, lambda fake_node: read_count(fake_node) == 2)
         result = await first_page(cluster)
         with pytest.raises(InvalidRequest, match="no such page"):
             await result.fetch_next_page()
-        # Fetching again requests the page that failed.
+        # Another call requests the page that failed.
         assert [row.k for row in result.current_rows] == list(range(PAGE_SIZE))
         await result.fetch_next_page()
         assert [row.k for row in result.current_rows] == list(range(PAGE_SIZE, 2 * PAGE_SIZE))
@@ -321,7 +332,7 @@ async def test_a_cancelled_page_can_be_requested_again(node: FakeNode) -> None:
         page_task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await page_task
-        # The request was cancelled, but its stream waits for the answer.
+        # The request was cancelled, but its stream stays in use until the response comes.
         assert connection.orphans == 1
         await result.fetch_next_page()
         assert [row.k for row in result.current_rows] == list(range(PAGE_SIZE, 2 * PAGE_SIZE))

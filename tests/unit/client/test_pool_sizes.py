@@ -1,4 +1,4 @@
-"""The number of connections for each host, by its distance, before and after connecting."""
+"""The number of connections to each host, by its distance, before and after `connect`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def test_the_default_is_one_connection_and_sizes_have_limits() -> None:
     cluster = Cluster()
     for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE):
         assert cluster.get_core_connections_per_host(distance) == 1
-    # The defaults below are those of cassandra-driver.
+    # These defaults are the same as in cassandra-driver.
     assert cluster.get_max_connections_per_host(HostDistance.LOCAL) == 8
     assert cluster.get_max_connections_per_host(HostDistance.REMOTE) == 2
     cluster.set_core_connections_per_host(HostDistance.LOCAL, 10)
-    # Hosts in the local rack count as local. A size above the maximum raises the maximum, too.
+    # Hosts in the local rack count as local. A size above the maximum also raises the maximum.
     assert cluster.get_core_connections_per_host(HostDistance.LOCAL_RACK) == 10
     assert cluster.get_max_connections_per_host(HostDistance.LOCAL) == 10
     assert cluster.get_core_connections_per_host(HostDistance.REMOTE) == 1
@@ -53,7 +53,7 @@ def test_invalid_sizes_are_refused(size: object, error_class: type[Exception]) -
 
 
 def test_invalid_distances_are_refused() -> None:
-    """Ignored hosts have no pools, and so no sizes."""
+    """The distance IGNORED is refused, because ignored hosts have no pools."""
     with pytest.raises(ValueError, match="-1"):
         Cluster().set_core_connections_per_host(HostDistance.IGNORED, 2)
     with pytest.raises(ValueError, match="-1"):
@@ -67,7 +67,7 @@ def test_open_pools_grow_and_shrink() -> None:
         Cluster([node.address], port=node.port, connections_per_host=2) as cluster,
     ):
         session = cluster.connect(wait_for_all_pools=True)
-        # Two connections of the pool, and the control connection.
+        # There are two connections of the pool, and the control connection.
         node.wait_for(lambda node: len(node.connections) == 3)
         cluster.set_core_connections_per_host(HostDistance.LOCAL, 5)
         node.wait_for(lambda node: len(node.connections) == 6)

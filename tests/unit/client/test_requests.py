@@ -1,4 +1,4 @@
-"""What a session sends for a statement, its parameters and the options of a call."""
+"""The requests that a session sends for a statement, its parameters and the options of a call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INSERT = "INSERT INTO t (k) VALUES (?)"
 
 @pytest.fixture(params=[4, 5], ids=["v4", "v5"])
 def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
-    """Yield a fake node that prepares INSERT and speaks up to one version of the protocol."""
+    """Yield a fake node for each protocol version, which can prepare INSERT."""
     with FakeNode(max_version=request.param) as running:
         running.prime_prepare(INSERT, [("k", "int")], pk_indexes=[0])
         yield running
@@ -30,7 +30,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 
 @pytest.fixture
 def session(node: FakeNode) -> Iterator[Session]:
-    """Yield a session that also has the profile `other`, whose level is SERIAL."""
+    """Yield a session that also has the profile `other` with the consistency level SERIAL."""
     profiles = {"other": ExecutionProfile(consistency_level=ConsistencyLevel.SERIAL)}
     with Cluster([node.address], port=node.port, execution_profiles=profiles) as cluster:
         yield cluster.connect()
@@ -45,7 +45,9 @@ def last_request(node: FakeNode) -> Request:
 
 
 def test_a_number_as_trace_is_probably_a_timeout(node: FakeNode, session: Session) -> None:
-    """A number for `trace` still enables tracing, but warns."""
+    """A number as `trace` enables tracing, but causes a warning that it was probably meant as a
+    timeout.
+    """
     with pytest.warns(RuntimeWarning, match="write timeout=30 for a timeout"):
         session.execute("SELECT 1", trace=30)  # type: ignore[call-overload]
     assert last_request(node).traced
@@ -73,7 +75,7 @@ def test_a_request_without_time_is_not_sent(
 def test_options_of_another_type_are_refused(
     node: FakeNode, session: Session, options: dict[str, Any]
 ) -> None:
-    """The call raises before anything is sent."""
+    """Options of a wrong type raise TypeError before anything is sent."""
     count_before = len(node.requests)
     with pytest.raises(TypeError):
         session.execute("SELECT 1", **options)
@@ -124,7 +126,7 @@ def test_a_bound_statement_is_no_list_of_values(session: Session) -> None:
 
 
 class TupleSubclass(tuple[Any, ...]):
-    """Parameters of an application's own sequence type."""
+    """An application's own sequence type for parameters."""
 
 
 @pytest.mark.parametrize("parameters", [(5, "x"), [5, "x"], TupleSubclass((5, "x"))])
@@ -139,7 +141,10 @@ def test_parameters_are_written_into_the_text(
 
 @pytest.mark.parametrize("parameters", [5, "ab", b"ab", {1, 2}])
 def test_parameters_that_are_no_sequence_are_refused(session: Session, parameters: Any) -> None:
-    """A string would be a sequence of its characters, and a set has no order."""
+    """Strings and sets are refused as parameters.
+
+    A string would be a sequence of its characters, and a set has no order.
+    """
     with pytest.raises(TypeError, match=r"^parameters (must be|are the set)"):
         session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", parameters)
 
@@ -153,9 +158,10 @@ class Record:
 def test_only_bind_markers_take_records_and_single_characters(
     node: FakeNode, session: Session, parameters: Any
 ) -> None:
-    """Bind markers have the names of columns, which are the names of a record's attributes.
+    """An object with attributes can be the parameters only if there are bind markers.
 
-    A query string with %s has no names.
+    Bind markers have names of columns, which are the names of the object's attributes. A query
+    string with %s has no names.
     """
     with pytest.raises(TypeError, match=r"^parameters must be a sequence or a mapping"):
         session.execute("INSERT INTO t (k) VALUES (%s)", parameters)
@@ -166,7 +172,7 @@ def test_only_bind_markers_take_records_and_single_characters(
 
 @pytest.mark.parametrize("make", [iter, lambda values: map(int, values), lambda v: (x for x in v)])
 def test_parameters_may_be_an_iterator(node: FakeNode, session: Session, make: Any) -> None:
-    """Its values are read once, also if the string must be prepared first."""
+    """An iterator of parameters is read once, even if the query string must be prepared first."""
     for query in (INSERT, session.prepare(INSERT)):
         session.execute(query, make([5]))
         assert last_request(node).values == [b"\0\0\0\5"]
@@ -179,14 +185,15 @@ def test_parameters_may_be_an_iterator(node: FakeNode, session: Session, make: A
 
 
 def test_text_with_markers_is_prepared_once(node: FakeNode, session: Session) -> None:
-    """All executions of a string with bind markers share one prepared statement, but the settings
-    of a `SimpleStatement` apply to one execution only.
+    """All requests with the same query string share one prepared statement.
+
+    The settings of a `SimpleStatement` apply only to its own request.
     """
     session.execute(SimpleStatement(INSERT, consistency_level=ConsistencyLevel.QUORUM), (1,))
     assert (last_request(node).opcode, last_request(node).values) == (Opcode.EXECUTE, [b"\0\0\0\1"])
     assert last_request(node).consistency == ConsistencyLevel.QUORUM
     session.execute(INSERT, (2,))
-    # The second execution has the default consistency level.
+    # The second request has the default consistency level.
     assert last_request(node).values == [b"\0\0\0\2"]
     assert last_request(node).consistency == ConsistencyLevel.LOCAL_ONE
     assert node.prepared == [INSERT]
@@ -213,7 +220,7 @@ def test_use_changes_the_keyspace_of_the_session(node: FakeNode, session: Sessio
         (range(10), 100, "it is for 10 partitions"),
         (range(10), 100_000, None),
         (range(10), None, None),
-        # Servers do not limit the size of a batch for one partition.
+        # Servers do not limit the size of a batch for a single partition.
         ([1] * 10, 100, None),
     ],
 )
@@ -235,7 +242,7 @@ def test_a_large_batch_of_several_partitions_is_logged(
     if expected is None:
         assert messages == []
     else:
-        # Though the batch was executed twice, it is logged once.
+        # The batch was executed twice, but is logged once.
         (message,) = messages
         assert "which is more than the 100 of Session.batch_size_warn_threshold" in message
         assert expected in message
@@ -244,7 +251,7 @@ def test_a_large_batch_of_several_partitions_is_logged(
 def test_a_batch_is_large_above_the_threshold(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A batch whose size is exactly the threshold is not logged."""
+    """A batch is logged only if its size exceeds the threshold."""
     prepared = session.prepare(INSERT)
     batch = BatchStatement(BatchType.UNLOGGED)
     for key in range(10):
@@ -252,7 +259,7 @@ def test_a_batch_is_large_above_the_threshold(
     session.batch_size_warn_threshold = 0
     session.execute(batch)
     (size,) = re.findall(r"has (\d+) bytes", caplog.text)
-    # Use a new session for each threshold, because a session does not repeat its warning.
+    # A session does not repeat its warning, so use a new session for each threshold.
     for threshold, expected_count in ((int(size), 0), (int(size) - 1, 1)):
         caplog.clear()
         other = session.cluster.connect()

@@ -1,6 +1,7 @@
-"""Custom payloads reach the server in both APIs; an invalid payload is refused by the call itself.
+"""Custom payloads reach the server in the blocking and asyncio APIs.
 
-Another test covers the flag for beta versions of the protocol.
+The call itself refuses an invalid payload. Another test covers the flag for beta versions of the
+protocol.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from tests.unit.protocol.test_extras import WRONG
 
 INSERT = "INSERT INTO t (k) VALUES (?)"
 PAYLOAD = {"null": None, "some": b"bytes", "empty": b""}
-USE_BETA = 0x10  # the flag for beta versions (native_protocol_v5.spec, section 2.2)
+USE_BETA = 0x10  # the flag for beta versions: native_protocol_v5.spec, section 2.2
 # Kinds of statements: a query string, a bound statement, a batch, a query string with bind markers,
-# and a statement whose own payload is set.
+# and a statement that has its own payload.
 KINDS = ["text", "bound", "batch", "markers", "own"]
 
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a fake node that prepares INSERT."""
+    """Yield a fake node that can prepare INSERT."""
     with FakeNode() as running:
         running.prime_prepare(INSERT, [("k", "int")])
         yield running
@@ -37,8 +38,11 @@ def node() -> Iterator[FakeNode]:
 def statement_with_payload(
     prepared: Any, kind: str, payload: Any
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Return a statement of this kind that has a payload, its parameters, and keyword arguments for
-    `execute`.
+    """Return a statement, its parameters, and keyword arguments for `execute`.
+
+    :param prepared: the prepared INSERT.
+    :param kind: an entry of KINDS.
+    :param payload: the custom payload, which is set on the statement or is a keyword argument.
     """
     batch = BatchStatement()
     batch.add("INSERT INTO t (k) VALUES (1)")
@@ -67,7 +71,7 @@ async def test_asyncio_sends_payloads_and_refuses_wrong_ones(node: FakeNode, kin
         for payload, error, text in WRONG:
             statement, parameters, keywords = statement_with_payload(prepared, kind, payload)
             with pytest.raises(error, match=text):
-                # The call itself raises, so there is nothing to await.
+                # The call itself raises the error, so there is nothing to await.
                 session.execute(statement, parameters, **keywords)
             with pytest.raises(error, match=text):
                 await session.prepare("SELECT 2", custom_payload=payload)
@@ -94,7 +98,10 @@ def test_the_blocking_api_sends_payloads_and_refuses_wrong_ones(node: FakeNode, 
 async def test_a_payload_changed_after_the_call_is_sent_unchanged(
     node: FakeNode, kind: str
 ) -> None:
-    """The call copies the payload, so the application may change its map afterwards."""
+    """If the application changes its payload after the call, the payload of the call is sent.
+
+    The call copies the payload.
+    """
     async with connected(node) as (_, session):
         prepared = await session.prepare(INSERT)
         payload = {"id": b"1"}
@@ -109,7 +116,10 @@ async def test_a_payload_changed_after_the_call_is_sent_unchanged(
 async def test_the_payload_of_a_call_is_added_to_that_of_the_statement(
     node: FakeNode, kind: str
 ) -> None:
-    """If both payloads have a key, the value of the call is sent."""
+    """The payloads of the call and the statement are merged.
+
+    If both have the same key, the value of the call is sent.
+    """
     async with connected(node) as (_, session):
         prepared = await session.prepare(INSERT)
         prepared.custom_payload = {"proxy": b"user", "trace": b"1"}
@@ -120,7 +130,7 @@ async def test_the_payload_of_a_call_is_added_to_that_of_the_statement(
                 statement.add("INSERT INTO t (k) VALUES (1)")
             statement.custom_payload = {"proxy": b"user", "trace": b"1"}
         values = (1,) if kind == "bound" else None
-        # A payload that is passed to the call must not change that of the statement.
+        # The payload of the call must not change the payload of the statement.
         for _ in range(2):
             await session.execute(statement, values, custom_payload={"trace": b"7"})
             assert node.queries()[-1].custom_payload == {"proxy": b"user", "trace": b"7"}
@@ -129,13 +139,14 @@ async def test_the_payload_of_a_call_is_added_to_that_of_the_statement(
 
 
 async def test_a_prepare_with_a_payload_answers_only_its_caller(node: FakeNode) -> None:
-    """Concurrent calls that prepare the same query share one PREPARE, but not if one of them has a
-    payload.
+    """If concurrent calls prepare the same query, a call with a payload sends its own PREPARE.
+
+    Calls without a payload share one PREPARE.
     """
     async with connected(node) as (_, session):
         payload = {"tenant": b"1"}
         with_payload = asyncio.ensure_future(session.prepare(INSERT, custom_payload=payload))
-        # Let the call begin. It must send the payload that it has got, not the later change.
+        # Let the call start. It must send the payload as it is now, without the later change.
         await asyncio.sleep(0)
         payload["tenant"] = b"2"
         without_payload = asyncio.ensure_future(session.prepare(INSERT))
@@ -156,7 +167,10 @@ async def test_a_listener_may_add_a_payload(node: FakeNode) -> None:
 
 
 async def test_with_a_beta_version_every_request_has_the_flag() -> None:
-    """A server refuses a request of a beta version without the flag USE_BETA."""
+    """In a beta version of the protocol, every request has the flag USE_BETA.
+
+    Without the flag, a server would refuse the request.
+    """
     with FakeNode(max_version=6) as node:
         node.prime_prepare(INSERT, [("k", "int")])
         async with connected(node, protocol_version=6, allow_beta_protocol_version=True) as (

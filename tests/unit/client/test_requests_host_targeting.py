@@ -1,4 +1,4 @@
-"""A HostTargetingStatement is executed like the statement inside it, but on a given host."""
+"""HostTargetingStatement, which executes the statement inside it on a given host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXECUTION_OPCODES = (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH)
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Yield three fake nodes that prepare WRITE."""
+    """Yield three fake nodes that can prepare WRITE."""
     with FakeCluster(3) as running:
         for node in running.nodes:
             node.prime_prepare(WRITE, [("k", "int")], pk_indexes=[0])
@@ -41,12 +41,12 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
 def execute(
     nodes: FakeCluster, session: Session, statement: Any, host: Host, parameters: Any = None
 ) -> Any:
-    """Execute `statement` on `host`, and return the request that the host's node received."""
+    """Execute a statement on a host, and return the request that the host's node has received."""
     counts_before = {node.address: len(node.requests) for node in nodes.nodes}
     target_address: Any = host.address
     targeting = HostTargetingStatement(statement, target_address)
     session.execute(targeting, parameters, execution_profile="targeting")
-    # Only one request may have arrived, on whatever node.
+    # Check all nodes: only one request may have arrived.
     ((address, request),) = [
         (node.address, request)
         for node in nodes.nodes

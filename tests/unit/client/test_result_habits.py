@@ -1,4 +1,4 @@
-"""Frequent mistakes raise errors, or log warnings, that say what to write instead."""
+"""Frequent mistakes raise errors or cause warnings that say what to write instead."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ NOT_APPLIED = rows([("[applied]", "boolean"), ("k", "int")], [(False, 1)])
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[FakeNode]:
-    """Yield a fake node with a result of two rows, an empty one, one in pages and a conditional
-    one.
+    """Yield a fake node with several results.
+
+    There are a result of two rows, an empty result, a result in pages, and a conditional result.
     """
     with FakeNode() as node:
         node.prime(READ, rows([("k", "int"), ("v", "text")], [(1, "a"), (2, "b")]))
@@ -62,8 +63,9 @@ def test_reading_a_result_twice_warns(session: Session, query: str | SimpleState
 
 
 def test_threads_that_share_a_result_do_not_warn(session: Session) -> None:
-    """If another thread has read the rows, the second reading does not warn: threads may share the
-    rows of one result.
+    """If another thread has read the rows of a result, reading it does not cause a warning.
+
+    Threads may share the rows of a result.
     """
     result = session.execute(READ)
     with concurrent.futures.ThreadPoolExecutor(1) as threads:
@@ -74,7 +76,10 @@ def test_threads_that_share_a_result_do_not_warn(session: Session) -> None:
 
 
 def test_a_thread_with_the_identity_of_an_ended_thread_is_another_thread(session: Session) -> None:
-    """A thread may get the number of the thread that read the rows, once that one has ended."""
+    """A thread with the number of an ended thread counts as another thread, so there is no warning.
+
+    Python may give a thread the number of a thread that has ended.
+    """
     result = session.execute(READ)
     identities: list[int] = []
     rows_read: list[Any] = []
@@ -100,8 +105,10 @@ def test_a_thread_with_the_identity_of_an_ended_thread_is_another_thread(session
 
 
 def test_results_that_are_read_once_do_not_warn(session: Session) -> None:
-    """There is no warning for an empty result, for `all` after `next`, or for a result that was
-    indexed, since it keeps its rows.
+    """Results that are read once cause no warning.
+
+    There is none for an empty result either, for `all` after `next`, or for a result that was
+    indexed, because it keeps its rows.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -118,7 +125,10 @@ def test_results_that_are_read_once_do_not_warn(session: Session) -> None:
 
 
 def test_the_truth_of_a_lightweight_transaction_warns(session: Session, node: FakeNode) -> None:
-    """Such a result always has a row, so it is true even if the statement was not applied."""
+    """Testing the result of a conditional statement for truth causes a warning.
+
+    Such a result always has a row, so it is true even if the statement was not applied.
+    """
     result = session.execute(CONDITIONAL)
     with pytest.warns(RuntimeWarning, match=r"write result\.was_applied"):
         assert result
@@ -149,12 +159,16 @@ def test_other_results_have_a_truth_value(session: Session) -> None:
 
 
 def test_a_misspelt_column_of_a_row(session: Session) -> None:
-    """The compiled class of rows names the columns; in Python, that would slow down each access."""
+    """A misspelt column of a row raises an error that names the columns of the row.
+
+    Only the compiled version names them, because in Python, this would slow down each access.
+    """
     row = session.execute(READ).one()
     columns = "; its columns are k, v" if cassandra.implementation == "c" else ""
     with pytest.raises(AttributeError, match=f"'Row' object has no attribute 'vv'{columns}$") as vv:
         row.vv  # noqa: B018
-    assert (vv.value.name, vv.value.obj) == ("vv", row)  # from which Python suggests "v"
+    # Python uses these attributes to suggest "v"
+    assert (vv.value.name, vv.value.obj) == ("vv", row)
     with pytest.raises(AttributeError, match=r"no attribute '_v'$"):
         row._v  # noqa: B018
     with pytest.raises(AttributeError, match=r"write result\.was_applied"):
@@ -170,7 +184,7 @@ def test_a_misspelt_column_of_a_row(session: Session) -> None:
 
 
 def test_pickling_a_result(session: Session) -> None:
-    """The error says to pickle the rows instead. A shallow copy is allowed."""
+    """Pickling a result raises an error that says to pickle its rows; a shallow copy is allowed."""
     result = session.execute(READ)
     for copy_deeply in (pickle.dumps, copy.deepcopy):
         with pytest.raises(TypeError, match=r"ResultSet cannot be pickled.*result\.all\(\)"):
@@ -187,7 +201,7 @@ def test_pickling_a_result(session: Session) -> None:
 def test_a_response_future_in_place_of_one_of_the_standard_library(session: Session) -> None:
     """A response future is not a `concurrent.futures.Future`, and cannot be awaited.
 
-    Errors of missing attributes give advice. An `__await__` that raises would not do, because
+    Errors for missing attributes give advice. We do not define an `__await__` that raises, because
     frameworks await every object that has one.
     """
     future: Any = session.execute_async(READ)
@@ -202,8 +216,10 @@ def test_a_response_future_in_place_of_one_of_the_standard_library(session: Sess
     "session", [mock.create_autospec(aio.Session, instance=True), mock.MagicMock(spec=aio.Session)]
 )
 def test_mocks_of_asyncio_sessions_can_be_awaited(session: Any) -> None:
-    """An AsyncMock is created only for methods that are coroutine functions, which `execute` must
-    seem to be.
+    """A mock of an asyncio session can be awaited.
+
+    `mock` makes an AsyncMock only for methods that are coroutine functions, so `execute` must look
+    like one.
     """
     session.execute.return_value = [1]
 
@@ -214,8 +230,9 @@ def test_mocks_of_asyncio_sessions_can_be_awaited(session: Any) -> None:
 
 
 def test_a_cluster_of_another_loop_cannot_be_shut_down(node: FakeNode) -> None:
-    """`shutdown` must be awaited on the loop that the cluster was connected on. If that loop is
-    closed, the error says so.
+    """`Cluster.shutdown` must be awaited on the loop on which the cluster was connected.
+
+    If this loop is closed, the error says so.
     """
 
     async def connect() -> aio.Cluster:
@@ -231,7 +248,7 @@ def test_a_cluster_of_another_loop_cannot_be_shut_down(node: FakeNode) -> None:
         cluster = loop.run_until_complete(connect())
         with pytest.raises(RuntimeError, match="this cluster belongs to another event loop"):
             asyncio.run(shut_down(cluster))
-        # The right loop can still do it.
+        # The right loop can still shut the cluster down.
         loop.run_until_complete(shut_down(cluster))
         cluster = loop.run_until_complete(connect())
         core = cluster._core
@@ -284,8 +301,9 @@ def test_a_batch_is_not_a_context_manager() -> None:
 
 
 def test_retry_policies_of_applications_may_take_arguments() -> None:
-    """`RetryPolicy` refuses arguments, with advice. Its subclasses may have constructors, bases or
-    a `__new__` that take some.
+    """`RetryPolicy` refuses arguments with advice, but its subclasses may take arguments.
+
+    A subclass may have its own constructor, another base class or a `__new__` that takes arguments.
     """
 
     class WithLimit(RetryPolicy):
@@ -337,7 +355,10 @@ class Address:
 async def test_registering_a_class_in_place_of_a_name_is_an_error(
     node: FakeNode, session: Session, arguments: Any
 ) -> None:
-    """The class was written into the query that reads the type."""
+    """If a class is passed in place of a name, `register_user_type` raises TypeError.
+
+    Otherwise, the class would be written into the query that reads the type.
+    """
     message = r"one is <class 'dict'> .*: write cluster\.register_user_type\('keyspace', 'type', S"
     with pytest.raises(TypeError, match=message):
         session.cluster.register_user_type(*arguments)

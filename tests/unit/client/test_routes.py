@@ -32,8 +32,10 @@ def test_each_proxy_address_is_a_contact_point_once() -> None:
 
 
 def test_check_hostname_needs_a_server_hostname() -> None:
-    """Without TLS there is nothing to check. With `check_hostname`, the certificates of nodes
-    behind a proxy have other names than the proxy, so a name must be set.
+    """With `check_hostname`, client routes need a configured `server_hostname`.
+
+    The certificates of nodes behind a proxy have other names than the proxy. Without TLS, there is
+    nothing to check.
     """
     context = ssl.create_default_context()
     check_names(None)

@@ -1,4 +1,4 @@
-"""Each method that refreshes a part of the schema passes on the right target."""
+"""Methods that refresh a part of the schema: each passes on the right target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cassandra.engine.schema.targets import Target
 
 
 class RecordingCalls(SchemaCalls[Any]):
-    """Returns the arguments of `_refresh_schema` in place of refreshing."""
+    """Returns the arguments of `_refresh_schema` instead of refreshing."""
 
     def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> Any:
         return target, max_schema_agreement_wait
@@ -41,7 +41,9 @@ class RecordingCalls(SchemaCalls[Any]):
     ],
 )
 def test_each_method_refreshes_its_target(call: str, arguments: Any, target: Target) -> None:
-    """The last argument of each method is `max_schema_agreement_wait`, in seconds."""
+    """Each method passes on its target and its last argument, `max_schema_agreement_wait`
+    (seconds).
+    """
     refresh = getattr(RecordingCalls(), call)
     assert refresh(*arguments) == (target, None)
     assert refresh(*arguments, 2.5) == (target, 2.5)

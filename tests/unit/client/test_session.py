@@ -1,5 +1,6 @@
-"""A session checks its settings when they are set, and follows the cluster's default profile, in
-both APIs.
+"""Sessions check their settings, and follow the cluster's default profile, in both APIs.
+
+"Both APIs" means the blocking and the asyncio API.
 """
 
 from __future__ import annotations
@@ -66,8 +67,10 @@ async def test_values_that_cassandra_driver_accepts_are_accepted() -> None:
 
 
 def test_literals_of_user_types_quote_the_field_names_that_need_it() -> None:
-    """Field names need quotes if they have capitals or special characters, or are reserved words of
-    CQL (`order`, but not `key`).
+    """In literals of user-defined types, names of fields are quoted if they need it.
+
+    Names need quotes if they have capitals or special characters, or are reserved words of CQL
+    (`order`, but not `key`).
     """
 
     class Address:
@@ -97,10 +100,11 @@ both_apis = pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 
 
 class Requests:
-    """Shows how the settings of a session affect requests: its methods execute a CQL string and a
-    prepared statement, and return the requests that the node received, or the rows.
+    """Executes a query string and a prepared statement, to show a session's settings.
 
-    :param node: a fake node that answers the string and the query `READ`.
+    The methods return the requests that the node has received, or the rows.
+
+    :param node: a fake node that answers the query string and the query `READ`.
     :param prepared: the prepared statement of the query `READ`.
     """
 
@@ -109,13 +113,14 @@ class Requests:
         self._prepared = prepared
 
     async def both(self, session: Any) -> tuple[Any, Any]:
-        """Execute both statements; return the request of the string and that of the prepared
-        statement.
+        """Execute both, and return the requests of the query string and of the
+        prepared statement.
         """
         count = len(self._node.requests)
         await result_of(session.execute("SELECT k FROM ks.t"))
         await result_of(session.execute(self._prepared, (1,)))
-        # Meanwhile, the driver may open pools and prepare the statement there.
+        # Leave out other requests: during the execution, the driver may open pools and prepare the
+        # statement there.
         text, prepared = (
             request
             for request in self._node.requests[count:]
@@ -124,11 +129,11 @@ class Requests:
         return text, prepared
 
     async def levels(self, session: Any) -> set[int]:
-        """Execute both statements, and return the consistency levels of their requests."""
+        """Execute both, and return the consistency levels of their requests."""
         return {request.consistency for request in await self.both(session)}
 
     async def row_types(self, session: Any) -> list[Any]:
-        """Execute both statements, and return the class of the first row of each result."""
+        """Execute both, and return the class of the first row of each result."""
         results = [
             await result_of(session.execute("SELECT k FROM ks.t")),
             await result_of(session.execute(self._prepared, (1,))),
@@ -138,7 +143,7 @@ class Requests:
 
 @asynccontextmanager
 async def connected(cluster_class: Any, **settings: Any) -> AsyncIterator[tuple[Any, Any, Any]]:
-    """Yield a connected cluster, a session and its `Requests`."""
+    """Yield a connected cluster, a session, and its `Requests`."""
     with FakeNode() as node:
         columns = [("k", "int")]
         node.prime_prepare(READ, columns, columns)
@@ -155,8 +160,9 @@ async def connected(cluster_class: Any, **settings: Any) -> AsyncIterator[tuple[
 
 @both_apis
 async def test_changes_of_the_default_profile_are_used_without_profiles(cluster_class: Any) -> None:
-    """Sessions of a cluster without execution profiles use its default profile. An old-style
-    setting of a session hides later changes for that session only.
+    """Without execution profiles, all sessions of a cluster use its default profile.
+
+    An old-style setting of a session hides later changes of the profile, for this session only.
     """
     async with connected(cluster_class) as (cluster, session, requests):
         other = await result_of(cluster.connect())
@@ -177,10 +183,10 @@ async def test_changes_of_the_default_profile_are_used_without_profiles(cluster_
 async def test_a_replaced_default_profile_is_used(
     cluster_class: Any, settings: dict[str, Any]
 ) -> None:
-    """The default profile may be replaced by key, or with the whole mapping of profiles."""
+    """If the default profile is replaced, by its key or with all profiles, the new one is used."""
     async with connected(cluster_class, **settings) as (cluster, session, requests):
         manager = cluster.profile_manager
-        # The new profile has a load balancing policy of its own, which must learn the hosts.
+        # The new profile has its own load-balancing policy, which must be notified of the hosts.
         manager.profiles[EXEC_PROFILE_DEFAULT] = ExecutionProfile(
             consistency_level=ConsistencyLevel.ALL
         )
@@ -204,9 +210,7 @@ async def test_old_style_settings_are_kept_if_the_default_profile_is_replaced(
 
 @both_apis
 async def test_a_wrong_old_style_setting_changes_nothing(cluster_class: Any) -> None:
-    """After a refused old-style setting, the session still follows the
-    cluster's default profile.
-    """
+    """After an old-style setting was refused, the session still follows the default profile."""
     async with connected(cluster_class) as (cluster, session, requests):
         with pytest.raises(TypeError, match=r"write ConsistencyLevel\.TWO"):
             session.default_consistency_level = "TWO"
@@ -241,7 +245,7 @@ async def test_settings_of_a_copy_hold_for_all_its_statements_and_only_for_them(
 
 @both_apis
 async def test_a_copy_begins_with_the_settings_of_its_original(cluster_class: Any) -> None:
-    """Changes of the original after the copy was made do not change the copy."""
+    """Changes of a session after it was copied do not change the copy."""
     async with connected(cluster_class) as (_cluster, session, requests):
         session.default_consistency_level = ConsistencyLevel.TWO
         view = copy.copy(session)
@@ -252,8 +256,9 @@ async def test_a_copy_begins_with_the_settings_of_its_original(cluster_class: An
 
 @both_apis
 async def test_a_copy_follows_the_settings_of_the_cluster(cluster_class: Any) -> None:
-    """A copy uses the cluster's current default profile and policies, even if the copy has a
-    setting of its own.
+    """A copy of a session uses the cluster's current default profile and policies.
+
+    This holds even if the copy has its own setting.
     """
     async with connected(cluster_class) as (cluster, session, requests):
         view = copy.copy(session)
@@ -268,8 +273,9 @@ async def test_a_copy_follows_the_settings_of_the_cluster(cluster_class: Any) ->
 
 @both_apis
 async def test_profiles_are_found_by_name_and_copied_with_changes(cluster_class: Any) -> None:
-    """`get_execution_profile` accepts the name of a profile or a profile, which it returns
-    unchanged, and refuses unknown names. A clone does not change the original.
+    """`get_execution_profile` accepts the name of a profile, or a profile, which it returns.
+
+    Unknown names are refused. A clone does not change the original profile.
     """
     profile = ExecutionProfile(request_timeout=3.0)
     async with connected(cluster_class, execution_profiles={"own": profile}) as (_, session, _):

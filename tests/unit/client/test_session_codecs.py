@@ -1,5 +1,6 @@
-"""Converters that are registered on a session, in both APIs: values that are sent and read, and
-later changes.
+"""Converters that are registered on a session, in the blocking and asyncio APIs.
+
+The tests cover values that are sent and read, and later changes of converters.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Money:
     currency: str
 
 
-# UNCONVERTED as the converters return it.
+# The row UNCONVERTED, as the converters return it.
 ROW = ("a", Color.RED, Money(5, "EUR"))
 
 
@@ -66,14 +67,14 @@ def register(registry: CodecRegistry) -> None:
 
 
 class Table:
-    """A fake table that records the values that are inserted, and always returns the same row."""
+    """A fake table that records the values of INSERTs."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self.queries: list[Any] = []
 
     def insert(self, request: Request) -> Answer:
-        """Record the values and queries of an INSERT or a batch, and answer it."""
+        """Record the values and queries of an INSERT or a batch, and return a void result."""
         statements: list[Any] = [statement.values for statement in request.statements] or [
             request.values
         ]
@@ -89,7 +90,7 @@ def table() -> Table:
 
 @pytest.fixture(params=[3, 4, 5])
 def node(request: pytest.FixtureRequest, table: Table) -> Iterator[FakeNode]:
-    """A node that answers SELECT and READ with the row UNCONVERTED."""
+    """Yield a node that answers SELECT and READ with the row UNCONVERTED."""
     with FakeNode(max_version=request.param) as node:
         node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
         node.prime_prepare(SELECT, COLUMNS[:1], result=COLUMNS, pk_indexes=[0])
@@ -108,14 +109,15 @@ def cluster(node: FakeNode) -> Iterator[Cluster]:
 
 @pytest.fixture
 def session(cluster: Cluster) -> Session:
-    """Return a session of the cluster with codecs of its own."""
+    """Return a session that has its own converters."""
     session = cluster.connect()
     register(session.codecs)
     session.row_factory = tuple_factory
     return session
 
 
-# The encoding of ROW. The user-defined type has two fields, each with its length in four bytes.
+# The encoded values of ROW. The user-defined type has two fields, each after its length in four
+# bytes.
 SENT_VALUES = [b"a", b"red", b"\0\0\0\x08" + (5).to_bytes(8, "big") + b"\0\0\0\x03EUR"]
 
 
@@ -127,7 +129,7 @@ def test_converters_apply_to_prepared_statements_and_query_strings(
     session.execute(INSERT, dict(zip(("k", "c", "price"), ROW, strict=True)))
     assert table.values == [SENT_VALUES] * 3
     prepared = session.prepare(SELECT)
-    for _ in range(2):  # the second time, the columns of the answer are cached
+    for _ in range(2):  # the second time, the columns of the result are cached
         assert session.execute(prepared, ("a",)).all() == [ROW]
         assert session.execute_async(prepared, ("a",)).result().all() == [ROW]
         assert session.execute(READ).all() == [ROW]
@@ -173,7 +175,7 @@ def test_converters_apply_to_batches_and_concurrent_executions(
     batch.add_many(prepared, [ROW, ROW])
     session.execute(batch)
     execute_concurrent_with_args(session, prepared, [ROW] * 3)
-    # There are 4 rows of the batch, and 3 single executions.
+    # The batch has 4 rows, and there are 3 single requests.
     assert table.values == [SENT_VALUES] * 7
 
 
@@ -195,7 +197,7 @@ def test_class_converters_apply_to_parameters_of_query_strings(
     batch = BatchStatement(session=session)
     batch.add(query, (Color.BLUE, [Color.RED]))
     session.execute(batch)
-    session.encoder = Encoder()  # the converters must work with another encoder, too
+    session.encoder = Encoder()  # with another encoder, the converters must still apply
     session.execute(query, (Color.BLUE, [Color.RED]))
     assert table.queries == ["INSERT INTO ks.t (k, c) VALUES ('blue', ['red'])"] * 4
 
@@ -210,8 +212,9 @@ def test_class_converters_apply_to_bound_values(session: Session, table: Table) 
 def test_pydantic_models_are_sent_as_json_and_validated_when_they_are_read(
     session: Session, node: FakeNode, table: Table
 ) -> None:
-    """A model can be stored in a text column as JSON. A stored document that does not fit the model
-    is a DecodeError.
+    """Pydantic models are sent as JSON, and validated when they are read.
+
+    A stored document that does not fit the model raises DecodeError.
     """
     pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model("Address", street=(str, ...), city=(str, ...))
@@ -237,7 +240,10 @@ def test_pydantic_models_are_sent_as_json_and_validated_when_they_are_read(
 def test_a_prepared_statement_uses_converters_registered_later(
     cluster: Cluster, session: Session, table: Table
 ) -> None:
-    """Converters apply when values are bound or read, not when the statement is prepared."""
+    """A prepared statement uses converters that were registered later.
+
+    Converters apply when values are bound or read, not when the statement is prepared.
+    """
     insert, select = session.prepare(INSERT), session.prepare(SELECT)
     bound = insert.bind(ROW)
     assert session.execute(select, ("a",)).all() == [ROW]
@@ -247,10 +253,10 @@ def test_a_prepared_statement_uses_converters_registered_later(
         assert session.execute(select, ("A",)).all() == [("A", "RED", ROW[2])]
         assert session.execute(READ).all() == [("A", "RED", ROW[2])]
     session.execute(insert, ("A", "RED", ROW[2]))
-    # This statement was bound before the change, so its values stay as they were converted.
+    # This statement was bound before the change, so its values must not change.
     session.execute(bound)
     assert table.values == [SENT_VALUES, SENT_VALUES]
-    # Without the converter, the value is read as a plain str.
+    # Without the converter, the value is read as an ordinary str.
     session.codecs.unregister_column("ks.t.c")
     assert session.execute(select, ("A",)).all() == [("A", "red", ROW[2])]
 
@@ -258,15 +264,16 @@ def test_a_prepared_statement_uses_converters_registered_later(
 def test_converters_belong_to_a_session_or_to_the_cluster(
     cluster: Cluster, session: Session
 ) -> None:
-    """Converters of a session apply to that session only, those of the cluster to all sessions. If
-    both have a converter for a column, the session's is used.
+    """A session's converters apply to this session only, and the cluster's to all its sessions.
+
+    If both have a converter for a column, the session's converter is used.
     """
     other = cluster.connect()
     other.row_factory = tuple_factory
     (row,) = other.execute(READ)
     assert row[1] == "red"
     assert session.execute(READ).all() == [ROW]
-    # A statement keeps the converters of the session that prepared it, even if another session
+    # A statement has the converters of the session that prepared it, even if another session
     # executes it.
     assert other.execute(session.prepare(SELECT), ("a",)).all() == [ROW]
     cluster.codecs.register_column("ks.t.c", Converter(None, str.upper))
@@ -300,8 +307,9 @@ def test_converters_do_not_apply_to_columnar_results(session: Session) -> None:
 
 
 def test_converters_do_not_apply_to_bound_tables(session: Session, table: Table) -> None:
-    """Rows of an Arrow table are encoded without Python objects, so they must have the values that
-    CQL expects.
+    """Converters do not apply to the rows of an Arrow table.
+
+    The rows are encoded without Python objects, so they must have the values that CQL expects.
     """
     pyarrow = pytest.importorskip("pyarrow")
     prepared = session.prepare(INSERT)
@@ -328,7 +336,7 @@ UPDATE_COLUMNS: list[tuple[str, Any]] = [("[applied]", "boolean"), ("d", "text")
 
 
 def register_texts(registry: CodecRegistry) -> None:
-    """Register converters that return "yes" or "no" for booleans, and strings in upper case."""
+    """Register converters that return "yes" or "no" for booleans, and upper case for strings."""
     registry.register_type("boolean", Converter(from_cql=lambda value: "yes" if value else "no"))
     registry.register_type("text", Converter(from_cql=str.upper))
 
@@ -345,7 +353,10 @@ async def test_was_applied_is_not_converted_in_asyncio(node: FakeNode) -> None:
 def test_columns_of_the_server_itself_are_not_converted(
     node: FakeNode, session: Session, is_prepared: bool
 ) -> None:
-    """``[applied]`` stays a bool, which `was_applied` reads, and ``[json]`` stays a text."""
+    """Converters do not apply to the columns ``[applied]`` and ``[json]``, which the server adds.
+
+    `was_applied` reads the former, which stays a bool. The latter stays a string.
+    """
     node.prime(UPDATE, rows(UPDATE_COLUMNS, [(False, "y")]))
     node.prime_prepare(UPDATE, [], result=UPDATE_COLUMNS)
     node.prime("SELECT JSON k FROM ks.t", rows([("[json]", "text")], [('{"k": 1}',)]))
@@ -358,7 +369,9 @@ def test_columns_of_the_server_itself_are_not_converted(
 
 
 def test_a_pickled_statement_has_no_converters(session: Session) -> None:
-    """Converters are functions of an application, which often cannot be pickled."""
+    """A pickled statement has no converters, because an application's functions often cannot be
+    pickled.
+    """
     prepared = session.prepare(SELECT)
     copied: PreparedStatement = pickle.loads(pickle.dumps(prepared))
     assert copied.codecs is None
@@ -371,7 +384,7 @@ def test_converters_apply_after_a_statement_is_prepared_again(
     prepared = session.prepare(SELECT)
     node.forget_prepared()
     assert session.execute(prepared, ("a",)).all() == [ROW]
-    # Now the statement's columns have changed on the server, too.
+    # From now on, the statement's columns on the server are different, too.
     node.prime_prepare(SELECT, [("k", "blob")], result=COLUMNS, pk_indexes=[0])
     node.forget_prepared()
     session.codecs.register_column("ks.t.k", Converter(str.encode, bytes.decode))

@@ -1,4 +1,4 @@
-"""The setting `shard_aware_options`, and a cluster's statistics about shards."""
+"""The setting `shard_aware_options`, and `Cluster.shard_aware_stats`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,12 @@ def test_wrong_options_are_refused() -> None:
 
 
 def fake_pool(host: Any, shard_count: int, connected: int) -> Any:
-    """Return a pool of a host with shards, of which `connected` have a connection."""
+    """Return a pool of a host with shards.
+
+    :param host: the host.
+    :param shard_count: the number of shards.
+    :param connected: how many of the shards have a connection.
+    """
 
     class Pool(ShardPool):
         connected_shards = connected
@@ -55,13 +60,14 @@ def fake_session(*pools: Any) -> Any:
 
 
 def test_the_stats_show_the_session_with_the_fewest_connections() -> None:
-    """`shard_aware_stats` has each host with shards. `connected` is the smallest number of
-    connected shards in any session.
+    """`shard_aware_stats` has an entry for each host with shards.
+
+    `connected` is the smallest number of connected shards in any session.
     """
     cluster = ShardAwareness()
     assert (cluster.is_shard_aware(), cluster.shard_aware_stats()) == (False, {})
     first, second = new_host("10.0.0.1"), new_host("10.0.0.2")
-    # The second host has no shards: its pool is of another class.
+    # The second host has no shards, because its pool is of another class.
     sessions = [
         fake_session(fake_pool(first, 8, 8), SimpleNamespace(host=second)),
         fake_session(fake_pool(first, 8, 5)),

@@ -1,4 +1,4 @@
-"""Warnings about numbers in literals for timestamps that are probably not milliseconds."""
+"""Warnings about numbers in timestamp literals that are probably not milliseconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeNode
 from tests.unit.metadata.schema import rows
 
-SECONDS = 1_764_000_000  # a moment of 2025
+SECONDS = 1_764_000_000  # seconds since 1970; a moment in 2025
 ADVICE = f"column at: {SECONDS} milliseconds are a moment of January or February 1970"
 
 
@@ -47,7 +47,7 @@ def session(node: FakeNode) -> Iterator[Session]:
     ],
 )
 def test_seconds_for_a_timestamp_warn(session: Session, query: Any, parameters: Any) -> None:
-    for _ in range(2):  # also if the columns of the query string are known already
+    for _ in range(2):  # the second time, the columns of the query string are already known
         with pytest.warns(RuntimeWarning, match=ADVICE) as warned:
             session.execute(query, parameters)
         assert [warning.filename for warning in warned] == [__file__]
@@ -68,13 +68,16 @@ def test_nanoseconds_for_a_timestamp_warn(session: Session) -> None:
 @pytest.mark.parametrize(
     ("query", "parameters"),
     [
-        ("INSERT INTO t (id, at) VALUES (%s, %s)", (1, SECONDS * 1000)),  # milliseconds
+        # in milliseconds, so correct
+        ("INSERT INTO t (id, at) VALUES (%s, %s)", (1, SECONDS * 1000)),
         ("INSERT INTO t (id, at) VALUES (%s, %s)", (1, datetime.datetime(2025, 1, 1))),
-        ("INSERT INTO t (id, at) VALUES (%s, %s)", (SECONDS, 1)),  # seconds in a column of ints
+        # a number of seconds in an int column
+        ("INSERT INTO t (id, at) VALUES (%s, %s)", (SECONDS, 1)),
         ("INSERT INTO t (id, c0) VALUES (%s, %s)", (1, SECONDS)),
-        ("INSERT INTO other (id, at) VALUES (%s, %s)", (1, SECONDS)),  # an unknown table
+        ("INSERT INTO other (id, at) VALUES (%s, %s)", (1, SECONDS)),  # the table is unknown
         ("INSERT INTO other.t (id, at) VALUES (%s, %s)", (1, SECONDS)),
-        ("INSERT INTO t (id, at) VALUES (1, f(%s))", (SECONDS,)),  # a function may convert it
+        # the function may convert the number
+        ("INSERT INTO t (id, at) VALUES (1, f(%s))", (SECONDS,)),
         ("INSERT INTO t JSON %s", (SECONDS,)),
         ("SELECT %s", (SECONDS,)),
         ("INSERT INTO", (SECONDS,)),

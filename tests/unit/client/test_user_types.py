@@ -1,4 +1,6 @@
-"""`UserTypes`: the classes that are registered for user-defined types, and the types' fields."""
+"""`UserTypes`, which has the classes that are registered for user-defined types, and
+their fields.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,9 @@ class Address:
 
 
 def user_types_of_schema(**fields: list[str]) -> UserTypes:
-    """Return a registry; the schema has the keyspace `ks` with a type for each argument, whose
-    value lists the fields.
+    """Return a registry whose schema has the keyspace `ks` with these types.
+
+    :param fields: maps the name of a type to the names of its fields.
     """
     user_types = {name: SimpleNamespace(field_names=names) for name, names in fields.items()}
     metadata: Any = SimpleNamespace(keyspaces={"ks": SimpleNamespace(user_types=user_types)})
@@ -25,7 +28,10 @@ def user_types_of_schema(**fields: list[str]) -> UserTypes:
 
 
 def test_add_replaces_the_mapping_instead_of_changing_it() -> None:
-    """Readers take no lock, so a mapping that they have read must not change."""
+    """`add` replaces the mapping of classes instead of changing it.
+
+    Readers take no lock, so a mapping that they have read must not change.
+    """
     registry = user_types_of_schema()
     empty = registry.classes
     registry.add("ks", "address", Address)
@@ -38,8 +44,9 @@ def test_add_replaces_the_mapping_instead_of_changing_it() -> None:
 
 
 def test_fields_come_from_the_schema_before_fields_that_were_read() -> None:
-    """`take_fields` stores fields that were read from the server for a single type. They are used
-    only if the schema metadata does not have the type.
+    """Fields in the schema metadata take precedence over fields that were read for a single type.
+
+    `take_fields` stores the latter. They are used only if the metadata does not have the type.
     """
     registry = user_types_of_schema(address=["street", "zip"])
     registry.take_fields("ks", "address", ["street"])

@@ -1,4 +1,4 @@
-"""A node, a cluster and a session of the blocking API."""
+"""Fixtures: a node, a cluster and a session of the blocking API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ READ = "SELECT k, v FROM t"
 
 @pytest.fixture
 def shop() -> Iterator[FakeNode]:
-    """A node that answers READ with two rows, and has the keyspace `ks` with the table `t0`."""
+    """Yield a node that answers READ with two rows, and has the keyspace `ks` with
+    the table `t0`.
+    """
     with FakeNode() as node:
         node.prime(READ, rows([("k", "int"), ("v", "text")], [(1, "a"), (2, "b")]))
         node.schema = schema("ks", tables=1)
@@ -24,7 +26,7 @@ def shop() -> Iterator[FakeNode]:
 
 @pytest.fixture
 def blocking_cluster(shop: FakeNode) -> Iterator[Cluster]:
-    """A cluster that is not connected yet."""
+    """Yield a cluster that is not connected yet."""
     with Cluster([shop.address], port=shop.port) as cluster:
         yield cluster
 

@@ -1,6 +1,4 @@
-"""The blocking cluster connects, shuts down, and refuses calls that need a connection it does not
-have.
-"""
+"""The blocking `Cluster`: connecting, shutting down, and calls that need a connection."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ from tests.waiting import WAIT, until
 def test_sessions_share_one_engine(shop: FakeNode, blocking_cluster: Cluster) -> None:
     first, second = blocking_cluster.connect(), blocking_cluster.connect()
     assert first is not second
-    # There is one control connection, and one pool connection for each session.
+    # There is one control connection, and a pool connection for each session.
     assert shop.count(Opcode.STARTUP) == 3
     assert [session.execute(READ).one() for session in (first, second)] == [(1, "a")] * 2
 
@@ -98,8 +96,9 @@ def test_profiles_can_be_added_before_and_after_connect(blocking_cluster: Cluste
 def test_registering_a_missing_user_type_is_an_error(
     blocking_cluster: Cluster, shop: FakeNode
 ) -> None:
-    """Before the cluster is connected, `connect` raises the error; afterwards
-    the call itself does.
+    """Registering a class for a missing user-defined type raises UserTypeDoesNotExist.
+
+    If the cluster is not connected yet, `connect` raises the error.
     """
     with Cluster([shop.address], port=shop.port) as cluster:
         cluster.register_user_type("ks", "missing", dict)
@@ -113,7 +112,7 @@ def test_registering_a_missing_user_type_is_an_error(
 def test_after_shutdown_calls_are_refused(blocking_cluster: Cluster) -> None:
     session = blocking_cluster.connect()
     assert blocking_cluster.is_shutdown is False
-    # The second call does nothing.
+    # A second call does nothing.
     blocking_cluster.shutdown()
     blocking_cluster.shutdown()
     # mypy still believes the assertion above, so it must not see the attribute's type here.
@@ -143,7 +142,7 @@ def test_a_session_that_is_shut_down_loses_its_connections_only(
     count_before = len(shop.connections)
     session = blocking_cluster.connect()
     session.shutdown()
-    # When `shutdown` returns, the session's connections are closed; the node notices it a moment
+    # When `shutdown` returns, the session's connections are closed. The node notices this a moment
     # later.
     assert session._engine.closed
     shop.wait_for(lambda node: len(node.connections) == count_before)
@@ -154,8 +153,9 @@ def test_a_session_that_is_shut_down_loses_its_connections_only(
 def test_a_session_may_be_shut_down_in_a_callback(
     shop: FakeNode, blocking_cluster: Cluster
 ) -> None:
-    """`Session.shutdown` does not wait if it is called on the event loop's thread. The node is
-    paused so that the callback runs there.
+    """If a session is shut down in a callback on the event loop, `shutdown` does not wait.
+
+    The node is paused so that the callback runs on the event loop.
     """
     blocking_cluster.connect()
     count_before = len(shop.connections)
@@ -178,8 +178,9 @@ def test_a_session_may_be_shut_down_in_a_callback(
 def test_a_keyspace_that_fails_leaves_a_cluster_that_was_connected_before(
     shop: FakeNode, blocking_cluster: Cluster
 ) -> None:
-    """If a later `connect` fails, earlier sessions still work, and the failed session leaves no
-    connections.
+    """If a later `connect` fails because of its keyspace, earlier sessions still work.
+
+    The failed session leaves no connections.
     """
     shop.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
     session = blocking_cluster.connect()
@@ -195,7 +196,7 @@ def test_a_keyspace_that_fails_leaves_a_cluster_that_was_connected_before(
 
 
 def loop_threads() -> list[threading.Thread]:
-    """Return the running event loop threads of the driver."""
+    """Return the running threads of the driver's event loops."""
     return [item for item in threading.enumerate() if item.name.startswith("cassandra-loop-")]
 
 
@@ -213,8 +214,8 @@ def test_a_failed_connect_leaves_no_thread(
 
 
 def test_a_shutdown_ends_a_connect_that_waits(shop: FakeNode, blocking_cluster: Cluster) -> None:
-    """While one thread waits in `connect`, another one may shut the cluster down. Then `connect`
-    raises.
+    """If another thread shuts the cluster down during `connect`, `connect` raises
+    ConnectionShutdown.
     """
     shop.prime(Opcode.STARTUP, hold(message(Opcode.READY, b"")))
     failures: list[Any] = []
@@ -239,7 +240,10 @@ def test_a_shutdown_ends_a_connect_that_waits(shop: FakeNode, blocking_cluster: 
 
 
 def test_a_shutdown_in_a_callback_is_refused(shop: FakeNode, blocking_cluster: Cluster) -> None:
-    """`Cluster.shutdown` waits for the event loop's thread, so it must not be called there."""
+    """`Cluster.shutdown` in a callback on the event loop raises RuntimeError.
+
+    `shutdown` would wait for the event loop's own thread.
+    """
     session = blocking_cluster.connect()
     outcomes: list[str] = []
 
@@ -275,7 +279,7 @@ def test_a_shutdown_closes_connections_and_ends_the_thread(
 
 
 def connect_and_drop(node: FakeNode) -> None:
-    """Connect a cluster, drop it, and wait until the garbage collector has closed it."""
+    """Connect a cluster and drop it. Wait until garbage collection has closed it."""
     cluster = Cluster([node.address], port=node.port)
     cluster.connect()
     assert len(node.connections) == 2
@@ -303,9 +307,9 @@ def test_a_cluster_that_is_dropped_is_closed_with_a_warning(shop: FakeNode) -> N
 def test_at_exit_only_errors_of_the_shutdown_in_daemons_are_not_shown(
     error: Exception, is_daemon: bool | None, expected: bool
 ) -> None:
-    """When the interpreter exits, the driver hides the errors of its own shutdown in daemon
-    threads, since the application cannot handle them. `_is_end_of_daemon` says whether to hide an
-    error.
+    """At exit, errors of the driver's own shutdown in daemon threads are not shown.
+
+    The application cannot handle them. `_is_end_of_daemon` returns True for such errors.
     """
     thread = None if is_daemon is None else SimpleNamespace(daemon=is_daemon)
     args: Any = SimpleNamespace(exc_value=error, thread=thread)
@@ -317,7 +321,7 @@ def test_at_exit_only_errors_of_the_shutdown_in_daemons_are_not_shown(
 
 @pytest.fixture
 def far() -> Iterator[FakeCluster]:
-    """Yield one node in the data centre "east" and one in "west"."""
+    """Yield a node in the data centre "east" and a node in "west"."""
     with FakeCluster({"east": 1, "west": 1}) as nodes:
         for node in nodes.nodes:
             node.prime(READ, rows([("dc", "text")], [(node.datacenter,)]))
@@ -326,12 +330,13 @@ def far() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def eastern(far: FakeCluster) -> Iterator[Cluster]:
-    """Yield a connected cluster with connections only to the node in "east"."""
+    """Yield a connected cluster whose only pool leads to the node in "east"."""
     profile = ExecutionProfile(DCAwareRoundRobinPolicy("east"))
     with Cluster(
         far.contact_points, port=far.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
     ) as cluster:
-        session = cluster.connect()  # keep the session alive, since the cluster does not
+        # the cluster does not keep its session alive, so this variable must
+        session = cluster.connect()
         yield cluster
         assert session in cluster.sessions
 
@@ -348,7 +353,7 @@ def western_profile() -> ExecutionProfile:
 
 
 def pooled_datacenters(session: Session) -> set[Any]:
-    """Return the data centres to whose hosts the session has connections."""
+    """Return the data centres to whose hosts the session has pools."""
     return {host.datacenter for host in session._engine.pools}
 
 
@@ -363,20 +368,24 @@ def test_a_new_profile_has_its_connections_when_the_call_returns(eastern: Cluste
 def test_a_new_profile_waits_for_connections_only_so_long(
     far: FakeCluster, eastern: Cluster
 ) -> None:
-    """If the connections for a new profile are not open in time, the call raises OperationTimedOut.
-    With a limit of 0 it does not wait at all.
+    """If the pools of a new profile are not open in time, the call raises OperationTimedOut.
+
+    With a limit of 0 seconds, it does not wait at all.
     """
     far[1].prime(Opcode.STARTUP, hold(message(Opcode.READY, b"")))
     eastern.add_execution_profile("soon", western_profile(), pool_wait_timeout=0)
     with pytest.raises(OperationTimedOut):
         eastern.add_execution_profile("west", western_profile(), pool_wait_timeout=0.01)
-    # In spite of the timeout, the profile was added.
+    # The profile was added in spite of the timeout.
     with pytest.raises(ValueError, match="west"):
         eastern.add_execution_profile("west", western_profile())
 
 
 def test_the_first_call_with_a_policy_waits_for_its_connections(eastern: Cluster) -> None:
-    """No session has connections to "west" before a profile that uses them is passed to a call."""
+    """If a call's profile uses hosts without pools, the call waits for their pools.
+
+    No session has a pool to "west" before.
+    """
     session = session_of(eastern)
     assert session.execute(READ, execution_profile=western_profile()).one() == ("west",)
 
@@ -389,6 +398,6 @@ def test_the_number_of_connections_can_be_changed(far: FakeCluster, eastern: Clu
 
 @pytest.mark.parametrize("method", ["on_up", "on_down"])
 def test_an_address_is_not_a_host(method: str) -> None:
-    """`Cluster.on_up` and `on_down` take a `Host`; the error for an address says how to get one."""
+    """An address in place of a `Host` raises TypeError, which says how to get the host."""
     with pytest.raises(TypeError, match=r"is '10\.0\.0\.1': write cluster\.metadata\.get_host"):
         getattr(Cluster(), method)("10.0.0.1")

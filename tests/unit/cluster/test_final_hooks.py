@@ -1,4 +1,6 @@
-"""Methods that complete a future, which tracers wrap on the future itself."""
+"""Methods that complete a `ResponseFuture`, which tracing libraries replace on the
+future itself.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 
 @pytest.fixture
 def tracers(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Fakes of the functions that are called when a future is completed."""
+    """Return fakes of the functions that are called when a future is completed."""
     fake_tracers = SimpleNamespace(
         set_final_result=lambda future, result: ("ours", result),
         finish_wrapped=lambda future: setattr(future, "is_finished", True),
@@ -23,7 +25,7 @@ def tracers(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 class Future:
-    """Fake of `ResponseFuture` with the attributes that the hooks use."""
+    """A fake of `ResponseFuture` with the attributes that the hooks use."""
 
     _hooks: Any = None
     is_finished = False
@@ -36,14 +38,14 @@ def test_a_completion_method_can_be_replaced_on_an_instance(tracers: Any) -> Non
     original = future._set_final_result
     assert isinstance(original, MethodType)
     assert original(5) == ("ours", 5)
-    # On the class, the attribute is the function itself.
+    # On the class, the attribute is the original function.
     assert vars(Future)["_set_final_result"].__get__(None, Future) is tracers.set_final_result
     future._set_final_result = lambda result: ("wrapped", original(result))
     future._set_final_exception = print
     assert future._set_final_result(5) == ("wrapped", ("ours", 5))
-    # The replacement belongs to the instance alone.
+    # Only this instance has the replacement.
     assert Future._hooks is None
-    # After a deletion, the method of the class is back.
+    # After the deletion, the class's method applies again.
     del future._set_final_result
     assert future._set_final_result(5) == ("ours", 5)
     assert future._hooks == {"_set_final_exception": print}

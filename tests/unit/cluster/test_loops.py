@@ -1,4 +1,4 @@
-"""Which event loop of a cluster executes a request."""
+"""A cluster with several event loops: which loop executes a request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def shop() -> Iterator[FakeNode]:
 
 
 def test_each_thread_has_its_loop(shop: FakeNode) -> None:
-    """The requests of one thread go to one loop, and those of further threads to the others."""
+    """Each thread sends its requests on one loop, and further threads use the other loops."""
     with connected(shop, loops=3) as session:
         insert = session.prepare(INSERT)
 
@@ -56,14 +56,12 @@ def test_each_thread_has_its_loop(shop: FakeNode) -> None:
         ]
         assert [len(connections) for connections in connections_by_thread] == [1, 1, 1]
         assert len(set.union(*connections_by_thread)) == 3
-        # A fourth thread shares a loop with the first one.
+        # A fourth thread shares the loop of the first thread.
         assert in_thread(connections_used) == connections_by_thread[0]
 
 
 def test_prepared_statements_and_their_batches_run_on_workers(shop: FakeNode) -> None:
-    """A thread other than the first one sends prepared statements, and batches of them, on the loop
-    of a worker.
-    """
+    """Threads after the first send prepared statements and batches of them on a worker's loop."""
     with connected(shop) as session:
         insert = session.prepare(INSERT)
         batch = BatchStatement()
@@ -80,7 +78,7 @@ def test_prepared_statements_and_their_batches_run_on_workers(shop: FakeNode) ->
 
 
 class OwnPolicy(RoundRobinPolicy):
-    """A policy of an application, which must be called on one loop only."""
+    """An application's policy, which must be called on the first loop only."""
 
 
 class OwnHandler(ProtocolHandler):
@@ -88,8 +86,10 @@ class OwnHandler(ProtocolHandler):
 
 
 def test_all_other_requests_run_on_the_first_loop(shop: FakeNode) -> None:
-    """Query strings, USE, batches with query strings, requests for a host, and requests with an
-    application's policy or protocol handler need the first loop.
+    """All other requests are sent on the first loop.
+
+    These are query strings, USE, batches with query strings, requests for a host, and requests with
+    an application's policy or protocol handler.
     """
     shop.prime("USE ks", set_keyspace("ks"))
     own_policy = ExecutionProfile(OwnPolicy())
@@ -119,10 +119,10 @@ def test_all_other_requests_run_on_the_first_loop(shop: FakeNode) -> None:
 
 
 def test_concurrent_statements_are_distributed_over_the_loops(shop: FakeNode) -> None:
-    """One call of `execute_concurrent` uses all loops, and returns the results in order."""
+    """One call of `execute_concurrent` uses all loops, and its results are in order."""
 
     def echo(request: Request) -> Any:
-        """Answer with a row that has the value of the request."""
+        """Return a row with the bound value of the request."""
         (key,) = request.values
         assert isinstance(key, bytes)
         return rows(NUMBERS, [(int.from_bytes(key, "big"),)])
@@ -136,7 +136,10 @@ def test_concurrent_statements_are_distributed_over_the_loops(shop: FakeNode) ->
 
 
 def test_concurrent_statements_of_several_threads_stay_on_one_loop_each(shop: FakeNode) -> None:
-    """Threads that share their loops with others would wait for each other more often."""
+    """If several threads call `execute_concurrent`, each thread uses one loop only.
+
+    Threads that share loops would wait for each other more often.
+    """
     with connected(shop, loops=2) as session:
         insert = session.prepare(INSERT)
 
@@ -146,15 +149,17 @@ def test_concurrent_statements_of_several_threads_stay_on_one_loop_each(shop: Fa
             execute_concurrent_with_args(session, insert, [(n,) for n in range(200)], 20)
             return set(connections_of(shop, INSERT))
 
-        assert len(connections_used()) == 2  # there is only one thread
+        # only one thread has used the session, so it uses both loops
+        assert len(connections_used()) == 2
         (connection,) = in_thread(connections_used)
         (other_connection,) = connections_used()
         assert connection != other_connection
 
 
 def test_mixed_concurrent_statements_keep_their_order(shop: FakeNode) -> None:
-    """Statements that must run on the first loop are sent there, although the others of the same
-    call run on workers.
+    """In one call of `execute_concurrent`, statements run on the loops that they need.
+
+    Prepared statements run on workers, and all others on the first loop. The results stay in order.
     """
     shop.prime("SELECT k FROM t0", rows(NUMBERS, [(7,)]))
     with connected(shop) as session:
@@ -173,7 +178,7 @@ def test_mixed_concurrent_statements_keep_their_order(shop: FakeNode) -> None:
 
 
 def test_further_pages_come_from_the_same_loop(shop: FakeNode) -> None:
-    """The worker that read the first page of a result also reads the other pages."""
+    """All pages of a result are read on the same loop."""
     shop.prime(SELECT, paged(NUMBERS, [(n,) for n in range(10)]))
     with connected(shop) as session:
         select = session.prepare(SELECT)
@@ -186,7 +191,7 @@ def test_further_pages_come_from_the_same_loop(shop: FakeNode) -> None:
 
 
 def test_further_pages_do_not_need_the_pool_of_the_loop_of_the_first(shop: FakeNode) -> None:
-    """If the worker loses its pool between two pages, the first loop reads the other pages."""
+    """If a worker loses its pool between two pages, the first loop reads the further pages."""
     shop.prime(SELECT, paged(NUMBERS, [(n,) for n in range(10)]))
     with connected(shop, reconnection_policy=ConstantReconnectionPolicy(3600)) as session:
         (worker,) = workers_of(session)
@@ -201,9 +206,9 @@ def test_further_pages_do_not_need_the_pool_of_the_loop_of_the_first(shop: FakeN
 
 
 def test_requests_of_a_callback_stay_on_its_loop(shop: FakeNode) -> None:
-    """Requests that a callback sends go to the loop that runs the callback.
+    """Requests that a callback sends are executed on the loop that runs the callback.
 
-    Blocking calls are refused on a worker's loop, as they are on the first loop.
+    Blocking calls are refused on a worker's loop, too.
     """
     with connected(shop) as session:
         insert = session.prepare(INSERT)
@@ -247,7 +252,7 @@ Call = Callable[[Session], Any]
     ids=["connect", "shutdown", "refresh_nodes", "register_user_type"],
 )
 def test_a_callback_of_a_worker_may_not_block(shop: FakeNode, call: Call) -> None:
-    """A blocking call in a callback is refused on each loop of the cluster, and has no effect."""
+    """A blocking call in a callback on a worker's loop is refused, and has no effect."""
     with connected(shop) as session:
         insert = session.prepare(INSERT)
         refusals: list[Any] = []
@@ -276,7 +281,10 @@ def test_a_callback_of_a_worker_may_not_block(shop: FakeNode, call: Call) -> Non
 
 
 def test_a_callback_of_a_worker_may_use_a_new_policy(shop: FakeNode) -> None:
-    """The policy of a new profile is adopted without waiting for its pools."""
+    """A callback on a worker's loop may use a profile with a new policy.
+
+    The policy is adopted without waiting for its pools.
+    """
     with connected(shop) as session:
         insert = session.prepare(INSERT)
         profile = ExecutionProfile(OwnPolicy())
@@ -299,7 +307,7 @@ def test_a_callback_of_a_worker_may_use_a_new_policy(shop: FakeNode) -> None:
 
 
 class KeyspaceRecorder(RequestObserver):
-    """Records the keyspace of each request that has ended."""
+    """An observer that records the keyspace of each request that has ended."""
 
     def __init__(self) -> None:
         self.keyspaces: list[str | None] = []
@@ -309,7 +317,7 @@ class KeyspaceRecorder(RequestObserver):
 
 
 def test_observers_see_the_keyspace_of_the_session(shop: FakeNode) -> None:
-    """The connections of a worker are in no keyspace, but the application's session is in one."""
+    """Observers see the session's keyspace, although a worker's connections are in no keyspace."""
     plain = "INSERT INTO t0 (k) VALUES (1)"
     shop.prime_prepare(plain, [])
     observer = KeyspaceRecorder()
