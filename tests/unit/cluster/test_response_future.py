@@ -1,5 +1,6 @@
-"""Callbacks and pages of the blocking API: each callback runs once per page, and nothing waits for
-ever.
+"""`ResponseFuture`, the future of the blocking API: callbacks, pages, traces and errors.
+
+Each callback must run once for each page, and nothing may wait for ever.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ COLUMNS = [("v", "int")]
 
 
 def prime_pages(node: FakeNode, page_count: int) -> None:
-    """Let READ return `page_count` pages. The only row of each page is the page's number."""
+    """Let READ return `page_count` pages, each with one row that has the page's number."""
 
     def answer_page(request: Any) -> Any:
         number = int((request.paging_state or b"0").decode())
@@ -35,7 +36,7 @@ def prime_pages(node: FakeNode, page_count: int) -> None:
 
 
 def test_a_callback_is_called_once_for_each_page(node: FakeNode, session: Session) -> None:
-    """The callbacks stay registered when the next page is requested."""
+    """A callback is called once for each page, because it stays registered for later pages."""
     prime_pages(node, 5)
     future = session.execute_async(SimpleStatement(READ, fetch_size=1))
     pages: list[list[int]] = []
@@ -58,7 +59,10 @@ def test_a_callback_is_called_once_for_each_page(node: FakeNode, session: Sessio
 
 
 def test_a_callback_can_make_a_result_with_names(node: FakeNode, session: Session) -> None:
-    """Asynchronous wrappers make a `ResultSet` of the future and the rows of a callback."""
+    """A `ResultSet` can be made from a future and the rows that a callback gets.
+
+    Applications' wrappers for asynchronous code do so.
+    """
     node.prime(READ, rows(COLUMNS, [(1,), (2,)]))
     results: list[ResultSet[Any]] = []
     called = threading.Event()
@@ -77,7 +81,10 @@ def test_a_callback_can_make_a_result_with_names(node: FakeNode, session: Sessio
 
 
 def test_the_names_of_the_columns_can_be_replaced(node: FakeNode, session: Session) -> None:
-    """They are plain attributes of cassandra-driver's futures, which tracing libraries may set."""
+    """An application may replace the column names of a future.
+
+    In cassandra-driver, they are ordinary attributes, which tracing libraries set.
+    """
     node.prime(READ, rows(COLUMNS, [(1,)]))
     future = session.execute_async(READ)
     future.result()
@@ -90,7 +97,10 @@ def test_the_names_of_the_columns_can_be_replaced(node: FakeNode, session: Sessi
     "code", [ErrorCode.INVALID, ErrorCode.SYNTAX_ERROR, ErrorCode.SERVER_ERROR]
 )
 def test_a_failed_request_has_a_trace(node: FakeNode, session: Session, code: ErrorCode) -> None:
-    """The server sends the trace's id with its error, and cassandra-driver returns it."""
+    """If a traced request fails, the error and the future have the id of the trace.
+
+    The server sends the id with its error, and cassandra-driver returns it.
+    """
     trace_id = uuid.uuid4()
     node.prime(READ, error(code).having(tracing_id=trace_id))
     future = session.execute_async(READ, trace=True)
@@ -102,7 +112,7 @@ def test_a_failed_request_has_a_trace(node: FakeNode, session: Session, code: Er
 
 
 def test_each_attempt_of_a_retried_request_has_a_trace(node: FakeNode, session: Session) -> None:
-    """The traces are in the order of the attempts."""
+    """A future has a trace for each attempt of its request, in the order of the attempts."""
     trace_ids = [uuid.uuid4() for _ in range(2)]
     timed_out = error(
         ErrorCode.READ_TIMEOUT, consistency=1, received=1, blockfor=1, data_present=False
@@ -118,7 +128,10 @@ def test_each_attempt_of_a_retried_request_has_a_trace(node: FakeNode, session: 
 def test_a_failed_request_has_warnings_and_a_payload(
     node: FakeNode, session: Session, code: ErrorCode
 ) -> None:
-    """The future and the error have them, also if all hosts were tried."""
+    """If a request fails, the future and the error have the warnings and the payload of the server.
+
+    This holds even if all hosts were tried (OVERLOADED).
+    """
     answer = error(code).having(warnings=["many tombstones"], custom_payload={"a": b"b"})
     node.prime(READ, answer)
     future = session.execute_async(READ)
@@ -145,7 +158,7 @@ def test_without_tracing_an_error_has_no_trace(node: FakeNode, session: Session)
 def test_an_error_of_the_row_factory_is_passed_to_the_errback(
     node: FakeNode, session: Session
 ) -> None:
-    """Rows that do not fit their class fail the future; the callback for rows is not called."""
+    """If the rows do not fit their class, the errback is called, and the callback is not."""
 
     @dataclass
     class RowWithoutColumn:
@@ -176,7 +189,7 @@ def test_every_execution_after_shutdown_is_refused(node: FakeNode, session: Sess
             except ConnectionShutdown as error:
                 errors.append(error)
 
-    # A daemon thread, because the calls would hang if they were not refused.
+    # Use a daemon thread, because the calls would hang if they were not refused.
     thread = threading.Thread(target=execute, daemon=True)
     thread.start()
     thread.join(WAIT)
@@ -195,7 +208,8 @@ def test_execute_concurrent_in_a_callback_is_refused(node: FakeNode, session: Se
         finally:
             finished.set()
 
-    # Hold the answer until the callback is added: then the loop's thread calls it, not this thread.
+    # Hold the response until the callback is added, so that the loop's thread calls it, not this
+    # thread.
     pause = hold(rows(COLUMNS, [(1,)]))
     node.prime(READ, pause)
     session.execute_async(READ).add_callback(call_execute_concurrent)
@@ -228,8 +242,9 @@ def test_iteration_can_continue_after_a_page_failed(node: FakeNode, session: Ses
 def test_a_timeout_of_result_and_a_missing_errback_are_explained(
     node: FakeNode, session: Session
 ) -> None:
-    """`result` takes no timeout, and `add_callbacks` needs two functions. The errors say what to
-    write instead.
+    """`result` with a timeout and `add_callbacks` without an errback raise TypeError.
+
+    The errors say what to write instead.
     """
     prime_pages(node, 1)
     future: Any = session.execute_async(READ)
@@ -242,9 +257,9 @@ def test_a_timeout_of_result_and_a_missing_errback_are_explained(
 
 
 def test_a_page_in_flight_is_not_requested_again(node: FakeNode, session: Session) -> None:
-    """A second `start_fetching_next_page` waits for the request in flight.
+    """If a page is requested while its request is in flight, it is not requested again.
 
-    A thread that waits in `result` gets its page, too.
+    A thread that waits in `result` gets this page, too.
     """
     held = hold(rows(COLUMNS, [(1,)]))
     first_page = rows(COLUMNS, [(0,)], paging_state=b"1")
@@ -262,14 +277,14 @@ def test_a_page_in_flight_is_not_requested_again(node: FakeNode, session: Sessio
     thread.join(WAIT)
     assert values == [1]
     assert future.result().one().v == 1
-    # The first page, and the second one, which was requested only once.
+    # The first page was requested once, and so was the second page.
     assert len(node.queries(READ)) == 2
 
 
 class OvertakenFuture(ResponseFuture[Any]):
-    """A future that behaves as if another thread requests the next page while one reads it.
+    """A future for which another thread seems to request the next page while it is being read.
 
-    The next page is requested as soon as the attribute that `attribute` names is read.
+    The page is requested as soon as the attribute named by `attribute` is read.
     """
 
     attribute = ""
@@ -281,13 +296,14 @@ class OvertakenFuture(ResponseFuture[Any]):
         del self.attribute
         old_value = super().__getattribute__(name)
         self.start_fetching_next_page()
-        # `_done` is read before the other thread requests the page, and `_response` after that.
+        # `_done` is read before the other thread requests the page, and `_response` is read
+        # afterwards.
         return old_value if name == "_done" else super().__getattribute__(name)
 
 
 @pytest.fixture
 def overtaken(node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch) -> OvertakenFuture:
-    """A future that has the first of two pages."""
+    """Return a future that has the first of two pages."""
     prime_pages(node, 2)
     monkeypatch.setattr("cassandra.cluster.session.ResponseFuture", OvertakenFuture)
     future = session.execute_async(SimpleStatement(READ, fetch_size=1))
@@ -300,7 +316,7 @@ def overtaken(node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch)
 def test_a_result_whose_page_is_replaced_is_not_empty(
     overtaken: OvertakenFuture, attribute: str
 ) -> None:
-    """`result` waits for the next page if another thread requests it at that moment."""
+    """If another thread requests the next page during `result`, `result` waits for this page."""
     overtaken.attribute = attribute
     assert [row.v for row in overtaken.result().current_rows] == [1]
 

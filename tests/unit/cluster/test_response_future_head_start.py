@@ -1,6 +1,6 @@
-"""A blocking read waits for a moment if its thread has just sent writes asynchronously.
+"""A blocking read waits for a moment if its thread has just sent an asynchronous write.
 
-`Session.write_head_start` is the longest time it waits.
+`Session.write_head_start` (seconds) is the longest time that the read waits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ANSWER = rows([("v", "int")], [(2,)])
 
 
 def write_statements() -> list[Any]:
-    """Return a write in each form in which the driver recognises one."""
+    """Return a write in each form that the driver recognises as a write."""
     return [
         WRITE,
         f"  {WRITE.lower()}",
@@ -54,7 +54,7 @@ def test_a_read_is_sent_after_the_earlier_write_of_its_thread(
     node.prime(READ, answer_read)
     session.execute_async(statement)
     held_answer.wait()
-    # During this pause, a read that did not wait would reach the node.
+    # A read that does not wait would reach the node within this time.
     threading.Timer(0.05, held_answer.release).start()
     assert session.execute(READ).one().v == 2
     # When the read reached the node, the write had already been answered.
@@ -62,7 +62,7 @@ def test_a_read_is_sent_after_the_earlier_write_of_its_thread(
 
 
 def test_a_read_is_sent_if_the_write_takes_longer(node: FakeNode, session: Session) -> None:
-    """With the default of `write_head_start`, the read is sent although the write has no answer
+    """With the default of `write_head_start`, a read is sent although the write has no response
     yet.
     """
     held_answer = hold()
@@ -91,14 +91,15 @@ def test_a_read_does_not_wait_for_reads_or_other_threads_or_if_disabled(
     else:
         session.execute_async(earlier_query)
     assert session.execute(READ, timeout=10).one().v == 2
-    # The earlier request still has no answer, so the read has not waited for it.
+    # The earlier request still has no response, so the read has not waited for it.
     assert len(held_answer.wait()) == 1
     held_answer.release()
 
 
 def test_results_are_not_kept(session: Session) -> None:
-    """The session refers only weakly to the latest future of a thread, so a dropped result is
-    freed.
+    """The session does not keep the future of a result that the application drops.
+
+    It refers only weakly to the latest future of each thread.
     """
     future = session.execute_async(READ)
     future.result()
@@ -107,9 +108,9 @@ def test_results_are_not_kept(session: Session) -> None:
 
 
 def test_nothing_is_kept_of_a_thread_that_has_ended(session: Session) -> None:
-    """When a thread has ended, the session keeps nothing of it.
+    """When a thread has ended, the session no longer refers to the thread's future.
 
-    The test itself keeps the futures, so only the session's references can be freed.
+    The test itself keeps the futures, so it counts only the session's weak references.
     """
     futures: list[Any] = []
     may_end = threading.Event()

@@ -1,4 +1,4 @@
-"""`ResultSet` on fake futures, and on result messages that the tests build."""
+"""`ResultSet`, on fake futures and on result messages that the tests build."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.waiting import WAIT
 
 
 class FakeFuture:
-    """A fake future: each call of `result` returns the next of `further_pages`."""
+    """A fake future: each call of `result` returns the next of the further pages."""
 
     row_factory = staticmethod(named_tuple_factory)
     _col_names = None
@@ -43,7 +43,7 @@ class FakeFuture:
 
 
 def test_iteration_crosses_pages_once() -> None:
-    """A result returns the rows of all pages, even if one is empty; a second iteration warns.
+    """An iteration returns the rows of all pages, even if a page is empty; a second one warns.
 
     Here and below, the rows of the first page are 1 and 2. The future has the further pages.
     """
@@ -63,7 +63,7 @@ def test_next_and_all() -> None:
 
 
 def leave_loop_early(rows: ResultSet[Any]) -> None:
-    """Begin an iteration and leave it at the first row."""
+    """Start an iteration and leave it at the first row."""
     for _ in rows:
         break
 
@@ -80,8 +80,9 @@ def leave_loop_early(rows: ResultSet[Any]) -> None:
     ],
 )
 def test_iteration_begins_at_the_first_row_of_the_current_page(begin: Any) -> None:
-    """An iteration that was left early, on the first page, loses no rows: the next one begins with
-    that page again.
+    """If an iteration is left on the first page, the next iteration starts with this page again.
+
+    No row is lost.
     """
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [5]), [1, 2])
     begin(rows)
@@ -91,7 +92,10 @@ def test_iteration_begins_at_the_first_row_of_the_current_page(begin: Any) -> No
 
 
 def test_iteration_begins_at_the_first_row_of_a_later_page() -> None:
-    """If an iteration is left on a later page, the rows of the pages before are gone."""
+    """If an iteration is left on a later page, the next iteration starts with this page.
+
+    The rows of the pages before it are gone.
+    """
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [5]), [1, 2])
     for row in rows:
         if row == 4:
@@ -121,14 +125,14 @@ def test_two_iterators_of_one_result_are_independent() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
     first, second = iter(rows), iter(rows)
     assert [next(first), next(second), next(first)] == [1, 1, 2]
-    # `first` fetches the second page here. `second` still returns the rest of the first page, and
-    # then the rows of the second page, too.
+    # Here, `first` fetches the second page. `second` still returns the rest of the first page, and
+    # then the rows of the second page.
     assert next(first) == 3
     assert list(second) == [2, 3, 4]
 
 
 def test_pages_fetched_by_hand_within_a_loop_are_not_skipped() -> None:
-    """If the application fetches the next page inside a loop, the loop goes on with that page."""
+    """If the application fetches the next page inside a loop, the loop continues with this page."""
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
     rows_read = []
     for row in rows:
@@ -139,10 +143,10 @@ def test_pages_fetched_by_hand_within_a_loop_are_not_skipped() -> None:
 
 
 def test_the_first_row_by_index_then_all() -> None:
-    """The index 0 needs only the first page; other uses fetch all pages."""
+    """Reading index 0 fetches no further page, and `all` still returns all rows."""
     rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     assert rows[0] == 1
-    assert rows.has_more_pages  # reading the first row fetched no further page
+    assert rows.has_more_pages  # reading the first row has fetched no further page
     assert list(rows) == [1, 2, 3]
     # A result that was indexed keeps its rows.
     assert list(rows) == [1, 2, 3]
@@ -155,7 +159,8 @@ def test_was_applied_after_all_rows_were_read() -> None:
     message = rows_message(["[applied]", "v"], [BooleanType, Int32Type], APPLIED, count=1)
     rows: ResultSet[Any] = ResultSet(future, message)
     assert len(list(rows)) == 1
-    # No rows are left, but the result still knows its columns and whether it was applied.
+    # No rows are left, but the result still knows its columns and whether the statement was
+    # applied.
     assert rows.was_applied
     assert rows.all_tuples() == []
     assert rows.one() is None
@@ -185,7 +190,7 @@ def test_indexing_reads_all_pages_and_is_refused_once_iteration_has_begun() -> N
 
 
 def test_equality_and_truth() -> None:
-    """A result is equal to the list of its rows. It is true if a row is left, on any page."""
+    """A result is equal to the list of its rows, and is true if any page still has a row."""
     assert ResultSet(FakeFuture([2]), [1]) == [1, 2]
     assert ResultSet(FakeFuture(), [1])
     assert not ResultSet(FakeFuture([]), [])
@@ -202,15 +207,16 @@ def test_one() -> None:
 
 
 def test_the_first_row_is_found_behind_empty_pages() -> None:
-    """A page may be empty although later pages have rows: `one` and `[0]` find the first row, and
-    an iteration afterwards begins with it.
+    """If the first pages are empty, `one` and `[0]` return the first row of a later page.
+
+    An iteration afterwards starts with this row.
     """
     first_row_of: list[Callable[[ResultSet[Any]], Any]] = [ResultSet.one, lambda rows: rows[0]]
     for first_row in first_row_of:
         future = FakeFuture([], [7, 8], [9])
         rows: ResultSet[Any] = ResultSet(future, [])
         assert first_row(rows) == 7
-        assert future.pages == [[9]]  # no page was fetched without need
+        assert future.pages == [[9]]  # no page was fetched unnecessarily
         assert first_row(rows) == 7
         assert list(rows) == [7, 8, 9]
 
@@ -226,6 +232,8 @@ def test_the_first_row_of_empty_pages_alone() -> None:
 def rows_message(names: list[str], types: list[Any], body: bytes, count: int) -> ResultMessage:
     """Return a result message with rows that are not decoded yet.
 
+    :param names: the names of the columns.
+    :param types: the types of the columns.
     :param body: the encoded rows.
     :param count: the number of rows.
     """
@@ -240,7 +248,7 @@ def rows_message(names: list[str], types: list[Any], body: bytes, count: int) ->
     return message
 
 
-# Bodies of one row: a boolean and the int 7, each after its length.
+# Encoded rows with a boolean and the int 7, each after its length.
 APPLIED = bytes.fromhex("00000001 01 00000004 00000007")
 NOT_APPLIED = bytes.fromhex("00000001 00 00000004 00000007")
 
@@ -264,15 +272,16 @@ def test_was_applied_of_another_statement_raises() -> None:
 
 
 def test_was_applied_of_plain_rows() -> None:
-    """A result of rows that are already decoded, for example of a mock, takes `was_applied` from
-    its first row.
+    """If the rows are already decoded, `was_applied` is the value in the first row.
+
+    An application's mock may return such a result.
     """
     assert ResultSet(FakeFuture(), [{"[applied]": True}]).was_applied
     assert not ResultSet(FakeFuture(), [(False, 1)]).was_applied
 
 
 def test_names_types_and_rows_of_a_message() -> None:
-    """A result that has a message takes its column names, types and rows from it."""
+    """A result with a message takes its column names, types and rows from the message."""
     seven_and_null = bytes.fromhex("00000004 00000007 ffffffff")
     message = rows_message(["v"], [Int32Type], seven_and_null, count=2)
     rows: ResultSet[Any] = ResultSet(FakeFuture(), message)
@@ -283,7 +292,7 @@ def test_names_types_and_rows_of_a_message() -> None:
 
 
 def test_a_result_without_rows() -> None:
-    """A result without rows has no column names and is empty."""
+    """A result of kind Void has no column names and no rows."""
     rows: ResultSet[Any] = ResultSet(FakeFuture(), ResultMessage(RESULT_KIND_VOID))
     assert rows.column_names is None
     assert rows.all() == []
@@ -291,7 +300,7 @@ def test_a_result_without_rows() -> None:
 
 
 class InterruptedFuture(FakeFuture):
-    """A fake future whose first `result` call is interrupted."""
+    """A fake future whose first call of `result` raises KeyboardInterrupt."""
 
     error = None
     is_interrupted = False
@@ -305,15 +314,15 @@ class InterruptedFuture(FakeFuture):
 
 @pytest.mark.parametrize("further_pages", [([3],), ([3], [4])])
 def test_an_interrupted_wait_loses_no_page(further_pages: Any) -> None:
-    """After a KeyboardInterrupt in a wait for the next page, the iteration
-    goes on with that page.
+    """After a KeyboardInterrupt during the wait for a page, the iteration continues
+    with this page.
     """
     rows: ResultSet[Any] = ResultSet(InterruptedFuture(*further_pages), [1, 2])
     assert [next(rows), next(rows)] == [1, 2]
     with pytest.raises(KeyboardInterrupt):
         next(rows)
     assert rows.has_more_pages
-    # The second page has the row 3; if there is a third one, it has the row 4.
+    # The second page has the row 3, and the third page, if any, has the row 4.
     assert list(rows) == list(range(3, 3 + len(further_pages)))
 
 
@@ -348,7 +357,7 @@ def test_two_threads_share_the_fetch_of_a_page(way: str) -> None:
     first.start()
     assert future.is_awaited.wait(WAIT)
     page_number = rows._pages_before
-    # The second thread needs the same page that the first thread is waiting for.
+    # The second thread needs the page for which the first thread waits.
     second = threading.Thread(target=rows._fetch_after, args=(page_number,), daemon=True)
     second.start()
     future.may_go_on.set()
@@ -360,7 +369,7 @@ def test_two_threads_share_the_fetch_of_a_page(way: str) -> None:
 
 
 def values_read_by_threads(rows: Iterable[Any], thread_count: int) -> list[list[int]]:
-    """Let some threads iterate over `rows` at the same time, and return the values of each."""
+    """Let several threads iterate over `rows` concurrently, and return the values that each got."""
     values_of_threads: list[list[int]] = [[] for _ in range(thread_count)]
 
     def read_into(values: list[int]) -> None:
@@ -389,10 +398,10 @@ def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: 
             rows = session.execute(query)
             values_of_threads = values_read_by_threads(rows, thread_count)
             assert set().union(*values_of_threads) == set(range(200))
-            # Each thread got its rows in order and without duplicates.
+            # Each thread must get its rows in order and without duplicates.
             for values in values_of_threads:
                 assert values == sorted(set(values))
-        # There were 10 results of 200 rows, in pages of 5 rows. Each page was fetched only once.
+        # There were 10 results of 200 rows, in pages of 5 rows. Each page must be fetched once.
         assert len(node.queries(query)) == 10 * 40
 
 
@@ -409,7 +418,7 @@ def test_threads_that_share_an_iterator_get_each_row_once() -> None:
 
 @pytest.mark.parametrize("pages", [[[], [1]], [[1], []], [[], [], [1], []], [[1]]])
 def test_a_strict_one_looks_for_a_second_row_on_all_pages(pages: list[list[int]]) -> None:
-    """A page may be empty although there are more pages."""
+    """`one(strict=True)` searches all pages for a second row, because pages may be empty."""
     first_page, *further_pages = pages
     assert ResultSet(FakeFuture(*further_pages), first_page).one(strict=True) == 1
     for extra_page in ([2], [2, 3]):
@@ -422,17 +431,21 @@ def test_a_strict_one_of_no_rows_is_none() -> None:
 
 
 def test_a_result_has_no_hash() -> None:
-    """`asyncio.gather` asks for the hash of its arguments."""
+    """A result has no hash, and the error advises to use `cassandra.aio`.
+
+    `asyncio.gather` asks for the hashes of its arguments, so this error shows up if blocking
+    results are passed to it.
+    """
     result: ResultSet[Any] = ResultSet(FakeFuture(), [1, 2])
     with pytest.raises(TypeError, match=r"unhashable type: 'ResultSet'.*of cassandra\.aio"):
         hash(result)
-    # `functools.lru_cache` and others look for the class of the error alone.
+    # `functools.lru_cache`, for example, depends only on the class of the error.
     with pytest.raises(TypeError):
         {result}  # noqa: B018
 
 
 class Summand:
-    """An object that can add itself to others, as an array can."""
+    """An object that can be added to others from the right, like an array."""
 
     def __radd__(self, other: object) -> str:
         return "sum"
@@ -454,7 +467,10 @@ def test_results_are_not_added() -> None:
 
 
 def test_a_list_can_be_extended_by_a_result() -> None:
-    """Python calls an `__radd__` of the result, if there is one, before it extends the list."""
+    """A list can be extended by a result, because the result has no `__radd__`.
+
+    Python would call `__radd__` before it extends the list.
+    """
     rows: Any = [0]
     rows += ResultSet(FakeFuture([3]), [1, 2])
     assert rows == [0, 1, 2, 3]

@@ -1,4 +1,4 @@
-"""The blocking session: its methods, options of a call, and its shutdown."""
+"""The blocking `Session`: its methods, the options of a call, and its shutdown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ class Row(NamedTuple):
 
 
 def test_rows_as_instances_of_a_class(blocking_session: Session) -> None:
-    """With `row_type`, rows are instances of the class. Objects that are no classes are refused."""
+    """With `row_type`, rows are instances of this class, and objects that are no classes are
+    refused.
+    """
     assert blocking_session.execute(READ, row_type=Row).all() == [Row(1, "a"), Row(2, "b")]
     future = blocking_session.execute_async(READ, row_type=Row)
     assert future.result().all() == [Row(1, "a"), Row(2, "b")]
@@ -47,7 +49,7 @@ def test_set_keyspace_changes_the_keyspace_unless_the_server_refuses(
 
 
 def test_preparing_one_and_many(shop: FakeNode, blocking_session: Session) -> None:
-    """`prepare_all` returns one statement for each query of a list; a single string is refused."""
+    """`prepare_all` returns a statement for each query of a list; a single string is refused."""
     prepared = blocking_session.prepare(PREPARED)
     others = blocking_session.prepare_all([READ, PREPARED])
     assert [statement.query_string for statement in (prepared, *others)] == [
@@ -55,7 +57,7 @@ def test_preparing_one_and_many(shop: FakeNode, blocking_session: Session) -> No
         READ,
         PREPARED,
     ]
-    # One PREPARE was sent for each of the three statements.
+    # One PREPARE was sent for each of the three calls and entries.
     assert shop.count(Opcode.PREPARE) == 3
     with pytest.raises(TypeError, match="not a single text"):
         blocking_session.prepare_all(READ)
@@ -67,7 +69,9 @@ def test_a_blocking_call_in_a_callback_is_refused(
     outcomes: list[Any] = []
 
     def make_blocking_calls(rows: Any) -> None:
-        """The callback. Each call must be refused: it would wait for the loop that runs it."""
+        """Make three blocking calls, which must all be refused: they would wait for the loop that
+        runs them.
+        """
         for blocking_call in (
             lambda: blocking_session.execute(READ),
             lambda: blocking_session.prepare(PREPARED),
@@ -78,15 +82,14 @@ def test_a_blocking_call_in_a_callback_is_refused(
             except RuntimeError as refusal:
                 outcomes.append(str(refusal))
 
-    # The response must arrive only after the callback was added; otherwise this thread would run
-    # the callback, not the event loop.
+    # The response must come after the callback was added. Otherwise, this thread would run the
+    # callback, not the event loop.
     shop.pause()
     future = blocking_session.execute_async(READ)
     future.add_callback(make_blocking_calls)
     shop.resume()
     future.result()
-    # The callback may still be running, but it has ended when the loop has handled one more
-    # execution.
+    # The callback may still be running. It has ended when the loop has handled another request.
     blocking_session.execute(READ)
     assert len(outcomes) == 3
     assert all("in the driver's own event loop thread" in outcome for outcome in outcomes)
@@ -95,7 +98,7 @@ def test_a_blocking_call_in_a_callback_is_refused(
 def test_listeners_see_each_request_before_it_is_sent(
     shop: FakeNode, blocking_session: Session
 ) -> None:
-    """Arguments after the listener itself are passed to each of its calls."""
+    """A request listener is called before each request is sent, with its extra arguments."""
 
     def add_payload(future: Any, mark: bytes) -> None:
         future.message.update_custom_payload({"mark": mark})
@@ -116,7 +119,7 @@ def test_after_shutdown_a_session_refuses_requests(blocking_cluster: Cluster) ->
     assert session.is_shutdown
     with pytest.raises(ConnectionShutdown):
         session.execute(READ)
-    # Shutting down one session does not affect the others of the cluster.
+    # The shutdown of a session does not affect the cluster's other sessions.
     assert blocking_cluster.connect().execute(READ).one() == (1, "a")
 
 
@@ -159,7 +162,7 @@ def test_the_timeout_of_a_call_limits_it(shop: FakeNode, blocking_session: Sessi
 
 
 def test_a_host_or_a_token_choose_the_target(shop: FakeNode, blocking_session: Session) -> None:
-    """`host` or `token` select the node. `shard` is refused here, since the node has no shards."""
+    """`host` or `token` choose the node; `shard` is refused, because the node has no shards."""
     (host,) = blocking_session.hosts
     assert blocking_session.execute(READ, host=host).one() == (1, "a")
     assert blocking_session.execute(READ, token=0).one() == (1, "a")
@@ -236,7 +239,7 @@ def test_a_single_node_agrees_on_the_schema(blocking_session: Session) -> None:
 
 
 class Calls:
-    """A stand-in for a function, which records the arguments of its calls."""
+    """A fake function that records the arguments of its calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
@@ -260,7 +263,10 @@ def test_reads_of_whole_tables_pass_their_arguments(
     target: str,
     arguments: tuple[str, ...],
 ) -> None:
-    """`Scan` takes the options of `Session.scan` as one mapping, `count` as keyword arguments."""
+    """`Session.scan` and `count` pass their arguments on.
+
+    `Scan` gets the options as one mapping, and `count` gets them as keyword arguments.
+    """
     calls = Calls()
     monkeypatch.setattr(target, calls)
     assert getattr(blocking_session, method)(TABLE, *arguments, concurrency=3) == "done"
@@ -304,7 +310,7 @@ def test_shutdown_closes_the_sessions_connections_only(
     count_before = len(shop.connections)
     other = blocking_cluster.connect()
     assert len(shop.connections) == count_before + 1
-    # The second call does nothing.
+    # A second call does nothing.
     other.shutdown()
     other.shutdown()
     assert repr(other) == "<Session: keyspace=None, shut down>"

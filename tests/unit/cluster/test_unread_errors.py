@@ -1,4 +1,4 @@
-"""The error of an execution whose future was dropped is logged, and no error that was retrieved."""
+"""If a future with an error is dropped, its error is logged, unless it was retrieved."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ MESSAGE = "the error of an execution was never retrieved"
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    """Yield a session whose executions of INSERT fail with InvalidRequest."""
-    unread_errors._lines.cache_clear()  # errors of another test do not make this test's lines rare
+    """Yield a session whose requests for INSERT fail with InvalidRequest."""
+    # forget earlier errors, so that lines of this test are not suppressed
+    unread_errors._lines.cache_clear()
     with FakeNode() as node:
         node.prime(INSERT, error(ErrorCode.INVALID, "no such table"))
         with Cluster([node.address], port=node.port) as cluster:
@@ -35,7 +36,7 @@ def lines_of(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def fail_and_drop(session: Session) -> None:
-    """Execute the statement that fails, and drop its future after it has failed."""
+    """Execute the statement, and drop its future after it has failed."""
     future = session.execute_async(INSERT)
     until(lambda: future.is_over)
 
@@ -49,7 +50,8 @@ def test_the_error_of_a_dropped_future_is_logged(
     assert "call result() of the future, or add_errback()" in line
     assert "InvalidRequest" in line
     assert "no such table" in line
-    assert "the statement was INSERT INTO t (k) VALUES (?)" in line  # values may be secrets
+    # without its values, which may be secrets
+    assert "the statement was INSERT INTO t (k) VALUES (?)" in line
     [record] = [record for record in caplog.records if record.getMessage() == line]
     assert record.levelno == logging.WARNING
     assert record.name == "cassandra.cluster"
@@ -62,7 +64,7 @@ def test_errors_of_one_class_are_logged_once_per_interval(
         fail_and_drop(session)
     until(lambda: lines_of(caplog))
     assert len(lines_of(caplog)) == 1
-    # The interval ends: the next line has the number of those that were left out.
+    # End the interval. The next line has the number of suppressed lines.
     (interval,) = unread_errors._lines()._limits.values()
     until(lambda: interval.missed == 2)
     interval._next = 0.0

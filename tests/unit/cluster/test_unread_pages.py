@@ -1,4 +1,7 @@
-"""A program that reads one page of several is logged, unless it knows of the others."""
+"""If an application reads only the first of several pages, this is logged.
+
+It is not logged if the application has asked for the other pages.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,9 @@ MESSAGE = "callbacks got 2 rows, and nobody has asked for the further pages"
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    """Yield a session with pages of two rows, whose statement has five."""
-    unread_pages._lines.cache_clear()  # lines of another test do not make this test's lines rare
+    """Yield a session with pages of two rows, whose statement SELECT has five rows."""
+    # forget earlier lines, so that lines of this test are not suppressed
+    unread_pages._lines.cache_clear()
     with FakeNode() as node:
         node.prime(SELECT, paged([("k", "int")], [(number,) for number in range(5)]))
         with Cluster([node.address], port=node.port) as cluster:
@@ -36,7 +40,7 @@ def lines_of(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def read_one_page(session: Session) -> None:
-    """Execute the statement with a callback that does not ask for the next page."""
+    """Execute the statement with a callback that does not request the next page."""
     pages: list[object] = []
     session.execute_async(SELECT).add_callback(pages.append)
     until(lambda: pages)
@@ -50,7 +54,7 @@ def test_a_callback_that_reads_one_page_is_logged(
     [line] = lines_of(caplog)
     assert line.startswith(MESSAGE)
     assert "start_fetching_next_page()" in line
-    assert "SELECT k FROM t WHERE k > ?" in line  # values may be secrets
+    assert "SELECT k FROM t WHERE k > ?" in line  # without its values, which may be secrets
     [record] = [record for record in caplog.records if record.getMessage() == line]
     assert record.levelno == logging.WARNING
     assert record.name == "cassandra.cluster"
@@ -116,13 +120,13 @@ def test_a_callback_that_gets_all_rows_logs_nothing(
 def test_concurrent_executions_log_nothing(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Their results fetch the pages that are read."""
+    """`execute_concurrent` logs nothing, because its results fetch the pages that are read."""
     execute_concurrent(session, [(SELECT, None)] * 3)
     assert lines_of(caplog) == []
 
 
 class Frame:
-    """Stands for a data frame that a row factory makes of the rows of a page."""
+    """A fake data frame that a row factory makes from the rows of a page."""
 
     def __init__(self, names: list[str], page: list[tuple[int]]) -> None:
         self.keys = [key for (key,) in page]
@@ -134,7 +138,10 @@ class Frame:
 def test_the_frame_of_one_page_is_logged(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """`_current_rows` is how programs get the data frame of a row factory."""
+    """If only `_current_rows` of a result with several pages is read, this is logged.
+
+    Applications use `_current_rows` to get the data frame of a row factory.
+    """
     session.row_factory = Frame
     assert session.execute(SELECT)._current_rows.keys == [0, 1]
     until(lambda: lines_of(caplog))
@@ -204,7 +211,7 @@ def test_frames_of_a_program_that_knows_of_the_pages_log_nothing(
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_two_threads_set_a_single_object(session: Session, is_first: bool) -> None:
-    """One thread asks for the pages while another one calls the callbacks."""
+    """If one thread asks for the pages while another calls the callbacks, nothing is logged."""
     future = session.execute_async(SELECT)
     until(lambda: future.is_over)
     unread = unread_pages.unread_by_callbacks(SELECT, [])

@@ -1,7 +1,7 @@
-"""If a caller is cancelled at any turn of the loop, nothing of its work is left.
+"""If a caller is cancelled in any iteration of the loop, nothing of its work is left.
 
-Each operation is cancelled after 0, 1, 2, ... turns of the loop, until it ends before the
-cancellation, or after MOST_TURNS. Afterwards the cluster must still work, and its shutdown must
+Each operation is cancelled after 0, 1, 2, ... iterations of the loop, until it ends before the
+cancellation, or after MOST_TURNS. Afterwards, the cluster must still work, and its shutdown must
 leave no tasks and no connections.
 """
 
@@ -19,14 +19,14 @@ from cassandra.testing.fake import FakeCluster
 from tests.unit.engine.faults import READ, WAIT, int_row
 from tests.waiting import cancelled_after, until_on_loop
 
-# No operation has more steps. If the machine is busy, the loop may turn more often until the nodes
-# answer; then this is enough.
+# No operation needs more iterations of the loop than this, even on a busy machine, where the loop
+# may run more often until the nodes answer.
 MOST_TURNS = 400
 
 
 @pytest.fixture
 def nodes() -> Any:
-    """Two nodes that answer READ."""
+    """Yield two nodes that answer READ."""
     with FakeCluster(2) as cluster:
         cluster.prime(READ, int_row(1))
         yield cluster
@@ -38,14 +38,16 @@ def cluster_of(nodes: FakeCluster, **settings: Any) -> aio.Cluster:
 
 
 async def check_leftovers(nodes: FakeCluster) -> None:
-    """Check that no task is left, and that no connection to the nodes is open any more."""
+    """Check that no task is left, and that no connection to the nodes is open."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     assert not others, others
     await until_on_loop(lambda: not any(node.connections for node in nodes.nodes))
 
 
 async def test_connect_leaves_nothing(nodes: FakeCluster) -> None:
-    """A `connect` that is cancelled at any turn of the loop leaves no task and no connection."""
+    """A `connect` that is cancelled in any iteration of the loop leaves no task and
+    no connection.
+    """
     for turns in range(MOST_TURNS):
         cluster = cluster_of(nodes)
         has_ended = await cancelled_after(turns, partial(cluster.connect, "ks"))
@@ -56,8 +58,8 @@ async def test_connect_leaves_nothing(nodes: FakeCluster) -> None:
 
 
 async def test_after_a_cancelled_connect_the_cluster_can_be_used(nodes: FakeCluster) -> None:
-    """After a cancelled `connect`, the next caller gets a working session."""
-    # To save time, cancel only at every third turn.
+    """After a cancelled `connect`, another `connect` returns a working session."""
+    # To save time, cancel only in every third iteration.
     for turns in range(0, MOST_TURNS, 3):
         async with cluster_of(nodes) as cluster:
             has_ended = await cancelled_after(turns, cluster.connect)
@@ -69,9 +71,9 @@ async def test_after_a_cancelled_connect_the_cluster_can_be_used(nodes: FakeClus
 
 
 def operations(session: aio.Session) -> dict[str, Callable[[int], Awaitable[Any]]]:
-    """Return the operations by name.
+    """Return the operations by name, as functions of the number of iterations.
 
-    Some use the number of turns in their query, so that each call differs from earlier ones.
+    Some use this number in their query, so that each call differs from earlier calls.
     """
     return {
         "execute": lambda turns: session.execute(READ),
@@ -88,7 +90,7 @@ def operations(session: aio.Session) -> dict[str, Callable[[int], Awaitable[Any]
     ["execute", "prepare", "prepare and execute", "set keyspace", "agreement", "refresh"],
 )
 async def test_operations_leave_nothing(nodes: FakeCluster, name: str) -> None:
-    """After a cancelled operation, no request waits for a stream, and no stream is in use."""
+    """After a cancelled operation, no request waits for a stream, and no stream stays in use."""
     async with cluster_of(nodes) as cluster:
         session = await cluster.connect("a", wait_for_all_pools=True)
         operation = operations(session)[name]

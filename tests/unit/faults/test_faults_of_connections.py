@@ -1,7 +1,7 @@
-"""Faults of one connection: damaged, late or repeated answers, and a node that stops reading.
+"""Faults of one connection: damaged, late or repeated responses, and a node that stops reading.
 
-Other tests cover forgotten statements and changed columns. The nodes use real sockets; no test
-depends on time except by the client's own timeouts.
+Other tests cover forgotten statements and changed columns. The nodes use real sockets. No test
+depends on time, except on the client's own timeouts.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ from tests.unit.engine.faults import (
     only_connection,
 )
 
-# -- incomplete answers ----------------------------------------------------------------------------
+# -- incomplete responses
+# ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ending", ["close", "reset"])
@@ -62,15 +63,18 @@ from tests.unit.engine.faults import (
 async def test_a_connection_that_ends_in_an_answer_fails_its_request(
     node: FakeNode, ending: str, cut_at: int
 ) -> None:
-    """If a connection ends after the first bytes of an answer, the request fails, even if the
-    answer was almost complete. `cut_at` counts bytes, from the end if negative.
+    """If a connection ends in the middle of a response, the request fails.
+
+    This holds even if the response was almost complete.
+
+    :param cut_at: the number of bytes that are sent; negative numbers count from the end.
     """
     async with connected(node) as (_, session):
         node.prime(READ, half_frame(int_row(7), cut_at, ending), times=1)
         failure = await exception_of(session.execute(READ))
         assert isinstance(failure, ConnectionException)
         assert node.endpoint in str(failure)
-        # The pool opens another connection. This request waits for it and succeeds.
+        # The pool opens another connection. This request waits for the connection, and succeeds.
         assert (await session.execute(READ_OTHER)).one().k == 1
 
 
@@ -78,7 +82,9 @@ async def test_a_connection_that_ends_in_an_answer_fails_its_request(
 async def test_if_the_connection_ends_all_its_requests_fail_at_once(
     node: FakeNode, ending: Answer
 ) -> None:
-    """All 101 requests in flight fail with the connection; none waits for its timeout."""
+    """If a connection ends, all 101 requests on it fail at once, without waiting for their
+    timeouts.
+    """
     held = hold()
     node.prime(READ, held)
     node.prime("end", ending, times=1)
@@ -94,7 +100,7 @@ async def test_if_the_connection_ends_all_its_requests_fail_at_once(
 
 
 async def test_half_an_answer_times_out(node: FakeNode) -> None:
-    """A node that sends only the beginning of an answer is like one that does not answer."""
+    """If a node sends only a part of a response, the request times out."""
     async with connected(node) as (_, session):
         node.prime(READ, half_frame(int_row(7), 12, "hang"), times=1)
         failure = await exception_of(session.execute(READ, timeout=0.05))
@@ -103,8 +109,9 @@ async def test_half_an_answer_times_out(node: FakeNode) -> None:
 
 
 async def test_a_page_that_is_cut_fails_the_iteration(node: FakeNode) -> None:
-    """If a page is cut off, the rows of earlier pages are still returned. The error is raised when
-    the cut page is needed.
+    """If the connection breaks during a later page, the iteration fails when it needs this page.
+
+    The rows of earlier pages are still returned.
     """
     pages = paged([("k", "int")], [(value,) for value in range(20)])
     node.prime(
@@ -134,7 +141,7 @@ async def test_pages_of_all_sizes_have_all_rows(node: FakeNode) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 async def test_answers_that_arrive_in_pieces_are_read(node: FakeNode, size: int) -> None:
-    """The node sends its answer in pieces of `size` bytes."""
+    """A response that arrives in pieces of `size` bytes is decoded as usual."""
     values = [(value, "x" * value) for value in range(50)]
     node.prime(READ, dribble(rows([("k", "int"), ("v", "text")], values), size))
     async with connected(node) as (_, session):
@@ -175,8 +182,10 @@ async def test_answers_that_arrive_in_pieces_are_read(node: FakeNode, size: int)
 async def test_an_invalid_answer_closes_the_connection(
     node: FakeNode, answer: Answer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An answer that cannot be decoded, or that belongs to no request, fails the request with a
-    DriverException, without an error in the log. A new connection is opened.
+    """A response that cannot be decoded or belongs to no request closes the connection.
+
+    The request fails with a DriverException, and no error is logged. The pool opens a new
+    connection.
     """
     async with connected(node) as (_, session):
         connection = only_connection(session)
@@ -193,7 +202,8 @@ async def test_an_invalid_answer_closes_the_connection(
     "position", [0, 3, 7, -5, -1], ids=["length", "crc24", "request_body", "last", "crc32"]
 )
 async def test_a_frame_with_one_flipped_bit_is_an_error(position: int) -> None:
-    """A frame in which one bit was flipped is an error: a client must check both checksums.
+    """A frame with one flipped bit makes the request fail, because the driver checks both
+    checksums.
 
     See native_protocol_v5.spec, section 2.1.
     """
@@ -208,9 +218,10 @@ async def test_a_frame_with_one_flipped_bit_is_an_error(position: int) -> None:
 
 
 async def test_a_repeated_answer_closes_the_connection(node: FakeNode) -> None:
-    """A second answer to one request closes the connection, which cannot be trusted any more.
+    """A second response to the same request closes the connection, which cannot be trusted any
+    more.
 
-    If another request used the stream already, the second answer could be taken for its answer.
+    If another request had already used the stream, it would take the second response for its own.
     """
     async with connected(node) as (_, session):
         old_connection = only_connection(session)
@@ -230,7 +241,7 @@ async def test_a_repeated_answer_closes_the_connection(node: FakeNode) -> None:
 
 
 async def test_answers_out_of_order_reach_their_requests(node: FakeNode) -> None:
-    """The node collects ten requests and answers them in random order."""
+    """If ten responses come in random order, each reaches its request."""
 
     def row_of_request(request: Any) -> Any:
         value = str(request.query).split()[-1]
@@ -243,8 +254,10 @@ async def test_answers_out_of_order_reach_their_requests(node: FakeNode) -> None
 
 
 async def test_a_late_answer_is_dropped_and_frees_its_stream(node: FakeNode) -> None:
-    """After a timeout, the request's stream is an orphan: it is not used again until the late
-    answer has come.
+    """After a timeout, the stream of the request is not used again until its late response has
+    come.
+
+    During this time, the request is an orphan.
     """
     late = hold(int_row(13))
     node.prime(READ, late)
@@ -255,21 +268,21 @@ async def test_a_late_answer_is_dropped_and_frees_its_stream(node: FakeNode) -> 
         (held,) = await call_in_thread(late.take)
         stream = held.request.stream
         assert (connection.orphans, connection.in_flight) == (1, 1)
-        # Meanwhile, other requests use other streams.
+        # Until then, other requests use other streams.
         for _ in range(5):
             assert (await session.execute(READ_OTHER)).one().k == 1
         assert all(request.stream != stream for request in node.queries(READ_OTHER))
         held.release()
-        # The late answer was sent before this one, so it has arrived.
+        # The late response was sent before this request's response, so it has arrived.
         assert (await session.execute(READ_OTHER)).one().k == 1
         assert (connection.orphans, connection.in_flight) == (0, 0)
         assert (await session.execute(READ_OTHER)).one().k == 1
-        # The stream of the late answer is free, and is used again.
+        # The stream of the late response is free, and is used again.
         assert node.queries(READ_OTHER)[-1].stream == stream
 
 
 async def test_a_cancelled_request_leaves_its_stream_until_the_answer_comes(node: FakeNode) -> None:
-    """After a cancellation, the request's stream is an orphan until the answer has come."""
+    """After a cancellation, the request is an orphan until its response has come."""
     late = hold(int_row(13))
     node.prime(READ, late)
     async with connected(node) as (_, session):
@@ -319,7 +332,7 @@ async def test_cancelling_an_iteration_between_pages_leaves_an_orphan(node: Fake
 async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -> None:
     """If the server stops reading, requests wait instead of filling the connection's buffers.
 
-    When the server reads again, all requests are answered.
+    When the server reads again, all requests succeed.
     """
     async with connected(node, compression=False) as (_, session):
         connection = only_connection(session)
@@ -328,10 +341,10 @@ async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -
         requests = []
         for _ in range(1000):
             requests.append(session.execute(query, timeout=None))
-            # Without this turn of the loop, the requests would be written together.
+            # Without this iteration of the loop, all requests would be written together.
             await asyncio.sleep(0)
         assert not connection.has_room
-        # Some requests wait in the pool for a free stream.
+        # The other requests wait in the pool for a free stream.
         assert connection.in_flight < 1000
         await call_in_thread(node.start_reading)
         for request in requests:
@@ -344,8 +357,8 @@ async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -
 
 
 async def test_many_callers_share_one_prepare(node: FakeNode) -> None:
-    """Concurrent calls that prepare the same query send one PREPARE, whose
-    answer all of them get.
+    """Concurrent calls that prepare the same query send one PREPARE, whose response
+    they all get.
     """
     held = hold()
     node.prime(Opcode.PREPARE, held, times=1)
@@ -360,9 +373,9 @@ async def test_many_callers_share_one_prepare(node: FakeNode) -> None:
 
 
 def prepared_body(version: int) -> bytes:
-    """Return the body of a PREPARED result.
+    """Return the body of a RESULT of kind Prepared.
 
-    The statement has the id "id", and neither bind columns nor result columns; see
+    The statement has the id "id", and neither bind markers nor result columns. See
     native_protocol_v5.spec, section 4.2.5.4.
     """
     metadata_id = b"\0\x01m" if version >= 5 else b""
@@ -373,8 +386,8 @@ def prepared_body(version: int) -> bytes:
 
 
 async def test_a_cancelled_prepare_does_not_cancel_the_others(node: FakeNode) -> None:
-    """The caller that sent the shared PREPARE may be cancelled; the others
-    still get the statement.
+    """If the caller that sent a shared PREPARE is cancelled, the other callers get
+    the statement.
     """
     held = hold()
     node.prime(Opcode.PREPARE, held, times=1)
@@ -391,7 +404,8 @@ async def test_a_cancelled_prepare_does_not_cancel_the_others(node: FakeNode) ->
 def node_of_version(version: int, has_metadata_ids: bool) -> FakeNode:
     """Return a node of a protocol version.
 
-    :param has_metadata_ids: the node has the extension of ScyllaDB for ids of result metadata.
+    :param version: its highest version.
+    :param has_metadata_ids: True for ScyllaDB's extension for ids of result metadata.
     """
     node = FakeNode(max_version=version)
     if has_metadata_ids:
@@ -401,11 +415,10 @@ def node_of_version(version: int, has_metadata_ids: bool) -> FakeNode:
 
 @pytest.mark.parametrize(("version", "has_metadata_ids"), [(5, False), (4, True), (3, True)])
 async def test_changed_columns_are_used_from_then_on(version: int, has_metadata_ids: bool) -> None:
-    """If an answer has the flag Metadata_changed, the driver uses its columns from then on, and
-    sends the new id with the next EXECUTE.
+    """If a response has the flag Metadata_changed, its columns are used from then on.
 
-    See native_protocol_v5.spec, section 4.2.5.2. ScyllaDB has an extension that does the same for
-    older versions.
+    The next EXECUTE sends the new id of the columns. See native_protocol_v5.spec, section 4.2.5.2.
+    ScyllaDB has an extension that does the same in older versions.
     """
     query = "SELECT * FROM t WHERE k = ?"
     with node_of_version(version, has_metadata_ids) as node:
@@ -418,7 +431,7 @@ async def test_changed_columns_are_used_from_then_on(version: int, has_metadata_
             old_id = node.queries()[-1].result_metadata_id
             node.prime(query, rows([("k", "int"), ("v", "text")], [(7, "seven")]))
             assert tuple((await session.execute(statement, (7,))).one()) == (7, "seven")
-            # This request still had the old id; its answer brought the new one.
+            # This request still had the old id, and its response contained the new id.
             assert node.queries()[-1].result_metadata_id == old_id
             assert tuple((await session.execute(statement, (7,))).one()) == (7, "seven")
             assert node.queries()[-1].result_metadata_id not in (old_id, None)
@@ -427,8 +440,9 @@ async def test_changed_columns_are_used_from_then_on(version: int, has_metadata_
 
 @pytest.mark.parametrize("version", [3, 4])
 async def test_without_metadata_ids_each_answer_has_its_columns(version: int) -> None:
-    """Without ids, a client cannot notice changed columns, so the driver never asks the server to
-    leave out the columns.
+    """Without ids of result metadata, the driver never lets the server leave out the columns.
+
+    The driver could not notice that the columns have changed.
     """
     query = "SELECT * FROM t WHERE k = ?"
     with node_of_version(version, has_metadata_ids=False) as node:
@@ -445,7 +459,7 @@ async def test_without_metadata_ids_each_answer_has_its_columns(version: int) ->
             assert all(request.result_metadata_id is None for request in node.queries())
 
 
-# -- other contents of answers ---------------------------------------------------------------------
+# -- other contents of responses ------------------------------------------------------------------
 
 
 async def test_a_result_has_warnings_payload_and_tracing_id() -> None:
@@ -467,9 +481,9 @@ async def test_a_result_has_warnings_payload_and_tracing_id() -> None:
 async def test_an_event_without_registration_is_ignored(node: FakeNode) -> None:
     """An event on a connection that has not registered for events is ignored.
 
-    Here the event arrives together with an answer.
+    Here, the event arrives together with a response.
     """
-    # The highest bit of the version says that the message comes from a server.
+    # The highest bit of the version marks messages from a server.
     response_version = 0x80 | node.max_version
     event = b"\0\x0dSCHEMA_CHANGE\0\x07CREATED\0\x08KEYSPACE\0\x02ks"
     envelope = (
@@ -483,7 +497,7 @@ async def test_an_event_without_registration_is_ignored(node: FakeNode) -> None:
 
 
 class TwoAnswers(Answer):
-    """A scripted reply that answers one request twice, with two replies in a row."""
+    """An answer that sends two responses to the same request."""
 
     def __init__(self, first: Answer, second: Answer) -> None:
         self._answers = (first, second)
@@ -494,7 +508,10 @@ class TwoAnswers(Answer):
 
 
 async def test_requests_and_answers_may_be_larger_than_a_segment(node: FakeNode) -> None:
-    """A segment of version 5 has at most 128 KiB; a larger message is split over several."""
+    """A request or response that is larger than a segment is split and read as usual.
+
+    In version 5, a segment has at most 128 KiB.
+    """
     value = "abcdefgh" * 50_000
     node.prime("big", rows([("v", "text")], [(value,)]))
     async with connected(node) as (_, session):
@@ -505,13 +522,14 @@ async def test_requests_and_answers_may_be_larger_than_a_segment(node: FakeNode)
 
 
 async def test_after_the_first_connection_all_use_its_version() -> None:
-    """Only the first connection tries version 5. The others know that the server does not support
-    it.
+    """Only the first connection tries version 5.
+
+    All other connections use the version that the server supports.
     """
     with FakeCluster(3, max_version=4) as nodes:
         async with connected(nodes) as (_, session):
             await session.execute(READ_OTHER)
-        # The nodes accepted the rejected connection, the control connection, and three pool
+        # The nodes have accepted the rejected connection, the control connection, and three pool
         # connections.
         assert sum(node.opened for node in nodes.nodes) == 1 + 1 + 3
         assert {request.version for request in nodes.requests} == {4}

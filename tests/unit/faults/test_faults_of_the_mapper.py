@@ -1,4 +1,4 @@
-"""Model instances of the object mapper after requests that fail, with a fake node."""
+"""Requests of the object mapper that fail: the model instances must keep their changes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Row(Model):
 
 
 class Odd(columns.Text):
-    """A column class of an application. It converts "5" to a value that cannot be bound."""
+    """An application's column class, which converts "5" to a value that cannot be bound."""
 
     def to_database(self, value: Any) -> Any:
         return object() if value == "5" else value
@@ -60,7 +60,7 @@ class OddRow(Model):
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """A node that can prepare the statements of the model `Row`."""
+    """Yield a node that can prepare the statements of the model `Row`."""
     with FakeNode() as fake_node:
         fake_node.prime_prepare(INSERT, COLUMNS[:2])
         fake_node.prime_prepare(UPDATE, [COLUMNS[1], COLUMNS[0]])
@@ -72,7 +72,7 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.fixture
 def connected(node: FakeNode) -> Iterator[FakeNode]:
-    """The same node; the default connection of the mapper is a session to it."""
+    """Connect the mapper's default connection to the node, and yield the node."""
     with Cluster([node.address], port=node.port) as cluster:
         connection.set_session(cluster.connect())
         yield node
@@ -81,7 +81,10 @@ def connected(node: FakeNode) -> Iterator[FakeNode]:
 
 @pytest.mark.parametrize("has_level", [False, True])
 def test_a_row_that_cannot_be_bound_fails_alone(connected: FakeNode, has_level: bool) -> None:
-    """The other rows of `create_many` are written, whatever the settings of their statements."""
+    """If a row of `create_many` cannot be bound, all other rows are written.
+
+    This holds whatever the settings of their statements are.
+    """
     rows_of_model = OddRow.objects.consistency(1) if has_level else OddRow.objects
     with pytest.raises(TypeError, match="row 5: ") as caught:
         rows_of_model.create_many([{"id": number, "name": str(number)} for number in range(9)])
@@ -113,15 +116,15 @@ def test_after_a_timeout_of_a_batch_the_changes_are_still_to_be_saved(connected:
     row.batch(batch).save()
     row.tags.add("t")
     row.batch(batch).save()
-    # The batch has taken over the changes.
+    # The batch has taken over the changes, so the row has none.
     assert row.get_changed_columns() == []
     with pytest.raises(OperationTimedOut):
         batch.execute()
     assert callback_calls == []
-    # The write may have failed, so the changes are still to be saved.
+    # The write may have failed, so the changes must be saved again.
     assert row.get_changed_columns() == ["name", "tags"]
     connected.clear_primes()
-    # Execute the batch a second time. Allow its answer more time than before.
+    # Execute the batch a second time, with a longer timeout.
     batch.warn_multiple_exec = False
     batch.timeout = WAIT
     batch.execute()
@@ -141,7 +144,7 @@ def test_after_an_error_of_the_server_the_changes_are_still_to_be_saved(
     assert row.get_changed_columns() == ["name"]
     with pytest.raises(Unavailable):
         row.update(name="c")
-    # The value of the failed `update` stays, as in cassandra-driver.
+    # The row keeps the value of the failed `update`, as in cassandra-driver.
     assert row.name == "c"
     assert row.get_changed_columns() == ["name"]
 
@@ -163,7 +166,8 @@ def test_pages_are_fetched_as_they_are_needed(connected: FakeNode) -> None:
     connected.prime(ALL, paged(COLUMNS, [(number, "x", None) for number in range(25)]))
     rows = iter(Row.objects.fetch_size(10))
     assert next(rows).id == 0
-    # 25 rows in pages of 10: one page so far, perhaps the next one ahead, and three in the end.
+    # 25 rows in pages of 10. One page has been read, and the next page may have been requested
+    # ahead.
     assert len(connected.queries(ALL)) in (1, 2)
     assert [row.id for row in rows] == list(range(1, 25))
     assert len(connected.queries(ALL)) == 3
@@ -185,8 +189,9 @@ def test_after_a_failed_page_the_query_can_be_iterated_again(
 
 
 def test_the_same_iterator_goes_on_after_a_failed_page(connected: FakeNode) -> None:
-    """`next` must not report the end of the rows after an error, also if there are several
-    iterators.
+    """After a failed page, calling `next` again continues with this page.
+
+    It must not report the end of the rows, even if there are several iterators.
     """
     connected.prime(ALL, paged(COLUMNS, [(number, "x", None) for number in range(25)]))
     queryset = Row.objects.fetch_size(10)
@@ -201,7 +206,7 @@ def test_the_same_iterator_goes_on_after_a_failed_page(connected: FakeNode) -> N
 
 
 async def test_the_same_awaited_iterator_goes_on_after_errors(node: FakeNode) -> None:
-    """The request itself and one of the further pages fail; `anext` is called again each time."""
+    """After a failed request or page, calling `anext` again continues with this request or page."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         connection.register_connection("aio", session=await cluster.connect())
         try:
@@ -209,7 +214,7 @@ async def test_the_same_awaited_iterator_goes_on_after_errors(node: FakeNode) ->
             request_count = 0
 
             def answer(request: Request) -> Message:
-                """Let the first and the third request fail."""
+                """Let the first and the third request fail, and answer all others with pages."""
                 nonlocal request_count
                 request_count += 1
                 return error(ErrorCode.INVALID) if request_count in (1, 3) else pages
@@ -227,7 +232,7 @@ async def test_the_same_awaited_iterator_goes_on_after_errors(node: FakeNode) ->
 
 
 def test_forgotten_statements_are_prepared_again(connected: FakeNode) -> None:
-    """The mapper does not notice that the node has forgotten the statement."""
+    """If the node has forgotten a statement, the mapper's next request still succeeds."""
     Row.create(id=1, name="a")
     connected.forget_prepared()
     Row.create(id=2, name="b")
@@ -242,8 +247,8 @@ def count_prepares(node: FakeNode) -> int:
 
 
 def test_after_a_change_of_types_values_are_bound_again(connected: FakeNode) -> None:
-    """If preparing again returns another type of a column, the values are encoded again for the new
-    type.
+    """If a column's type has changed when a statement is prepared again, values are
+    encoded again.
     """
     Row.create(id=1, name="a")
     connected.prime_prepare(INSERT, [("id", "bigint"), COLUMNS[1]])
@@ -252,15 +257,16 @@ def test_after_a_change_of_types_values_are_bound_again(connected: FakeNode) -> 
         Row.create(id=number, name="b")
         request = connected.queries(INSERT)[-1]
         assert request.values[0] == number.to_bytes(8, "big")
-    # The first insert was bound again; the second insert prepared the statement again.
+    # The first insert was bound again, and the second insert prepared the statement again.
     assert count_prepares(connected) == 3
 
 
 def test_drop_keyspace_forgets_the_statements_of_all_connections(
     connected: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`drop_keyspace` clears the cache of prepared statements of each mapper connection, also of
-    those it was not called for.
+    """`drop_keyspace` clears the cache of prepared statements of all the mapper's connections.
+
+    This includes connections that it was not called for.
     """
     monkeypatch.setenv("CQLENG_ALLOW_SCHEMA_MANAGEMENT", "1")
     Row.create(id=1, name="a")
@@ -275,7 +281,7 @@ def test_drop_keyspace_forgets_the_statements_of_all_connections(
 
 
 async def failing_batch(query: str) -> None:
-    """Execute an UPDATE in a batch on the connection "aio"."""
+    """Execute an UPDATE in a batch on the mapper's connection "aio"."""
     async with BatchQuery(connection="aio") as batch:
         batch.add_bound(query, ["x", 1])
 
@@ -283,7 +289,10 @@ async def failing_batch(query: str) -> None:
 async def test_after_errors_of_awaited_calls_the_changes_are_still_to_be_saved(
     node: FakeNode,
 ) -> None:
-    """As in the blocking API. Blocking methods are refused on an asyncio connection."""
+    """After errors of awaited calls, changes must still be saved, as in the blocking API.
+
+    Blocking methods are refused on an asyncio connection.
+    """
     async with aio.Cluster([node.address], port=node.port) as cluster:
         connection.register_connection("aio", session=await cluster.connect())
         try:
@@ -304,8 +313,9 @@ async def test_after_errors_of_awaited_calls_the_changes_are_still_to_be_saved(
 
 
 def test_a_failed_setup_raises_unless_it_is_lazy_or_retried(node: FakeNode) -> None:
-    """`setup` connects at once and raises if that fails. With `lazy_connect` or `retry_connect`,
-    later uses try to connect again.
+    """`setup` connects at once, and raises an error if this fails.
+
+    With `lazy_connect` or `retry_connect`, each later use tries to connect again.
     """
     node.refuse_connections()
     with pytest.raises(Exception, match=r"(?i)host|connect"):
@@ -315,7 +325,7 @@ def test_a_failed_setup_raises_unless_it_is_lazy_or_retried(node: FakeNode) -> N
         with pytest.raises(Exception, match=r"(?i)host|connect"):
             Row.create(id=1, name="a")
         node.accept_connections()
-        Row.create(id=1, name="a")  # with lazy_connect, each use tries to connect
+        Row.create(id=1, name="a")  # with `lazy_connect`, each use tries to connect
         assert connection.get_session() is connection.session is not None
         assert connection.cql_cluster is connection.get_cluster()
         assert connection.cluster is connection.get_cluster()
@@ -334,12 +344,13 @@ def test_a_failed_setup_raises_unless_it_is_lazy_or_retried(node: FakeNode) -> N
 
 
 def test_connections_are_registered_by_name(connected: FakeNode) -> None:
-    """A registered connection can be used by a query, a batch, or as the default. An unknown name
-    is an error that lists the known ones.
+    """A registered connection can be used by a query, by a batch, or as the default connection.
+
+    For an unknown name, the error lists the known names.
     """
     session = connection.get_session()
     connection.register_connection("other", session=session)
-    # A second registration with the same name replaces the first.
+    # A second registration with the same name replaces the first registration.
     connection.register_connection("other", session=session)
     with pytest.raises(CQLEngineException, match="mutually exclusive"):
         connection.register_connection("both", hosts=["h"], session=session)
@@ -369,7 +380,7 @@ def test_an_idempotent_read_is_sent_to_the_next_node_if_a_connection_breaks() ->
             try:
                 assert Row.get(id=1).name == "a"
                 # Two reads start at different nodes, so one of them reaches the node that resets
-                # the connection.
+                # its connection.
                 nodes[0].prime(SELECT, reset(), times=1)
                 for _ in range(2):
                     assert Row.objects.idempotent().get(id=1).name == "a"

@@ -1,6 +1,6 @@
 """Faults as callers of each API see them.
 
-Callers of the blocking API, and of futures, run in other threads than the engine.
+Callers of the blocking API, and of its futures, run in other threads than the engine.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def check_threads() -> Iterator[None]:
 
 
 def cluster_with_defaults(nodes: FakeNode | FakeCluster, **settings: Any) -> Cluster:
-    """Return a cluster that tries a host that is down again every 10 ms, without end."""
+    """Return a cluster that tries a host that is down every 10 ms, without end."""
     contact_points = [nodes.address] if isinstance(nodes, FakeNode) else nodes.contact_points
     defaults = {
         "execution_profiles": profile(),
@@ -81,7 +81,7 @@ def cluster_with_defaults(nodes: FakeNode | FakeCluster, **settings: Any) -> Clu
 
 
 def result_or_error(future: ResponseFuture) -> Any:
-    """Return the result or the error of a future, which must arrive within `WAIT` seconds."""
+    """Return the result or the error of a future, which must come within `WAIT` seconds."""
     has_ended = threading.Event()
     outcomes: list[Any] = []
 
@@ -113,7 +113,10 @@ def test_if_the_connection_ends_all_its_futures_fail(node: FakeNode, ending: Any
 
 
 def test_shutdown_fails_the_calls_of_other_threads(node: FakeNode) -> None:
-    """Calls in flight raise SessionShutdown; later calls are refused."""
+    """When the cluster is shut down, calls in other threads raise SessionShutdown.
+
+    Later calls are refused.
+    """
     held = hold()
     node.prime(READ, held)
     cluster = cluster_with_defaults(node)
@@ -148,7 +151,7 @@ def test_a_late_answer_is_dropped(node: FakeNode) -> None:
         with pytest.raises(OperationTimedOut):
             session.execute(READ, timeout=0.03)
         futures = [session.execute_async(OTHER) for _ in range(20)]
-        # The late answer of the first request arrives among the answers of the other requests.
+        # The late response to the first request arrives among the responses to the other requests.
         late.release()
         futures += [session.execute_async(OTHER) for _ in range(20)]
         assert [future.result().one().k for future in futures] == [1] * 40
@@ -171,7 +174,10 @@ def test_a_callback_that_raises_does_not_affect_others(
 
 
 def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
-    """A callback runs on the event loop's thread, which a blocking call would wait for."""
+    """Blocking calls in a callback on the event loop raise RuntimeError.
+
+    They would wait for the event loop, whose thread runs the callback.
+    """
     held = hold(int_row(7))
     node.prime(READ, held)
     with cluster_with_defaults(node) as cluster, cluster.connect() as session:
@@ -254,7 +260,7 @@ def test_execute_concurrent_returns_the_errors_of_some_statements(node: FakeNode
 
 
 class HostStates(HostStateListener):
-    """Records which hosts are up. Another thread can wait until a host is up or down."""
+    """A listener that records which hosts are up, so that another thread can wait for a change."""
 
     def __init__(self) -> None:
         self._up: dict[str, bool] = {}
@@ -275,17 +281,18 @@ class HostStates(HostStateListener):
         """Do nothing, because the driver calls `on_up` as well."""
 
     def on_remove(self, host: Any) -> None:
-        """Do nothing: no host is removed in these tests."""
+        """Do nothing, because no host is removed in these tests."""
 
     def expect(self, address: str, is_up: bool) -> None:
-        """Wait until the host with this address is up or down."""
+        """Wait until the host with this address is up (`is_up` is True) or down."""
         with self._changed:
             assert self._changed.wait_for(lambda: self._up.get(address) is is_up, WAIT)
 
 
 def test_threads_get_answers_while_nodes_are_restarted() -> None:
-    """While one of three nodes after the other is restarted, idempotent statements are sent to
-    other nodes, so none fails.
+    """While three nodes are restarted one after another, no idempotent statement fails.
+
+    Statements are sent to the other nodes.
     """
     with FakeCluster(3) as nodes:
         nodes.prime(OTHER, int_row(1))
@@ -306,7 +313,7 @@ def test_threads_get_answers_while_nodes_are_restarted() -> None:
                         errors.append(failure)
 
             def wait_for_more_answers() -> None:
-                """Wait until about 20 more statements have been answered."""
+                """Wait until about 20 further statements have succeeded."""
                 count_before = len(answers)
                 until(lambda: len(answers) > count_before + 20)
 
@@ -333,7 +340,7 @@ def test_threads_get_answers_while_nodes_are_restarted() -> None:
 
 
 def test_shutdown_during_connect(node: FakeNode) -> None:
-    """`shutdown` waits for a `connect` in another thread, and both end in time."""
+    """If the cluster is shut down during a `connect` in another thread, both calls end in time."""
     node.prime(Opcode.STARTUP, silence())
     cluster = cluster_with_defaults(node, connect_timeout=WAIT)
     errors: list[Exception] = []
@@ -382,7 +389,7 @@ def test_after_a_cancelled_connect_the_cluster_can_connect(node: FakeNode) -> No
             with pytest.raises(asyncio.CancelledError):
                 await task
             await node.wait_until(lambda node: not node.connections)
-            # After the cancelled connect, the cluster can be connected again.
+            # After the cancelled `connect`, the cluster can connect.
             session = await cluster.connect()
             assert (await session.execute(OTHER)).one().k == 1
 
@@ -390,7 +397,7 @@ def test_after_a_cancelled_connect_the_cluster_can_connect(node: FakeNode) -> No
 
 
 def test_several_loops_at_once(node: FakeNode) -> None:
-    """Several loops in threads each have their own cluster, and do not affect each other."""
+    """Event loops in several threads, each with its own cluster, do not affect each other."""
     results: list[Any] = []
 
     async def connect_and_execute() -> None:
@@ -410,7 +417,9 @@ def test_several_loops_at_once(node: FakeNode) -> None:
 
 
 def test_session_shutdown_fails_requests_but_not_the_cluster(node: FakeNode) -> None:
-    """After `session.shutdown()`, the cluster can open another session."""
+    """After `Session.shutdown`, the session's requests fail, but the cluster can open another
+    session.
+    """
     held = hold()
     node.prime(READ, held)
     with cluster_with_defaults(node) as cluster:
@@ -468,7 +477,7 @@ async def test_a_note_names_the_node_and_the_statement_of_an_error() -> None:
                     await session.execute(query)
                 note = f"(from {node.endpoint}, executing '{query}')"
                 assert caught.value.__notes__ == [note]  # type: ignore[attr-defined]
-                # Applications print and parse the message itself, so it must be the same as in
+                # Applications print and parse the message, so it must be the same as in
                 # cassandra-driver.
                 assert "(from" not in str(caught.value)
                 if sys.version_info >= (3, 11):
