@@ -15,7 +15,10 @@ READ = "SELECT k, v FROM t"
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """A node that answers READ with two rows, and has the keyspace `ks` with the table `t0`."""
+    """Yield a fake node that responds to READ with two rows.
+
+    The node has the keyspace `ks` with the table `t0`.
+    """
     with FakeNode() as fake_node:
         fake_node.prime(READ, rows([("k", "int"), ("v", "text")], [(1, "a"), (2, "b")]))
         fake_node.schema = schema("ks", tables=1)
@@ -24,7 +27,7 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.fixture
 async def cluster(node: FakeNode) -> AsyncIterator[aio.Cluster]:
-    """A cluster that is not connected yet."""
+    """Yield a cluster for the fake node that is not connected yet."""
     async with aio.Cluster([node.address], port=node.port) as aio_cluster:
         yield aio_cluster
 

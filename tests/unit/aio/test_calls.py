@@ -1,5 +1,6 @@
-"""`Call`, the object that `connect`, `load` and `unload` return: it can be awaited, or used with
-`async with`.
+"""`Call` is the object that `connect`, `load` and `unload` return.
+
+A call can be awaited, or used with `async with`.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from tests.unit.aio.conftest import READ
 
 
 async def test_connect_may_be_entered_as_a_context_manager(cluster: aio.Cluster) -> None:
-    """`async with cluster.connect()` shuts down the session at the end of the block, but not the
-    cluster.
+    """`async with cluster.connect()` shuts down the session at the end of the block.
+
+    It does not shut down the cluster. An error in the block does not change this.
     """
     async with cluster.connect("shop") as session:
         assert session.keyspace == "shop"
@@ -69,7 +71,7 @@ async def test_methods_that_return_a_call_count_as_coroutine_functions() -> None
     calls = (aio.Cluster.connect, aio.Session.load, aio.Session.unload)
     for call in calls:
         assert inspect.iscoroutinefunction(call) or asyncio.iscoroutinefunction(call)
-    # For this reason, mock replaces them with mocks that can be awaited.
+    # For this reason, `mock` replaces these methods with mocks that can be awaited.
     cluster = mock.create_autospec(aio.Cluster)
     cluster.connect.return_value = "session"
     assert await cluster.connect(cluster) == "session"
@@ -78,7 +80,7 @@ async def test_methods_that_return_a_call_count_as_coroutine_functions() -> None
 async def test_throw_raises_the_error_in_the_coroutine() -> None:
     """`Call.throw` raises the error in the coroutine that the call contains.
 
-    An event loop may cancel a task that awaits the call by calling this method.
+    An event loop may call `throw` to cancel a task that awaits the call.
     """
 
     async def return_2_after_key_error() -> int:
@@ -102,7 +104,10 @@ async def test_throw_raises_the_error_in_the_coroutine() -> None:
 async def test_calculating_with_a_call_that_was_not_awaited_is_an_error(
     cluster: aio.Cluster, use: Callable[[Any], object]
 ) -> None:
-    """There is no second complaint by Python, that the coroutine was never awaited."""
+    """Using a call that was not awaited as a number or a list raises TypeError, which says `await`.
+
+    Python must not also warn that the coroutine was never awaited.
+    """
     session = await cluster.connect()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

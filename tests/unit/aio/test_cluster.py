@@ -26,7 +26,7 @@ from tests.unit.metadata.schema.rows import schema
 
 
 def startup_count(node: FakeNode) -> int:
-    """Return how many connections were opened to the node."""
+    """Return how many connections to the node have been opened."""
     return node.count(Opcode.STARTUP)
 
 
@@ -35,7 +35,7 @@ async def test_concurrent_connects_share_the_control_connection(
 ) -> None:
     first, second = await asyncio.gather(cluster.connect(), cluster.connect())
     assert first is not second
-    # There are one control connection, and one pool connection for each session.
+    # There is one control connection, and each session has one connection.
     assert startup_count(node) == 3
     for session in (first, second):
         assert (await session.execute(READ)).one().k == 1
@@ -102,8 +102,10 @@ async def test_profiles_may_be_added_before_and_after_connect(cluster: aio.Clust
 
 
 async def test_a_registered_user_type_must_exist(cluster: aio.Cluster, node: FakeNode) -> None:
-    """Before the cluster is connected, `connect` raises the error; afterwards `register_user_type`
-    does.
+    """A user type that is registered, but does not exist, raises UserTypeDoesNotExist.
+
+    Before the cluster is connected, `connect` raises the error. Afterwards, `register_user_type`
+    raises the error.
     """
     async with aio.Cluster([node.address], port=node.port) as other_cluster:
         await other_cluster.register_user_type("ks", "missing", dict)
@@ -129,7 +131,7 @@ async def test_after_shutdown_calls_raise(node: FakeNode, cluster: aio.Cluster) 
 
 
 async def test_shutdown_fails_a_connect(cluster: aio.Cluster) -> None:
-    """A `connect` that has not ended when the cluster is shut down raises."""
+    """If the cluster is shut down during a `connect`, the `connect` raises ConnectionShutdown."""
     connecting = asyncio.ensure_future(cluster.connect())
     # Let the task begin to connect.
     await asyncio.sleep(0)
@@ -153,7 +155,11 @@ def test_a_cluster_belongs_to_one_loop(node: FakeNode) -> None:
 
 
 def test_without_asyncio_connect_says_what_is_missing(node: FakeNode) -> None:
-    """A coroutine may run on another library's loop, such as trio's. Here, no loop runs it."""
+    """Without a running event loop of asyncio, `connect` raises an error that says what is missing.
+
+    Here, no event loop runs the coroutine. In an application, it may be the loop of another
+    library, such as trio.
+    """
 
     async def connect() -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
@@ -170,10 +176,10 @@ def test_on_trio_the_advice_is_about_trio(node: FakeNode, monkeypatch: pytest.Mo
 
 
 def test_a_session_that_was_used_notices_another_loop(node: FakeNode) -> None:
-    """The compiled session does not check its loop for each call, but it must notice a change.
+    """A session that was used on its loop raises RuntimeError without this loop or on another loop.
 
-    It caches that its loop is running, as long as asyncio's record of the running loop is the same
-    object.
+    The compiled session does not check the loop for each call. It caches that its loop is running,
+    as long as asyncio's record of the running loop is the same object.
     """
 
     async def connect_and_use() -> tuple[Any, Any]:
@@ -194,7 +200,8 @@ def test_a_session_that_was_used_notices_another_loop(node: FakeNode) -> None:
             session.execute(insert, (1,))
         with pytest.raises(RuntimeError, match="belongs to another event loop"):
             asyncio.run(execute())
-        # When the right loop runs a second time, asyncio's record of it is another object.
+        # When the first loop runs for the second time, asyncio's record of the running loop is
+        # another object.
         loop.run_until_complete(execute())
     finally:
         loop.run_until_complete(cluster.shutdown())
@@ -203,11 +210,14 @@ def test_a_session_that_was_used_notices_another_loop(node: FakeNode) -> None:
 
 
 async def test_a_session_is_not_kept_after_its_shutdown_or_last_use(cluster: aio.Cluster) -> None:
-    """The cluster refers only weakly to its sessions."""
+    """The cluster refers only weakly to its sessions, so sessions that are not used can be freed.
+
+    A session that was shut down is removed at once.
+    """
     async with cluster.connect():
         assert len(cluster._sessions) == 1
     assert list(cluster._sessions) == []
-    # Nothing refers to this session, so the garbage collector frees it.
+    # No variable refers to this session, so the garbage collector frees it.
     await cluster.connect()
     gc.collect()
     assert list(cluster._sessions) == []

@@ -30,7 +30,7 @@ COLUMNS = [("k", "int")]
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """A node that answers QUERY with the value of its marker."""
+    """Yield a fake node that responds to QUERY with the value that the request binds."""
     with FakeNode() as running:
         running.prime_prepare(QUERY, COLUMNS, COLUMNS)
         running.prime(QUERY, lambda request: rows(COLUMNS, [(value_of(request),)]))
@@ -38,17 +38,17 @@ def node() -> Iterator[FakeNode]:
 
 
 def value_of(request: Any) -> int:
-    """Return the int that the request binds."""
+    """Return the first bound value of the request, which is an int."""
     return int.from_bytes(request.values[0], "big")
 
 
 def executed_values(node: FakeNode) -> list[int]:
-    """Return the values of all EXECUTE requests, in order of arrival."""
+    """Return the bound values of all EXECUTE requests, in order of arrival."""
     return [value_of(request) for request in node.requests if request.opcode == Opcode.EXECUTE]
 
 
 def in_flight(session: aio.Session) -> int:
-    """Return how many requests of the session have no answer yet."""
+    """Return how many requests of the session have no response yet."""
     return sum(
         connection.in_flight for pool in session.get_pools() for connection in pool.connections
     )
@@ -59,10 +59,9 @@ Select = Callable[..., AsyncIterator[Any]]
 
 @pytest.fixture
 async def select(node: FakeNode) -> AsyncIterator[Select]:
-    """Yield a function that executes one prepared statement concurrently, once for each value it
-    gets.
+    """Yield a function that executes a prepared QUERY concurrently, once for each given value.
 
-    Its attribute `session` is the session.
+    The function's attribute `session` is the session.
     """
     async with connected(node) as (_, session):
         prepared = await session.prepare(QUERY)
@@ -87,10 +86,10 @@ async def test_outcomes_are_in_order_although_answers_are_reversed(
     held = hold()
     node.prime(QUERY, held)
     results = asyncio.ensure_future(collect(select(range(6), concurrency=3)))
-    # The driver sends further requests whenever half of the running ones have ended. So it sends
-    # three, then two, then one.
+    # The driver sends further requests when half of the running requests have ended. So the driver
+    # sends three requests, then two, and finally one.
     for count in (3, 2, 1):
-        # Answer the held requests in the reverse order.
+        # Respond to the held requests in reverse order.
         for held_request in reversed(await asyncio.to_thread(held.take, count)):
             held_request.release(rows(COLUMNS, [(value_of(held_request.request),)]))
     assert [outcome.result_or_exc.one().k for outcome in await results] == list(range(6))
@@ -125,7 +124,10 @@ async def test_without_order_outcomes_have_their_position(node: FakeNode, select
 async def test_without_raise_on_first_error_errors_are_outcomes(
     node: FakeNode, select: Select, in_order: bool
 ) -> None:
-    """Errors of the server and of values that cannot be encoded are outcomes, in their position."""
+    """With `raise_on_first_error=False`, each error is the outcome at its statement's position.
+
+    The server refuses some values, and one value cannot be encoded.
+    """
 
     def refuse_odd_values(request: Any) -> Any:
         if value_of(request) % 2:
@@ -152,8 +154,9 @@ async def test_the_first_error_in_order_is_raised(node: FakeNode, select: Select
 
 
 async def test_after_a_failure_the_end_is_not_reported(node: FakeNode, select: Select) -> None:
-    """After an error, or a cancelled wait, statements were not executed: `anext` must not report
-    that all were.
+    """After an error or a cancelled wait, the next `anext` raises RuntimeError.
+
+    Some statements were not executed, so `anext` must not report the end of the outcomes.
     """
     node.prime(QUERY, error(ErrorCode.INVALID, "no"), times=1)
     failed = select(range(5), concurrency=1)
@@ -177,7 +180,7 @@ async def test_after_a_failure_the_end_is_not_reported(node: FakeNode, select: S
 async def test_unread_executions_are_cancelled(
     node: FakeNode, select: Select, in_order: bool
 ) -> None:
-    """Closing the iterator cancels the executions in flight, and starts no others."""
+    """Closing the iterator cancels the executions in flight, and no further statement is sent."""
     held = hold()
     node.prime(QUERY, held)
     session: aio.Session = select.session  # type: ignore[attr-defined]
@@ -189,8 +192,8 @@ async def test_unread_executions_are_cancelled(
         await next_outcome
     await outcomes.aclose()
     (connection,) = session.get_pools()[0].connections
-    # The server has not answered these requests, so each of their streams still waits for its
-    # answer (is orphaned).
+    # The server has not responded to these 10 requests. So their streams stay reserved for late
+    # responses, as orphans.
     assert connection.streams.orphans == 10
     held.open()
     await node.wait_until(lambda node: len(executed_values(node)) == 10)
@@ -200,7 +203,9 @@ async def test_unread_executions_are_cancelled(
 async def test_statements_of_different_kinds_keep_their_positions(
     node: FakeNode, select: Select
 ) -> None:
-    """Prepared statements and query strings are sent in different ways, but keep their order."""
+    """Prepared statements and query strings are sent in different ways, but keep
+    their positions.
+    """
     session: aio.Session = select.session  # type: ignore[attr-defined]
     prepared = await session.prepare(QUERY)
     query = "SELECT k FROM t WHERE k = 7"
@@ -225,9 +230,9 @@ async def test_statements_of_different_kinds_keep_their_positions(
 async def test_unread_executions_of_query_strings_are_cancelled(
     node: FakeNode, select: Select
 ) -> None:
-    """When the reader stops, query strings are cancelled as prepared statements are.
+    """If the reader stops early, executions of query strings are cancelled.
 
-    The loop must not report an error that was not awaited.
+    The event loop must not report an error that was never retrieved.
     """
     session: aio.Session = select.session  # type: ignore[attr-defined]
     held = hold()
@@ -250,7 +255,10 @@ async def test_unread_executions_of_query_strings_are_cancelled(
 async def test_a_wrapper_around_execute_is_called_for_each_request(
     monkeypatch: pytest.MonkeyPatch, select: Select
 ) -> None:
-    """Tracers replace `Session.execute`. Then prepared statements are not sent in a shorter way."""
+    """If a tracer has replaced `Session.execute`, the replacement is called for each statement.
+
+    Otherwise, the driver would send prepared statements without calling `Session.execute`.
+    """
     queries = []
     execute = aio.Session.execute
 
@@ -293,7 +301,10 @@ async def test_a_wrapper_around_execute_may_be_a_coroutine_function(
 
 
 async def test_errors_of_the_statements_iterable_are_raised(node: FakeNode, select: Select) -> None:
-    """Statements that come before the error are executed."""
+    """An error of the iterable of statements is raised.
+
+    The statements before the error are executed.
+    """
 
     def values() -> Iterator[int]:
         yield 1
@@ -319,8 +330,8 @@ async def test_endless_statements_are_read_only_as_needed(node: FakeNode, select
     async for outcome in select(values(), concurrency=concurrency):
         assert outcome.result_or_exc.one().k == outcomes_read
         outcomes_read += 1
-        # The driver may take statements before their outcomes are read, but at most four times
-        # the concurrency.
+        # The driver may take more statements than outcomes were read, but at most four times the
+        # concurrency.
         assert generated <= outcomes_read + 4 * concurrency
         if outcomes_read == 100:
             break
@@ -353,10 +364,9 @@ async def test_the_row_factory_at_the_call_is_used_for_all_outcomes(select: Sele
 
 
 async def test_outcomes_without_an_answer_let_other_tasks_run(select: Select) -> None:
-    """While `execute_concurrent` returns outcomes that need no answer (errors, for example), other
-    tasks of the loop can run.
+    """Outcomes that need no response, such as errors, do not keep other tasks from running.
 
-    Otherwise a time limit could not end a loop over endless statements.
+    Otherwise, a time limit could not end a loop over endless statements.
     """
     session: aio.Session = select.session  # type: ignore[attr-defined]
     await session.shutdown()
@@ -375,11 +385,13 @@ async def test_outcomes_without_an_answer_let_other_tasks_run(select: Select) ->
 async def test_an_error_is_not_held_by_its_own_traceback(
     node: FakeNode, select: Select, in_order: bool
 ) -> None:
-    """A raised error must not be in a reference cycle, which would keep the frames and their rows
-    in memory until the garbage collector runs.
+    """A raised error must not be in a reference cycle.
+
+    A cycle would keep the frames of the traceback and their rows in memory until the garbage
+    collector runs.
     """
     node.prime(QUERY, lambda request: error(ErrorCode.INVALID, f"no {value_of(request)}"))
-    # The garbage collector is off, so the error is freed only if its reference count falls to 0.
+    # The garbage collector is off, so only a reference count of 0 can free the error.
     gc.collect()
     gc.disable()
     try:
@@ -409,7 +421,9 @@ def outcomes_in_order(session: Any, pairs: Any, concurrency: int, **settings: An
 
 
 def as_completed(session: Any, pairs: Any, concurrency: int, **settings: Any) -> Any:
-    """Execute the statements, and return their outcomes in the order in which they end."""
+    """Execute the statements, and return their outcomes in the order in which the
+    executions end.
+    """
     return outcomes_of(session, pairs, concurrency, in_order=False, **settings)
 
 
@@ -422,11 +436,13 @@ def outcomes_of(
     raises: bool = True,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """Execute pairs of a statement and its parameters by `session.execute`, and return the
-    outcomes.
+    """Execute statements by `session.execute`, and return an iterator of their outcomes.
 
-    :param raises: raise the first error.
-    :param options: options for each call of `execute`.
+    :param pairs: pairs of a statement and its parameters.
+    :param concurrency: the most executions at the same time.
+    :param in_order: return the outcomes in the order of the statements.
+    :param raises: raise the first error, instead of returning it as an outcome.
+    :param options: arguments for each call of `execute`; None for no arguments.
     """
     return concurrent_outcomes(
         session,
@@ -441,19 +457,21 @@ def outcomes_of(
 
 
 class FakeSession:
-    """A fake session whose executions the test ends one by one.
+    """A fake session whose executions are ended by the test.
 
-    `futures` maps the number of a statement to the future of its execution.
+    The attribute `futures` maps the number of a statement to the future of its execution.
     """
 
     def __init__(self) -> None:
         self.futures: dict[int, asyncio.Future[Any]] = {}
         self.options: dict[str, Any] = {}
-        self.answers_at_once = False  # if True, each execution ends in the loop's next turn
+        self.answers_at_once = False  # end each execution in the loop's next iteration
         self.highest_concurrency = 0
 
     def execute(self, statement: int, parameters: Any, **options: Any) -> asyncio.Future[Any]:
-        """Return a future for the statement, which is a number. A negative one raises TypeError."""
+        """Return a future for the statement, which is a number. A negative number
+        raises TypeError.
+        """
         if statement < 0:
             raise TypeError("a mistake in the call")
         self.options = options
@@ -466,13 +484,13 @@ class FakeSession:
         return future
 
     def end(self, *statements: int) -> None:
-        """Complete the executions of these statements."""
+        """Let the executions of these statements succeed."""
         for statement in statements:
             self.futures[statement].set_result(f"result {statement}")
 
 
 def pairs(*numbers: int) -> Iterator[tuple[Any, Any]]:
-    """Return each number as a statement without parameters."""
+    """Return each number as a statement, paired with None for its parameters."""
     return ((number, None) for number in numbers)
 
 
@@ -529,14 +547,14 @@ async def test_after_the_first_error_the_rest_is_cancelled(run: RunConcurrently)
     with pytest.raises(ValueError, match="refused"):
         await first
     assert session.futures[1].cancelled()
-    # The third statement was not executed any more.
+    # After the error, the third statement was not executed.
     assert 2 not in session.futures
 
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_errors_of_calls_and_executions_are_outcomes(run: RunConcurrently) -> None:
     session = FakeSession()
-    # The fake session raises at the call with -1, and statement 0 fails later.
+    # The statement -1 fails when `execute` is called, and statement 0 fails later.
     outcomes = run(session, pairs(0, -1), concurrency=2, raises=False)
     next_outcome = asyncio.ensure_future(anext(outcomes))
     await run_loop_turns()
@@ -557,7 +575,7 @@ async def test_when_the_reader_stops_the_rest_is_cancelled(run: RunConcurrently)
     await first
     await outcomes.aclose()
     assert [session.futures[number].cancelled() for number in (1, 2)] == [True, True]
-    # The last statement was not executed any more.
+    # After the reader has stopped, the last statement was not executed.
     assert 3 not in session.futures
 
 
@@ -573,8 +591,10 @@ def drop_outcomes(session: aio.Session, statement: Any) -> None:
 
 
 async def test_outcomes_that_nobody_reads_cause_a_warning(node: FakeNode, select: Select) -> None:
-    """Nothing is executed before the first outcome is requested, so a forgotten loop loses writes.
-    The warning is at the line of the call.
+    """If the outcomes of `execute_concurrent` are never read, a RuntimeWarning is shown.
+
+    No statement is executed before the first outcome is requested, so a forgotten loop loses
+    writes. The warning names the line of the call.
     """
     session: aio.Session = select.session  # type: ignore[attr-defined]
     prepared = await session.prepare(QUERY)
@@ -592,7 +612,7 @@ async def test_outcomes_that_are_read_cause_no_warning(node: FakeNode, select: S
         warnings.simplefilter("error")
         async for _ in session.execute_concurrent([(prepared, (1,)), (prepared, (2,))]):
             break
-        session.execute_concurrent([])  # there is nothing to execute
+        session.execute_concurrent([])  # there is no statement, so no warning
         gc.collect()
 
 

@@ -1,5 +1,6 @@
-"""Results of the asyncio API: plain methods for the current page, and information about the
-execution.
+"""Results of the asyncio API.
+
+Their plain methods return rows of the current page, and information about the execution.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ async def result(session: aio.Session) -> Any:
 
 async def test_plain_methods_return_the_rows_of_the_page(result: Any) -> None:
     assert [tuple(row) for row in result.current_rows] == [(1, "a"), (2, "b")]
-    # The page is decoded only once, so the rows are the same objects.
+    # The page is decoded only once, so both calls return the same list.
     assert result.current_rows is result.current_rows
     assert result.all() == list(result.current_rows)
     assert result.all_tuples() == [(1, "a"), (2, "b")]
@@ -59,7 +60,11 @@ async def test_a_void_result_has_no_rows_or_columns(node: FakeNode, session: aio
 async def test_an_empty_page_before_further_pages_is_not_an_empty_result(
     node: FakeNode, session: aio.Session, look: Callable[[Any], object]
 ) -> None:
-    """None and False would mean that there is no row, but later pages may have rows."""
+    """If the current page is empty and further pages follow, `one()` and `bool()` raise
+    RuntimeError.
+
+    The results None and False would mean that there is no row, but later pages may have rows.
+    """
     columns = [("k", "int")]
     empty_page = rows(columns, [], paging_state=b"next")
     node.prime(PAGED, sequence(empty_page, empty_page, rows(columns, [(3,)])))
@@ -74,8 +79,9 @@ async def test_an_empty_page_before_further_pages_is_not_an_empty_result(
 async def test_plain_methods_refuse_results_with_further_pages(
     node: FakeNode, session: aio.Session
 ) -> None:
-    """Methods without `await` cannot fetch pages, so they raise; `fetch_all` and iteration read the
-    further pages.
+    """If there are further pages, methods without `await` raise RuntimeError.
+
+    These methods cannot fetch pages. `fetch_all` and iteration read the further pages.
     """
     node.prime(PAGED, paged([("k", "int")], [(k,) for k in range(5)]))
     statement = SimpleStatement(PAGED, fetch_size=1)
@@ -130,10 +136,9 @@ SINGLE_ROWS = SimpleStatement(PAGED, fetch_size=1)
 
 
 def prime_pages(node: FakeNode, special_page: int = 0, answer: Any = None) -> None:
-    """Let PAGED return four pages of one row each, but give `answer` to one of the requests
-    instead.
+    """Prime four pages of one row each for PAGED, but respond to one request with `answer`.
 
-    :param special_page: the number of that request, counted from 1; 0 if there is none.
+    :param special_page: the number of this request, counted from 1; 0 if there is no such request.
     """
     pages = paged([("k", "int")], [(k,) for k in range(4)])
     request_count = 0
@@ -147,7 +152,9 @@ def prime_pages(node: FakeNode, special_page: int = 0, answer: Any = None) -> No
 
 
 async def read_into(values_read: list[int], result: aio.ResultSet[Any]) -> None:
-    """Append the value of each row to `values_read`, also of the rows before an error."""
+    """Append the value of each row to `values_read`, so that an error does not lose
+    earlier values.
+    """
     async for row in result:
         values_read.append(row.k)  # noqa: PERF401
 
@@ -169,7 +176,10 @@ async def test_an_iteration_goes_on_with_the_page_that_failed(
 async def test_the_same_iterator_goes_on_with_the_page_that_failed(
     node: FakeNode, session: aio.Session, page: int
 ) -> None:
-    """After an error, `anext` can be called again. It must not report the end of the result."""
+    """After a failed page, the next `anext` fetches the page again.
+
+    The iterator must not report the end of the result.
+    """
     prime_pages(node, page, error(ErrorCode.INVALID, "not now"))
     rows_of_result = aiter(await session.execute(SINGLE_ROWS))
     assert [(await anext(rows_of_result)).k for _ in range(page - 1)] == list(range(page - 1))
@@ -202,7 +212,10 @@ async def test_the_same_iterator_goes_on_after_a_cancelled_wait(
 async def test_after_rows_that_cannot_be_made_the_iterator_makes_them_again(
     node: FakeNode, session: aio.Session
 ) -> None:
-    """A row factory of the application may fail. The rows are not skipped."""
+    """If the application's row factory fails, the next `anext` creates the rows of this page again.
+
+    The rows are not skipped.
+    """
     prime_pages(node)
     failures = [ValueError("not now")]
 
@@ -220,7 +233,10 @@ async def test_after_rows_that_cannot_be_made_the_iterator_makes_them_again(
 
 
 async def test_a_closed_iterator_returns_no_rows(node: FakeNode, session: aio.Session) -> None:
-    """The iterator has `aclose`, as an asynchronous generator has."""
+    """The iterator has the method `aclose`, and returns no rows after this call.
+
+    Asynchronous generators have the same method.
+    """
     prime_pages(node)
     async with contextlib.aclosing(aiter(await session.execute(SINGLE_ROWS))) as rows_of_result:  # type: ignore[type-var]
         assert (await anext(rows_of_result)).k == 0
@@ -231,8 +247,9 @@ async def test_a_closed_iterator_returns_no_rows(node: FakeNode, session: aio.Se
 async def test_a_page_fetched_by_hand_after_an_error_is_iterated_over(
     node: FakeNode, session: aio.Session, page: int
 ) -> None:
-    """After an error, `fetch_next_page` requests the failed page again, and an iteration begins
-    with it.
+    """After a failed page, `fetch_next_page` requests this page again.
+
+    A new iteration then begins with this page.
     """
     prime_pages(node, page, error(ErrorCode.INVALID, "not now"))
     result = await session.execute(SINGLE_ROWS)
@@ -265,8 +282,9 @@ async def test_an_iteration_goes_on_with_the_page_that_was_cancelled(
 async def test_a_cancelled_task_leaves_the_page_to_the_others(
     node: FakeNode, session: aio.Session, cancelled_index: int
 ) -> None:
-    """Two tasks wait for one page. If one of them is cancelled, the other still gets the page,
-    without a second request.
+    """Two tasks wait for one page. If one task is cancelled, the other task still gets the page.
+
+    The page is not requested again.
     """
     held = hold(rows([("k", "int")], [(7,)]))
     prime_pages(node, 2, held)
@@ -286,9 +304,7 @@ async def test_a_cancelled_task_leaves_the_page_to_the_others(
 async def test_an_attempt_for_a_shared_page_counts_once(
     node: FakeNode, session: aio.Session
 ) -> None:
-    """Three tasks fetch the second page together: `attempts` has one attempt for each of the two
-    pages.
-    """
+    """When three tasks fetch the second page together, it adds only one attempt to `attempts`."""
     prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
     await asyncio.wait_for(asyncio.gather(*(result.fetch_next_page() for _ in range(3))), WAIT)
@@ -298,7 +314,10 @@ async def test_an_attempt_for_a_shared_page_counts_once(
 async def test_tasks_that_iterate_over_one_result_miss_no_row(
     node: FakeNode, session: aio.Session
 ) -> None:
-    """Each task gets each row once and in order; each page is requested once."""
+    """If two tasks iterate over one result, each task gets each row only once and in order.
+
+    Each page is requested once.
+    """
     prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
     values_read: list[list[int]] = [[], []]
@@ -313,7 +332,7 @@ async def test_tasks_that_iterate_over_one_result_miss_no_row(
 async def test_tasks_that_iterate_over_one_result_get_each_row_once(
     node: FakeNode, session: aio.Session
 ) -> None:
-    """A task that begins while another one waits for the second page begins at the first row."""
+    """A second task that begins before the second page arrives still gets all rows."""
     held = hold(paged([("k", "int")], [(k,) for k in range(4)]))
     prime_pages(node, 2, held)
     result = await session.execute(SINGLE_ROWS)
@@ -328,7 +347,10 @@ async def test_tasks_that_iterate_over_one_result_get_each_row_once(
 
 
 async def test_a_task_that_begins_later_is_refused(node: FakeNode, session: aio.Session) -> None:
-    """`fetch_all` raises if another task has already fetched further pages."""
+    """If another task has already fetched further pages, `fetch_all` raises RuntimeError.
+
+    `fetch_all` would miss the rows of the earlier pages. The other task gets all rows.
+    """
     held = hold(paged([("k", "int")], [(k,) for k in range(4)]))
     prime_pages(node, 3, held)
     result = await session.execute(SINGLE_ROWS)
@@ -343,7 +365,9 @@ async def test_a_task_that_begins_later_is_refused(node: FakeNode, session: aio.
 
 
 async def test_a_slow_task_misses_no_page_silently(node: FakeNode, session: aio.Session) -> None:
-    """A task that is still at the first page when another one has read the third gets an error."""
+    """A task that is still at the first page gets an error after another task has
+    read all pages.
+    """
     prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
     slow = aiter(result)
@@ -358,8 +382,9 @@ async def test_a_slow_task_misses_no_page_silently(node: FakeNode, session: aio.
 async def test_after_a_break_the_same_iterator_goes_on(
     node: FakeNode, session: aio.Session
 ) -> None:
-    """An iterator that the application keeps goes on after `break`. A new one would miss rows, so
-    it is refused.
+    """After a `break`, an iterator that the application has kept returns the remaining rows.
+
+    A new iteration raises RuntimeError, because it would miss rows.
     """
     prime_pages(node)
     result = await session.execute(SINGLE_ROWS)

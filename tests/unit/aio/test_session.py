@@ -1,4 +1,4 @@
-"""A session of the asyncio API: its methods, options of a call, and its shutdown."""
+"""A session of the asyncio API: its methods, the options of a call, and the shutdown."""
 
 from __future__ import annotations
 
@@ -99,12 +99,15 @@ async def test_iterating_over_an_execution_says_to_await_it(session: aio.Session
 async def test_an_execution_that_is_not_awaited_has_one_message(
     node: FakeNode, cluster: aio.Cluster, use: Callable[[Any], object], message: str
 ) -> None:
-    """The error says what to write. The end of the execution is not reported besides."""
+    """Using an execution that was not awaited raises an error that says what to write.
+
+    The event loop does not also report that the execution has failed.
+    """
     reports: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: reports.append(context))
     node.prime("SELECT v", silence())
     with pytest.raises((AttributeError, TypeError, RuntimeError)) as refused:
-        # The end of the block ends the execution with an error.
+        # The end of this block shuts down the cluster, which ends the execution with an error.
         async with cluster:
             use((await cluster.connect()).execute("SELECT v"))
     assert message in str(refused.value)
@@ -114,8 +117,10 @@ async def test_an_execution_that_is_not_awaited_has_one_message(
 
 
 async def test_an_execution_has_no_content_to_be_sent_as_json(session: aio.Session) -> None:
-    """FastAPI sends the content of `vars` if a route returns an object that it does not know. For
-    an execution that was not awaited, that must be an error and not ``{}``.
+    """`vars()` of an execution raises TypeError.
+
+    If a route of FastAPI returns an object of an unknown class, FastAPI sends its `vars()`. For an
+    execution that was not awaited, this must be an error, not ``{}``.
     """
     execution: Any = session.execute(READ)
     execution.span = "a listener's own attribute"
@@ -127,7 +132,7 @@ async def test_an_execution_has_no_content_to_be_sent_as_json(session: aio.Sessi
 
 
 async def test_calls_that_are_not_awaited(session: aio.Session) -> None:
-    """`prepare` and `count` are awaited first; the error of the next call says so."""
+    """Using the call of `prepare` before it is awaited raises an error that says so."""
     call: Any = session.prepare(PREPARED)
     assert repr(call) == "<Call of Session.prepare>"
     with pytest.raises(AttributeError, match=r"write result = await prepare\(\.\.\.\)"):
@@ -143,7 +148,7 @@ async def test_after_shutdown_execute_raises(node: FakeNode, cluster: aio.Cluste
     assert repr(session) == "<aio.Session: keyspace=None, shut down>"
     with pytest.raises(ConnectionShutdown):
         await session.execute(READ)
-    # Shutting down one session does not affect the others of the cluster.
+    # The shutdown of one session does not affect the other sessions of the cluster.
     other_session = await cluster.connect()
     assert (await other_session.execute(READ)).one().k == 1
 
@@ -171,8 +176,10 @@ async def test_the_options_of_a_call_are_sent(node: FakeNode, session: aio.Sessi
 async def test_each_option_alone_applies_to_a_prepared_statement(
     node: FakeNode, session: aio.Session
 ) -> None:
-    """Without options, a prepared statement takes the shortest way, on which options are not
-    known.
+    """Each option of `execute` alone has its effect on a prepared statement.
+
+    Without options, the driver sends a prepared statement by shorter code, which does not know
+    options.
     """
     prepared = await session.prepare(PREPARED)
 
@@ -228,12 +235,15 @@ async def test_the_timeout_of_a_call_limits_it(node: FakeNode, session: aio.Sess
 async def test_a_session_has_the_hosts_that_were_known(
     node: FakeNode, session: aio.Session
 ) -> None:
-    """As the blocking session."""
+    """`Session.hosts` lists the known hosts, as in the blocking session."""
     assert [host.address for host in session.hosts] == [node.address]
 
 
 async def test_a_host_or_a_token_choose_the_target(session: aio.Session) -> None:
-    """`host` or `token` select the node. `shard` is refused here, since the node has no shards."""
+    """The options `host` and `token` select the node of a request.
+
+    The option `shard` raises an error here, since the node has no shards.
+    """
     (host,) = session.cluster.metadata.all_hosts()
     assert (await session.execute(READ, host=host)).one() == (1, "a")
     assert (await session.execute(READ, token=0)).one() == (1, "a")
@@ -256,7 +266,10 @@ async def test_misspelt_options_are_refused(
 async def test_listeners_see_each_request_before_it_is_sent(
     node: FakeNode, session: aio.Session
 ) -> None:
-    """Arguments after the listener itself are passed to each of its calls."""
+    """A listener sees each request before it is sent, until the listener is removed.
+
+    Additional arguments of `add_request_init_listener` are passed to each call of the listener.
+    """
 
     def add_payload(future: Any, mark: bytes) -> None:
         future.message.update_custom_payload({"mark": mark})
@@ -344,8 +357,9 @@ async def test_many_executions_call_an_execute_that_was_replaced(session: aio.Se
 
 
 class Calls:
-    """A stand-in for a function. It records the arguments of its calls, and its result can be
-    awaited.
+    """A replacement for a function that records the arguments of its calls.
+
+    The result of a call can be awaited.
     """
 
     def __init__(self) -> None:
@@ -380,8 +394,9 @@ async def test_calls_for_whole_tables_pass_their_arguments(
     arguments: tuple[str, ...],
     options: dict[str, Any],
 ) -> None:
-    """`AsyncScan` takes the options of `Session.scan` as one mapping, the others as keyword
-    arguments.
+    """`scan`, `count` and `unload` pass their arguments to the functions of `cassandra.bulk`.
+
+    `AsyncScan` gets the options as one mapping, the other functions as keyword arguments.
     """
     calls = Calls()
     monkeypatch.setattr(target, calls)
@@ -406,6 +421,6 @@ async def test_shutdown_closes_the_sessions_connections_only(
 
 def test_a_plain_with_says_to_write_async_with() -> None:
     enter: Any = aio.Session.__enter__  # type: ignore[attr-defined]
-    session = None  # `__enter__` does not use it
+    session = None  # `__enter__` does not use the session
     with pytest.raises(TypeError, match="write `async with`"):
         enter(session)

@@ -1,6 +1,7 @@
 """Nodes announce with the event GRACEFUL_DISCONNECT that they will stop (CEP-59 of Cassandra).
 
-No request may fail. No statement is idempotent, so the driver may not send any request twice.
+No request may fail because of the event. No statement of these tests is idempotent, so the driver
+may not send any request twice.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SLOW = "INSERT INTO slow (k) VALUES (1)"
 
 
 def start_three_nodes(**settings: Any) -> FakeCluster:
-    """Return three running nodes that support the event. Each answers READ with its index."""
+    """Return three running nodes that support the event and return their index to READ."""
     nodes = FakeCluster(3, graceful_disconnect=True, **settings).start()
     for index, node in enumerate(nodes.nodes):
         node.prime(READ, int_row(index))
@@ -47,27 +48,28 @@ def start_three_nodes(**settings: Any) -> FakeCluster:
 
 
 def connected_with_delay(nodes: FakeNode | FakeCluster, **settings: Any) -> Any:
-    """Connect with a policy that tries a lost host again after a second, not at once; return the
-    context of cluster and session.
+    """Connect, and wait one second before each new connection to a lost host.
+
+    Return the context manager of the cluster and the session.
     """
     policy = ConstantReconnectionPolicy(delay=1.0, max_attempts=None)
     return connected(nodes, reconnection_policy=policy, **settings)
 
 
 def host_of(cluster: aio.Cluster, node: FakeNode) -> Any:
-    """Return the host of a node."""
+    """Return the driver's host object for a node."""
     return cluster.metadata.get_host(node.address, node.port)
 
 
 def send_event(connection: Any) -> None:
-    """Send the event on one connection of a node. Events have the stream -1."""
+    """Send the event on one connection of a node, with the stream -1, as for all events."""
     event_body = len(EVENT).to_bytes(2, "big") + EVENT.encode()
     flags = 0
     connection.send(-1, Opcode.EVENT, flags, event_body)
 
 
 async def answering_node(session: aio.Session) -> int:
-    """Return the index of the node that answers a request now."""
+    """Execute READ, and return the index of the node that has executed this request."""
     row = (await session.execute(READ)).one()
     return int(row[0])
 
@@ -81,13 +83,15 @@ async def test_each_connection_registers_for_the_event(version: int) -> None:
         async with connected(nodes, connections_per_host=2):
             for node in nodes.nodes:
                 assert all(EVENT in connection.event_types for connection in node.connections)
-            # Open are 2 connections to each of 3 nodes, and the control connection.
+            # There are two connections to each of the three nodes, and the control connection.
             assert sum(len(node.connections) for node in nodes.nodes) == 7
 
 
 @pytest.mark.parametrize("offer", [None, ["false"], []])
 async def test_without_the_nodes_support_no_connection_registers(offer: list[str] | None) -> None:
-    """A node supports the event only if its SUPPORTED message says "true"."""
+    """If SUPPORTED does not say "true" for the event, no connection of a pool registers for the
+    event.
+    """
     with FakeNode() as node:
         if offer is not None:
             node.supported[EVENT] = offer
@@ -97,27 +101,31 @@ async def test_without_the_nodes_support_no_connection_registers(offer: list[str
 
 
 async def test_graceful_disconnect_can_be_switched_off() -> None:
-    """`graceful_disconnect_enabled=False` means that no connection registers for the event, and
-    that an event that comes nevertheless is ignored.
+    """With `graceful_disconnect_enabled=False`, no connection registers for the event.
+
+    If a node sends the event nevertheless, the driver ignores the event.
     """
     with start_three_nodes() as nodes:
         async with connected(nodes, graceful_disconnect_enabled=False) as (_, session):
-            # No connection has registered for the event: each node sends it 0 times.
+            # Each node sends the event on 0 connections, because no connection has registered for
+            # it.
             assert [node.send_event(EVENT) for node in nodes.nodes] == [0, 0, 0]
-            # Now a node sends the event although no connection has registered for it; the driver
-            # ignores it.
+            # Now let each node send the event although no connection has registered for the event.
+            # The driver ignores the event.
             for node in nodes.nodes:
                 for connection in node.connections:
                     connection.event_types = (EVENT,)
                 node.send_event(EVENT)
-            # Allow time in which the driver could mark the hosts as draining.
+            # Allow time in which a wrong driver would mark the hosts as draining.
             await asyncio.sleep(1.0)
             assert await answering_node(session) == 0
 
 
 async def test_if_a_node_refuses_the_registration_it_is_used_without() -> None:
-    """A node may answer REGISTER with an error although it says that it supports the event. Then
-    the driver uses its connections without the event.
+    """If a node refuses to register a connection for the event, the driver still uses the
+    connection.
+
+    A node may respond to REGISTER with an error although it has announced support for the event.
     """
     with start_three_nodes() as nodes:
         for node in nodes.nodes:
@@ -127,7 +135,8 @@ async def test_if_a_node_refuses_the_registration_it_is_used_without() -> None:
             )
         async with connected(nodes) as (_, session):
             assert await answering_node(session) == 0
-            # No connection has registered for the event: each node sends it 0 times.
+            # Each node sends the event on 0 connections, because no connection has registered for
+            # it.
             assert [node.send_event(EVENT) for node in nodes.nodes] == [0, 0, 0]
 
 
@@ -135,8 +144,10 @@ async def test_if_a_node_refuses_the_registration_it_is_used_without() -> None:
 
 
 async def test_requests_in_flight_are_answered_and_others_go_to_other_nodes() -> None:
-    """After the event, new requests go to other nodes. Each connection is closed when its last
-    request has been answered.
+    """After the event, new requests go to other nodes, and requests in flight still succeed.
+
+    Each connection is closed when its last request has ended. After its restart, the node is used
+    again.
     """
     with start_three_nodes() as nodes:
         first = nodes[0]
@@ -153,7 +164,7 @@ async def test_requests_in_flight_are_answered_and_others_go_to_other_nodes() ->
             assert host.state == "draining"
             assert not host.is_up
             assert [await answering_node(session) for _ in range(5)] == [1] * 5
-            # By then, only the connection whose request is still running is open.
+            # Only the connection whose request is still running stays open.
             await until_on_loop(lambda: len(first.connections) == 1)
             assert not request.done()
             answers.release()
@@ -169,7 +180,7 @@ async def test_requests_in_flight_are_answered_and_others_go_to_other_nodes() ->
 def control_node(nodes: FakeCluster) -> FakeNode:
     """Return the node that has the control connection.
 
-    Only the control connection is registered for more than GRACEFUL_DISCONNECT.
+    Only the control connection is registered for more events than GRACEFUL_DISCONNECT.
     """
     (node,) = (
         node
@@ -180,7 +191,11 @@ def control_node(nodes: FakeCluster) -> FakeNode:
 
 
 async def test_the_control_connection_moves_before_the_old_one_closes() -> None:
-    """If the node of the control connection drains, there is always a control connection."""
+    """If the control connection's node drains, the driver opens a new one before closing the old
+    one.
+
+    The new control connection is on another node.
+    """
     with start_three_nodes() as nodes:
         async with connected_with_delay(nodes) as (cluster, _):
             old_connection = cluster._core.control.connection
@@ -193,10 +208,10 @@ async def test_the_control_connection_moves_before_the_old_one_closes() -> None:
 
 
 async def test_a_draining_host_is_tried_by_the_reconnection_policy() -> None:
-    """A draining host (one that has announced its end) is tried again only when the reconnection
-    policy says so.
+    """A draining host is tried again only after the delay of the reconnection policy.
 
-    Until the node has stopped, it would soon close a new connection.
+    A draining host has announced that it will stop. Until the host has stopped, it would soon close
+    a new connection.
     """
     with start_three_nodes() as nodes:
         first = nodes[0]
@@ -204,7 +219,7 @@ async def test_a_draining_host_is_tried_by_the_reconnection_policy() -> None:
             loop = asyncio.get_running_loop()
             time_of_event = loop.time()
             opened_before = first.opened
-            first.send_event(EVENT)  # the node sends the event but does not stop
+            first.send_event(EVENT)  # the node sends the event but keeps running
             await until_on_loop(lambda: first.opened > opened_before)
             assert loop.time() - time_of_event >= 1.0
             host = host_of(cluster, first)
@@ -213,8 +228,9 @@ async def test_a_draining_host_is_tried_by_the_reconnection_policy() -> None:
 
 
 async def test_the_event_may_arrive_twice() -> None:
-    """A second event on a connection that is already draining is ignored, even if the host is up
-    again by then.
+    """A second event on a connection that is already draining is ignored.
+
+    This holds even if the host has become up again between the two events.
     """
     with start_three_nodes() as nodes:
         first = nodes[0]
@@ -227,8 +243,9 @@ async def test_the_event_may_arrive_twice() -> None:
             host = host_of(cluster, first)
             await until_on_loop(lambda: host.state == "draining")
             await until_on_loop(lambda: host.is_up)
-            # The host is up again. Now the event comes once more, on a connection that was opened
-            # before the first event.
+            # The host is up again, with new connections, which are registered for the event. A
+            # second event on these connections counts as the first did. Then collect all registered
+            # connections that are still open.
             first.send_event(EVENT)
             await until_on_loop(lambda: host.state == "draining")
             old_connections = [
@@ -239,7 +256,8 @@ async def test_the_event_may_arrive_twice() -> None:
             for connection in old_connections:
                 if connection in first.connections:
                     send_event(connection)
-            # These connections are draining already, so the driver ignores the event.
+            # These connections are already draining, so the driver ignores the third event. Allow
+            # time in which a wrong driver would mark the host as draining.
             await asyncio.sleep(0.5)
             assert host.is_up
             assert cluster.metrics.graceful_disconnects == 2
@@ -248,8 +266,10 @@ async def test_the_event_may_arrive_twice() -> None:
 
 
 async def test_a_node_that_closes_without_answering_fails_its_requests() -> None:
-    """If the node closes the connection without answering, the requests in flight fail as after any
-    lost connection.
+    """If a draining node closes a connection without a response, the connection's requests fail.
+
+    They raise ConnectionException, as after the loss of any connection. New requests go to other
+    nodes.
     """
     with start_three_nodes() as nodes:
         first = nodes[0]
@@ -276,13 +296,15 @@ async def test_a_request_that_timed_out_does_not_keep_a_connection_open() -> Non
             first.drain()
             with pytest.raises(OperationTimedOut):
                 await request
-            # The request's stream is still an orphan, but nobody waits for its answer.
+            # The stream of the request is still reserved for a late response, but no caller waits
+            # for this response. So the driver closes the connection.
             await until_on_loop(lambda: not first.connections)
 
 
 async def test_requests_that_wait_for_a_stream_go_to_other_nodes() -> None:
-    """Requests that wait for a free stream of a draining node go to other hosts, even if their
-    query plan has no host left.
+    """Requests that wait for a free stream of a draining node are sent to other hosts.
+
+    This also holds for requests whose query plan has no further host.
     """
     with start_three_nodes() as nodes:
         for node in nodes.nodes:
@@ -293,7 +315,7 @@ async def test_requests_that_wait_for_a_stream_go_to_other_nodes() -> None:
                     connection.set_stream_limit(2)
             requests = [asyncio.ensure_future(session.execute(SLOW)) for _ in range(12)]
             first_host = host_of(session.cluster, nodes[0])
-            # There are 12 requests for 3 nodes with 2 streams each, so 6 have to wait.
+            # Each of the 3 nodes has 2 streams, so 6 of the 12 requests have to wait.
             await until_on_loop(lambda: session._engine.pools[first_host].waiting == 6)
             nodes[0].drain()
             await asyncio.gather(*requests)
@@ -301,8 +323,9 @@ async def test_requests_that_wait_for_a_stream_go_to_other_nodes() -> None:
 
 
 async def test_a_single_node_that_drains_is_down() -> None:
-    """Without another node, requests fail with an error that gives the event as the reason. When
-    the node has been restarted, the driver uses it again.
+    """If the only node drains, requests fail with an error that names the event as the reason.
+
+    When the node has been restarted, the driver uses the node again.
     """
     with FakeNode(graceful_disconnect=True) as node:
         async with connected_with_delay(node) as (cluster, session):
@@ -324,12 +347,14 @@ async def test_a_single_node_that_drains_is_down() -> None:
             await session.execute(SLOW)
 
 
-# -- at bad moments --------------------------------------------------------------------------------
+# -- events at inconvenient times
+# -------------------------------------------------------------------
 
 
 async def test_the_event_during_the_opening_of_a_connection() -> None:
-    """The event may arrive while the driver still opens the connection: here before the answer to
-    REGISTER.
+    """If the event arrives while the driver opens a connection, other nodes are used.
+
+    Here, the event arrives before the response to REGISTER. Later, the host becomes up and is used.
     """
     with start_three_nodes() as nodes:
         first = nodes[0]
@@ -349,9 +374,7 @@ async def test_the_event_during_the_opening_of_a_connection() -> None:
 
 
 async def test_the_event_while_a_statement_is_prepared_again() -> None:
-    """If a connection begins to drain while the driver prepares a statement on it again, the driver
-    sends the EXECUTE to another host.
-    """
+    """If a connection drains while a statement is prepared again, EXECUTE goes to another host."""
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold()
@@ -371,7 +394,10 @@ async def test_the_event_while_a_statement_is_prepared_again() -> None:
 
 
 async def test_the_event_before_an_unprepared_answer() -> None:
-    """If a draining connection answers UNPREPARED, the driver sends the request to another host."""
+    """If a draining connection returns the error UNPREPARED, the driver uses another host.
+
+    The driver does not prepare the statement again on the draining connection.
+    """
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold()
@@ -391,8 +417,9 @@ async def test_the_event_before_an_unprepared_answer() -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 async def test_the_event_during_a_use(version: int) -> None:
-    """Requests that wait for a USE on a draining connection go to another node, and the session has
-    the new keyspace.
+    """Requests that wait for a USE on a draining connection go to another node.
+
+    After the USE has succeeded, the session has the new keyspace.
     """
     with start_three_nodes(max_version=version) as nodes:
         first = nodes[0]
@@ -418,7 +445,7 @@ WORKERS = 40
 
 
 class Load:
-    """Workers that insert rows until the test ends them."""
+    """Workers that execute statements until the restart has ended."""
 
     def __init__(self, session: aio.Session) -> None:
         self.session = session
@@ -427,7 +454,7 @@ class Load:
         self.is_over = False
 
     async def run(self, restart: Callable[[], Awaitable[None]]) -> None:
-        """Run the workers while `restart` runs."""
+        """Run the workers while the awaitable that `restart` returns is running."""
         prepared = await self.session.prepare(INSERT)
         workers = [asyncio.ensure_future(self.work(prepared, number)) for number in range(WORKERS)]
         try:
@@ -437,11 +464,14 @@ class Load:
             await asyncio.gather(*workers)
 
     async def work(self, prepared: Any, number: int) -> None:
-        """Execute statements, one after the other, until the load is over."""
+        """Execute statements, one after the other, until the restart has ended.
+
+        :param number: the number of this worker.
+        """
         while not self.is_over:
             try:
-                # Each fourth worker sends a query string that the node answers slowly. The others
-                # execute the prepared statement.
+                # Every fourth worker sends a query string, to which the node responds slowly. The
+                # other workers execute the prepared statement.
                 if number % 4 == 0:
                     await self.session.execute(SLOW)
                 else:
@@ -452,8 +482,9 @@ class Load:
 
 
 async def restart_all(nodes: FakeCluster, cluster: aio.Cluster) -> None:
-    """Drain, stop and start each node. Wait until the driver uses it before
-    the next one follows.
+    """Drain, stop and start each node, one after the other.
+
+    Before the next node is drained, wait until the driver uses the restarted node again.
     """
     for node in nodes.nodes:
         await asyncio.sleep(0.5)
@@ -482,10 +513,10 @@ async def test_a_rolling_restart_under_load_fails_no_request(
             load = Load(session)
             await load.run(lambda: restart_all(nodes, cluster))
             assert load.errors == []
-            # The workers were busy in the virtual seconds that the restart takes.
+            # The workers execute many statements in the virtual seconds that the restarts take.
             assert load.request_count > 5000
             assert [node.malformed for node in nodes.nodes] == [[]] * 3
-            # The nodes got as many requests as were answered, so no statement was executed twice.
+            # The nodes have got as many requests as have succeeded, so no statement was sent twice.
             executed = [
                 request
                 for request in nodes.requests
@@ -495,7 +526,11 @@ async def test_a_rolling_restart_under_load_fails_no_request(
 
 
 def answer_execute(request: Request) -> Any:
-    """Answer an EXECUTE; with UNPREPARED if the restarted node does not know the statement."""
+    """Return the response to an EXECUTE.
+
+    It is the error UNPREPARED if the node has lost the statement by its restart, else a void
+    result.
+    """
     if request.query is None:
         return error(ErrorCode.UNPREPARED, "not prepared", query_id=request.query_id or b"")
     return void()

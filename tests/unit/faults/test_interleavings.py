@@ -1,9 +1,15 @@
-"""Many requests under random faults: each gets its own answer or an error, never another's answer.
+"""Under random faults, each of many requests gets its own response or an error.
 
-`CASS_DRIVER_INTERLEAVINGS` is the number of requests for each protocol version, by default 50,000.
-The nodes answer in random order, late or not at all, return errors, and break connections. Clients
-time out or cancel requests. A seed decides the faults, in the order in which requests arrive; what
-is checked must hold in any order.
+No request may get the response to another request.
+
+The environment variable `CASS_DRIVER_INTERLEAVINGS` sets the number of requests for each protocol
+version. The default is 50,000.
+
+The nodes respond in random order, late or not at all. They also return errors, and break
+connections. Clients time out or cancel their requests.
+
+A seed decides the faults, in the order in which requests arrive. The checks must hold for every
+order.
 """
 
 from __future__ import annotations
@@ -31,11 +37,11 @@ from tests.unit.engine.faults import WAIT, connected
 
 REQUEST_COUNT = int(os.environ.get("CASS_DRIVER_INTERLEAVINGS", "50000"))
 CLIENT_COUNT = 200
-LATE_EVERY = 97  # the answer to each request whose number is a multiple of this comes late
+LATE_EVERY = 97  # the response to each request whose number is a multiple of this comes late
 QUERY = "SELECT k FROM t WHERE k = ?"
 COLUMNS = [("k", "int")]
-# Parts of a RESULT of Rows (native_protocol_v5.spec, section 4.2.5.2) with one row of one int: with
-# the column's description, and with the flag No_metadata in place of it.
+# These are parts of a RESULT of kind Rows (native_protocol_v5.spec, section 4.2.5.2) with one row
+# of one int. The first part describes the column. The second part has the flag No_metadata instead.
 _WITH_METADATA = bytes.fromhex(
     "00000002 00000001 00000001 0002 6b73 0001 74 0001 6b 0009 00000001 00000004"
 )
@@ -43,16 +49,16 @@ _WITHOUT_METADATA = bytes.fromhex("00000002 00000004 00000001 00000001 00000004"
 
 
 def echo(request: Request) -> bytes:
-    """Return the body of a result with one row, which has the value that was requested."""
+    """Return the body of a result with one row, whose value is the value that the request binds."""
     value = request.values[0]
     assert isinstance(value, bytes)
     return (_WITHOUT_METADATA if request.skip_metadata else _WITH_METADATA) + value
 
 
 class Chaos(Answer):
-    """The random behaviour of one node. A seed decides it.
+    """The random behaviour of one node, which is decided by a seed.
 
-    :param break_every: break the connection of each request whose number is a multiple of this.
+    :param break_every: break the connection of every n-th request, where n is this number.
     """
 
     def __init__(self, seed: int, break_every: int) -> None:
@@ -60,13 +66,17 @@ class Chaos(Answer):
         self._echo = Message(Opcode.RESULT, echo)
         self._refusal = error(ErrorCode.UNAVAILABLE, "drawn")
         self._break_every = break_every
-        self._waiting: list[Request] = []  # answered soon, in random order
-        self._late: list[Request] = []  # answered after the client's short timeout
+        self._waiting: list[Request] = []  # the responses follow soon, in random order
+        self._late: list[Request] = []  # the responses follow after the client's short timeout
         self._has_timer = False
         self.counts: Counter[str] = Counter()
 
     def perform(self, request: Request) -> None:
-        """Answer the request, refuse it, hold it, or break its connection."""
+        """Decide what happens with a request.
+
+        The node sends a response or an error, holds the request for later, or breaks its
+        connection.
+        """
         draw = self._random.random
         self.counts["requests"] += 1
         number = struct.unpack(">i", request.values[0])[0]  # type: ignore[arg-type]
@@ -78,7 +88,7 @@ class Chaos(Answer):
             self._refusal.perform(request)
         else:
             self._echo.perform(request)
-        # Answer some of the waiting requests in random order.
+        # Respond to some of the waiting requests in random order.
         if len(self._waiting) > 30 or (len(self._waiting) > 3 and draw() < 0.2):
             self._answer_some(self._waiting)
         if len(self._late) > 20:
@@ -87,15 +97,16 @@ class Chaos(Answer):
             self.counts["broken"] += 1
             request.connection.end(reset=draw() < 0.5)
         if self._waiting and not self._has_timer:
-            # Each client waits for its answer before it sends another request. If all their
-            # requests were held here, no request would come to release them, so set a timer that
-            # does.
+            # Each client waits for its response before it sends another request. If the nodes hold
+            # a request of every client, no further request arrives that could release them. So let
+            # a timer release them.
             self._has_timer = True
             request.connection.loop.call_later(0.02, self._answer_all)
 
     def _answer_some(self, requests: list[Request]) -> int:
-        """Answer a random number of these requests, at least one, in random order. Return the
-        number.
+        """Respond to a random number of these requests, at least one, in random order.
+
+        Return how many responses were sent.
         """
         self._random.shuffle(requests)
         count = self._random.randint(1, len(requests))
@@ -105,14 +116,14 @@ class Chaos(Answer):
         return count
 
     def _answer_all(self) -> None:
-        """Answer all requests that were held for a short time."""
+        """Respond to all requests that were held for a short time."""
         self._has_timer = False
         while self._waiting:
             self._answer_some(self._waiting)
 
 
 class Client:
-    """Requests a range of numbers, one after the other, and counts the outcomes by kind."""
+    """A client that requests one number after the other, and counts the outcomes by their names."""
 
     def __init__(self, session: aio.Session, statement: Any, seed: int) -> None:
         self._session = session
@@ -125,13 +136,13 @@ class Client:
             outcomes[await self._request(number)] += 1
 
     async def _request(self, number: int) -> str:
-        """Execute the statement with one number, and return the outcome by name."""
-        # For these numbers, the nodes answer only after the short timeout.
+        """Execute the statement with one number, and return the name of the outcome."""
+        # For these numbers, the nodes respond only after the short timeout.
         is_late = number % LATE_EVERY == 0
         future = self._session.execute(
             self._statement, (number,), timeout=0.02 if is_late else WAIT
         )
-        # Cancel one of a hundred requests in the next turn of the loop.
+        # Cancel about 1 % of the requests in the next iteration of the event loop.
         if self._random.random() < 0.01:
             asyncio.get_running_loop().call_soon(asyncio.ensure_future(future).cancel)
         try:
@@ -185,8 +196,8 @@ async def test_each_request_gets_its_own_answer_or_an_error(version: int, count:
             pools = list(session._engine.pools.values())
             for pool in pools:
                 for connection in pool.connections:
-                    # The only streams in use are those of abandoned requests, whose answers have
-                    # not come yet.
+                    # The only streams in use are the streams of abandoned requests whose responses
+                    # have not arrived yet.
                     assert connection.in_flight == connection.orphans
         assert sum(outcomes.values()) == total
         assert set(outcomes) <= ALLOWED_OUTCOMES, outcomes

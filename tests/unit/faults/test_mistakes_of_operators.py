@@ -1,4 +1,4 @@
-"""What the driver says about mistakes in settings: it names the value, and what to write."""
+"""For a mistake in a setting, the error or warning says what to write, or where to look."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ from cassandra.policies import HostFilterPolicy, RoundRobinPolicy, WhiteListRoun
 from cassandra.testing.fake import FakeNode
 from cassandra.throttling import RateLimitingThrottler
 
-# The calls below are wrong on purpose, which type checkers would report.
+# The tests use these objects in wrong ways on purpose. Without `Any`, type checkers would report
+# the wrong uses.
 make_cluster: Any = Cluster
 make_reporter: Any = StatsReporter
 make_throttler: Any = RateLimitingThrottler
 
 
 def refusal(port: int, **settings: Any) -> str:
-    """Connect to 127.0.0.1, which must fail, and return the message of the error."""
+    """Connect to 127.0.0.1, which must fail, and return the message of the error.
+
+    :param settings: arguments for the cluster.
+    """
     with (
         Cluster(["127.0.0.1"], port=port, **settings) as cluster,
         pytest.raises(NoHostAvailable) as caught,
@@ -73,7 +77,10 @@ def test_short_times_in_milliseconds_warn(name: str) -> None:
 
 
 def test_a_password_that_is_none_is_explained(node: FakeNode) -> None:
-    """A password that is None mostly comes from an environment variable that is not set."""
+    """If the password is None, the error asks whether an environment variable is set.
+
+    Most such passwords come from an environment variable that is not set.
+    """
     node.require_password("app", "right")
     message = refusal(node.port, auth_provider=PlainTextAuthProvider("app", None))  # type: ignore[arg-type]
     assert "the password must be a text, but is of type NoneType" in message

@@ -1,5 +1,6 @@
-"""What docs/guides/runbook.rst says about requests to a node that is restarted, with the default
-retry policy.
+"""Requests to a restarting node behave as docs/guides/runbook.rst says.
+
+All tests but one use the default retry policy.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from tests.unit.engine.faults import AddressOrderPolicy
 from tests.waiting import until
 
 WRITE = "UPDATE t SET n = n + 1 WHERE k = 1"
-# A stopping Cassandra node answers so to each request that it has not begun to execute.
+# A Cassandra node that is stopping returns this error to each request whose execution has not
+# begun.
 SHUTTING_DOWN = error(ErrorCode.OVERLOADED, "Server is shutting down")
 WRITE_TIMEOUT = error(
     ErrorCode.WRITE_TIMEOUT,
@@ -44,7 +46,7 @@ WRITE_TIMEOUT = error(
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Yield two nodes. The second one executes the statement."""
+    """Yield two nodes, of which the second one executes WRITE."""
     with FakeCluster(2) as running:
         running[1].prime(WRITE, void())
         yield running
@@ -52,7 +54,10 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def connect(nodes: FakeCluster) -> Iterator[Callable[..., Session]]:
-    """Yield a function that connects with a retry policy. The first node is the coordinator."""
+    """Yield a function that opens a session with a retry policy.
+
+    The session sends each request to the first node first.
+    """
     clusters: list[Cluster] = []
 
     def open_session(retry_policy: RetryPolicy | None = None) -> Session:
@@ -60,7 +65,7 @@ def connect(nodes: FakeCluster) -> Iterator[Callable[..., Session]]:
             AddressOrderPolicy(), retry_policy=retry_policy or RetryPolicy(), request_timeout=30
         )
         cluster = Cluster(
-            [nodes[0].address],  # so this node has the control connection, too
+            [nodes[0].address],  # so the control connection is on this node, too
             port=nodes.port,
             execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         )
@@ -73,7 +78,7 @@ def connect(nodes: FakeCluster) -> Iterator[Callable[..., Session]]:
 
 
 def execute(session: Session, *, is_idempotent: bool) -> None:
-    """Execute WRITE, which may be executed twice only if it is idempotent."""
+    """Execute WRITE, which the driver may send twice only if `is_idempotent` is True."""
     session.execute(SimpleStatement(WRITE, is_idempotent=is_idempotent))
 
 
@@ -93,7 +98,11 @@ def test_statements_that_a_stopping_node_refuses_go_to_the_next_one(
     policy: RetryPolicy,
     is_idempotent: bool,
 ) -> None:
-    """The node has not begun to execute the statements, so they need not be idempotent."""
+    """If a stopping node refuses a statement, the driver sends it to the next node.
+
+    The stopping node has not begun to execute the statement, so the statement need not be
+    idempotent.
+    """
     nodes[0].prime(WRITE, SHUTTING_DOWN)
     execute(connect(policy), is_idempotent=is_idempotent)
     assert len(nodes[1].queries(WRITE)) == 1
@@ -124,15 +133,16 @@ def test_all_nodes_shutting_down_are_an_error(
 def test_statements_that_may_have_been_executed_are_repeated_only_if_idempotent(
     nodes: FakeCluster, connect: Callable[..., Session], answer: Any, error_class: Any
 ) -> None:
-    """After these answers, the statement may have been executed. An idempotent one is sent to the
-    next node; for another one the error is raised.
+    """After these faults, the first node may have executed the statement.
+
+    An idempotent statement is sent to the next node. For any other statement, the error is raised.
     """
     nodes[0].prime(WRITE, answer)
     session = connect()
     with pytest.raises(error_class):
         execute(session, is_idempotent=False)
     assert not nodes[1].queries(WRITE)
-    # The driver connects again if the connection was closed.
+    # Some of the faults close the connection. Wait until the driver has opened a new connection.
     (pool,) = (
         pool for host, pool in session._engine.pools.items() if host.address == nodes[0].address
     )
@@ -145,7 +155,10 @@ def test_statements_that_may_have_been_executed_are_repeated_only_if_idempotent(
 def test_statements_go_to_another_node_while_the_connection_is_closed(
     nodes: FakeCluster, connect: Callable[..., Session]
 ) -> None:
-    """A statement that was not sent yet goes to the next node, even if it is not idempotent."""
+    """While a node refuses connections, a statement goes to the next node.
+
+    The statement was not sent yet, so it need not be idempotent.
+    """
     session = connect()
     nodes[0].refuse_connections()
     nodes[0].drop_connections()
@@ -159,8 +172,10 @@ def test_statements_go_to_another_node_while_the_connection_is_closed(
 def test_a_replica_that_is_missing_is_tried_once_elsewhere(
     nodes: FakeCluster, connect: Callable[..., Session]
 ) -> None:
-    """An Unavailable error is retried once on the next node, even for a statement that is not
-    idempotent: the coordinator has not executed it. The second such error is raised.
+    """After an Unavailable error, the statement is retried once, on the next node.
+
+    The coordinator has not executed the statement, so it need not be idempotent. The second such
+    error is raised.
     """
     nodes[0].prime(WRITE, error(ErrorCode.UNAVAILABLE))
     session = connect()
@@ -176,8 +191,9 @@ def test_a_replica_that_is_missing_is_tried_once_elsewhere(
 def test_a_write_timeout_is_raised(
     nodes: FakeCluster, connect: Callable[..., Session], is_idempotent: bool
 ) -> None:
-    """Some replicas may have executed the write, so the default policy does not repeat it, even if
-    it is idempotent.
+    """A write timeout is raised, even if the statement is idempotent.
+
+    Some replicas may have executed the write, so the default policy does not repeat the statement.
     """
     nodes[0].prime(WRITE, WRITE_TIMEOUT)
     with pytest.raises(WriteTimeout):
@@ -188,7 +204,7 @@ def test_a_write_timeout_is_raised(
 def test_a_restarted_node_gets_prepared_statements_again(
     nodes: FakeCluster, connect: Callable[..., Session]
 ) -> None:
-    """If a node has forgotten a statement, the driver prepares and executes it there again.
+    """If a node has lost a prepared statement, the driver prepares and executes it there again.
 
     The statement need not be idempotent, since the node has not executed it.
     """
@@ -204,7 +220,7 @@ def test_a_restarted_node_gets_prepared_statements_again(
 def test_the_error_of_a_broken_connection_is_followed_by_success(
     nodes: FakeCluster, connect: Callable[..., Session]
 ) -> None:
-    """After the error, the same session can be used at once."""
+    """After the error of a broken connection, the next statement of the same session succeeds."""
     nodes[0].prime(WRITE, sequence(close(), void()))
     session = connect()
     with pytest.raises(ConnectionException):

@@ -1,7 +1,9 @@
-"""A server never answers one request of a call. The call must still end within its timeouts.
+"""If a server never responds to one request of a call, the call still ends within its timeouts.
 
-Each call is made once against servers that answer everything, and then once for each of its
-requests, which stays without an answer. Nothing may be left afterwards. The tests use virtual time.
+Each call is made once against servers that respond to every request. Then the call is repeated once
+for each of its requests, and this request gets no response.
+
+No connection, thread or task may be left afterwards. The tests use virtual time.
 """
 
 from __future__ import annotations
@@ -27,17 +29,17 @@ from tests.unit.loops import Loops
 from tests.unit.simulated import Simulated
 
 TIMEOUT = 2.0  # seconds, for every timeout that a cluster has
-PATIENCE = 60.0  # virtual seconds; a call that takes longer is considered to hang
+PATIENCE = 60.0  # virtual seconds, after which a call counts as hanging
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
 MARKERS = "SELECT k FROM t WHERE k = ?"
-# These are the errors that are documented for calls that get no answer.
+# These errors are documented for calls that get no response.
 ERRORS = (OperationTimedOut, NoHostAvailable, TraceUnavailable)
 
 Call = Callable[[Any, Any], Any]
 
 
 async def fetch_pages(cluster: Any, session: Any) -> None:
-    """Read all pages of PAGED, in the API of asyncio."""
+    """Read all pages of PAGED, in the asyncio API."""
     result = await session.execute(PAGED)
     await result.fetch_all()
 
@@ -48,7 +50,7 @@ def fetch_pages_blocking(cluster: Any, session: Any) -> None:
 
 
 def fetch_trace(cluster: Any, session: Any) -> None:
-    """Read the trace of a request."""
+    """Execute a traced statement, and read its trace."""
     result = session.execute("SELECT traced", trace=True)
     result.response_future.get_query_trace(max_wait=TIMEOUT)
 
@@ -77,10 +79,10 @@ MOST_REQUESTS = 40  # no call sends more requests than this
 
 
 class Silence:
-    """Makes the nodes leave one request without an answer.
+    """Primes that let the nodes leave one request without a response.
 
     :param number: the number of the request, counted from 0 over all nodes. With -1, every request
-        gets an answer.
+        gets a response.
     """
 
     def __init__(self, nodes: FakeCluster, number: int) -> None:
@@ -99,7 +101,7 @@ class Silence:
         return False
 
     def end(self) -> None:
-        """Let the nodes answer every request again."""
+        """Let the nodes respond to every request again."""
         for prime in self._primes:
             prime.remove()
 
@@ -113,7 +115,7 @@ def nodes(simulated: Simulated) -> Iterator[FakeCluster]:
 
 
 def prime(nodes: FakeCluster) -> None:
-    """Let the nodes answer the statements of all calls, and the queries that read a trace."""
+    """Prime the responses to the statements of all calls, and to the queries that read a trace."""
     session_row = rows(
         [("duration", "int"), ("request", "text"), ("started_at", "timestamp"), ("coordinator", "inet"),  # noqa: E501
          ("parameters", "map<text, text>"), ("client", "inet")],
@@ -143,7 +145,7 @@ def prime(nodes: FakeCluster) -> None:
 
 
 def settings(nodes: FakeCluster) -> dict[str, Any]:
-    """Return the settings of a cluster whose timeouts are all `TIMEOUT`."""
+    """Return the settings of a cluster, in which each timeout is `TIMEOUT`."""
     profile = ExecutionProfile(load_balancing_policy=AddressOrderPolicy(), request_timeout=TIMEOUT)
     return {
         "contact_points": nodes.contact_points, "port": nodes.port, "connect_timeout": TIMEOUT, "idle_heartbeat_interval": 0,  # noqa: E501
@@ -154,9 +156,10 @@ def settings(nodes: FakeCluster) -> dict[str, Any]:
 
 
 def check(name: str, number: int, silence: Silence, failure: BaseException | None) -> None:
-    """Check the error (or success) of a call whose request `number` got no answer.
+    """Check how a call has ended whose request `number` got no response.
 
-    :param failure: the error; None if the call has succeeded, which is allowed.
+    :param name: the name of the call.
+    :param failure: the error of the call; None if the call has succeeded, which is allowed.
     """
     description = f"{name}, request {number} of {silence.count}: {failure!r}"
     if failure is None:
@@ -169,8 +172,9 @@ def check(name: str, number: int, silence: Silence, failure: BaseException | Non
 
 
 def raised_error(simulated: Simulated, call: Callable[[], Any]) -> BaseException | None:
-    """Return the error that `call` raises; None if it succeeds. It must end within `PATIENCE`
-    seconds.
+    """Return the error that `call` raises, or None if the call succeeds.
+
+    The call must end within `PATIENCE` virtual seconds.
     """
     began = simulated.now
     failure: BaseException | None = None
@@ -183,7 +187,7 @@ def raised_error(simulated: Simulated, call: Callable[[], Any]) -> BaseException
 
 
 def wait_until_disconnected(nodes: FakeCluster) -> None:
-    """Wait until no node has a connection any more."""
+    """Wait until the nodes have no open connections."""
     for node in nodes.nodes:
         node.wait_for(lambda node: not node.connections)
 
@@ -191,8 +195,9 @@ def wait_until_disconnected(nodes: FakeCluster) -> None:
 @pytest.mark.parametrize("name", ["connect", *BLOCKING])
 def test_blocking_calls_end_in_time(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
     def call_once(number: int) -> tuple[bool, bool]:
-        """Return whether the call failed, and whether it sent the request that was to stay without
-        an answer.
+        """Make the call, while request `number` gets no response.
+
+        Return whether the call failed, and whether it sent that request.
         """
         cluster = Cluster(**settings(nodes))
         if name == "connect":
@@ -214,14 +219,14 @@ def test_blocking_calls_end_in_time(simulated: Simulated, nodes: FakeCluster, na
 
     def call_for_each_request() -> None:
         failure_count = 0
-        for number in range(-1, MOST_REQUESTS):  # with -1, every request gets an answer
+        for number in range(-1, MOST_REQUESTS):  # with -1, every request gets a response
             has_failed, has_matched = call_once(number)
             failure_count += has_failed
             if number >= 0 and not has_matched:
                 break
         else:
             raise AssertionError(f"{name} has more than {MOST_REQUESTS} requests")
-        # These calls may succeed although one of their requests gets no answer.
+        # These calls may succeed although one of their requests gets no response.
         may_succeed = ("connect to all", "connect again", "agreement", "create", "connect")
         assert failure_count or name in may_succeed
 
@@ -234,7 +239,10 @@ def test_reading_a_trace_has_its_own_timeout(
     nodes: FakeCluster,
     table: str,
 ) -> None:
-    """Reading a trace has a timeout of its own, not the longer one of the session's requests."""
+    """Reading a trace ends after the timeout that was passed to `get_query_trace`.
+
+    The requests of the session have no timeout here.
+    """
     arguments = settings(nodes)
     arguments["execution_profiles"][EXEC_PROFILE_DEFAULT].request_timeout = None
 
@@ -256,7 +264,10 @@ def test_reading_a_trace_has_its_own_timeout(
 @pytest.mark.parametrize("name", ["connect", *AWAITED])
 def test_awaited_calls_end_in_time(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
     async def call_once(number: int) -> bool:
-        """Make the call once. Return False if it sent no request with this number."""
+        """Make the call, while request `number` gets no response.
+
+        Return False if the call has sent fewer requests. For -1, return True.
+        """
         cluster = aio.Cluster(**settings(nodes))
         if name == "connect":
             silent_request = Silence(nodes, number)
@@ -267,7 +278,7 @@ def test_awaited_calls_end_in_time(simulated: Simulated, nodes: FakeCluster, nam
             failure = await awaited_error(AWAITED[name](cluster, session))
         silent_request.end()
         check(name, number, silent_request, failure)
-        # If every request got an answer, the call must have succeeded.
+        # If every request got a response, the call must have succeeded.
         assert number >= 0 or failure is None, failure
         assert await awaited_error(cluster.shutdown()) is None
         for node in nodes.nodes:
@@ -289,8 +300,9 @@ def test_awaited_calls_end_in_time(simulated: Simulated, nodes: FakeCluster, nam
 
 
 async def awaited_error(call: Any) -> BaseException | None:
-    """Return the error that `call` raises; None if it succeeds. It must end within `PATIENCE`
-    seconds.
+    """Return the error that awaiting `call` raises, or None if the call succeeds.
+
+    The call must end within `PATIENCE` seconds.
     """
     try:
         await asyncio.wait_for(call, PATIENCE)

@@ -1,6 +1,4 @@
-"""The web services in examples/ turn the driver's errors into the HTTP statuses that the run book
-gives.
-"""
+"""The example web services return the HTTP statuses that the runbook gives for driver errors."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ ADD = "INSERT INTO service.notes (owner, id, body) VALUES (?, ?, ?)"
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The example `examples/service_fastapi.py` as a module."""
+    """Return the example `examples/service_fastapi.py` as a module."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     return importlib.import_module("service_fastapi")
 
@@ -52,7 +50,10 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_status_of_maps_errors_to_http_statuses(
     service: Any, failure: Exception, status: int
 ) -> None:
-    """The text for the client must not have the driver's message, which may show addresses."""
+    """Each error of the driver has its HTTP status.
+
+    The message for the client must not contain the driver's message, which may show addresses.
+    """
     response_status, response_text = service.status_of(failure)
     assert response_status == status
     assert str(failure) not in response_text
@@ -86,7 +87,11 @@ def test_the_service_returns_notes_and_statuses(service: Any) -> None:
 
 
 def test_the_service_answers_while_a_node_hangs(service: Any) -> None:
-    """Requests have the consistency level of `/ready`, and go to another node, too."""
+    """While one of three nodes hangs, the service still succeeds.
+
+    The requests of the service have the same consistency level as those of `/ready`, and can go to
+    another node.
+    """
     pytest.importorskip("fastapi")
     pytest.importorskip("httpx")
     client = pytest.importorskip("fastapi.testclient")
@@ -135,7 +140,7 @@ def test_the_example_of_a_tested_application_passes(tmp_path: Path) -> None:
 
 
 def recipe() -> str:
-    """Return the code of the cookbook's recipe for readiness, up to the first call of it."""
+    """Return the code of the cookbook's recipe for readiness, up to the recipe's first `assert`."""
     cookbook = (ROOT / "docs" / "cookbook.rst").read_text()
     section = cookbook[cookbook.index("Health and readiness") :]
     _, _, code = section[section.index(".. code-block:: python") :].partition("\n\n")
@@ -144,8 +149,9 @@ def recipe() -> str:
 
 @pytest.mark.parametrize("fault", ["pause", "stop"])
 def test_the_readiness_recipe_does_not_flap(fault: str) -> None:
-    """The recipe says "ready" as long as requests can be served, even if one of three nodes is
-    down or does not answer.
+    """The recipe reports "ready" although one of three nodes has stopped or does not respond.
+
+    It must report "not ready" when requests fail because too few replicas are left.
     """
     probe = "SELECT id FROM notes WHERE owner = 'nobody' LIMIT 1"
     with FakeCluster(3) as nodes:
@@ -160,7 +166,7 @@ def test_the_readiness_recipe_does_not_flap(fault: str) -> None:
             assert is_ready()
             getattr(nodes[0], fault)()
             assert [is_ready() for _ in range(9)] == [True] * 9
-            # Only one of three replicas is left, and the coordinator says so in its error.
+            # Only one of three replicas is left, so the coordinator returns an error.
             nodes.prime(probe, error(ErrorCode.UNAVAILABLE))
             assert not is_ready()
             if fault == "pause":

@@ -1,4 +1,4 @@
-"""Well-formed messages that are no answer to the request: the driver closes the connection.
+"""The driver closes a connection on which a well-formed message does not fit the request.
 
 Other requests on this connection are sent again if they are idempotent.
 """
@@ -64,7 +64,7 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.fixture(params=list(WRONG_ANSWERS))
 def wrong_answer(request: pytest.FixtureRequest) -> Answer:
-    """An answer of `WRONG_ANSWERS`: the test runs once for each."""
+    """Return a message of `WRONG_ANSWERS`, so that a test runs once for each message."""
     return WRONG_ANSWERS[request.param]
 
 
@@ -92,9 +92,9 @@ async def test_a_wrong_answer_to_a_write_is_a_protocol_error(
         assert isinstance(failure, ProtocolError)
         assert "does not allow" in str(failure)
         assert connection.closed
-        # A SetKeyspace result must not have changed the keyspace.
+        # A result of kind SetKeyspace must not have changed the keyspace.
         assert session.keyspace is None
-        # A new connection was opened.
+        # The driver has opened a new connection.
         await session.execute(INSERT)
 
 
@@ -106,13 +106,15 @@ def test_a_wrong_answer_to_a_blocking_write_is_a_protocol_error(
         node.prime(INSERT, wrong_answer, times=1)
         with pytest.raises(ProtocolError, match="does not allow"):
             session.execute(INSERT)
-        # A SetKeyspace result must not have changed the keyspace.
+        # A result of kind SetKeyspace must not have changed the keyspace.
         assert session.keyspace is None
         session.execute(INSERT)
 
 
 async def test_set_keyspace_as_the_answer_to_a_select_is_a_protocol_error() -> None:
-    """Such an answer must not change the keyspace of the session."""
+    """A SetKeyspace result for a SELECT raises ProtocolError, and the session keeps
+    its keyspace.
+    """
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (_, session):
             await session.set_keyspace("mine")
@@ -122,9 +124,10 @@ async def test_set_keyspace_as_the_answer_to_a_select_is_a_protocol_error() -> N
 
 
 async def test_other_idempotent_requests_are_sent_to_another_host() -> None:
-    """When a wrong answer closes the connection, the other requests on it may have been executed.
+    """When a wrong message closes a connection, the driver repeats its other, idempotent requests.
 
-    So only those that are idempotent are sent again.
+    The node may have executed these requests, so the driver repeats no other requests. Here, the
+    repeated request succeeds on another host.
     """
     with FakeCluster(2) as nodes:
         held = hold()
@@ -173,8 +176,9 @@ async def test_a_wrong_answer_to_prepare_is_a_protocol_error(
 async def test_a_wrong_answer_to_preparing_again_is_a_protocol_error(
     node: FakeNode, answer: Answer
 ) -> None:
-    """The execution whose statement is prepared again fails; the next one succeeds on a new
-    connection.
+    """If a wrong message arrives when a statement is prepared again, the execution fails.
+
+    The next execution succeeds on a new connection.
     """
     if answer is WRONG_ANSWERS["prepared"]:
         pytest.skip("this is the right answer")
@@ -253,8 +257,10 @@ async def test_a_ready_on_the_event_stream_closes_the_connection(node: FakeNode)
 
 
 async def test_a_wrong_answer_to_prepare_on_another_node_closes_its_connection() -> None:
-    """`prepare` succeeds on one node, and then prepares the statement on the others without waiting
-    for their answers to be right.
+    """If another node returns a wrong message to PREPARE, only its connection is closed.
+
+    `prepare` succeeds on one node, and then prepares the statement on the other nodes. Errors of
+    the other nodes do not fail `prepare`.
     """
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (_, session):
@@ -272,7 +278,10 @@ async def test_a_wrong_answer_to_prepare_on_another_node_closes_its_connection()
 async def test_a_wrong_answer_to_a_query_after_ddl_does_not_fail_the_statement(
     node: FakeNode,
 ) -> None:
-    """A DDL statement succeeds even if a query of the schema versions after it fails."""
+    """A DDL statement succeeds even if a query of the schema versions after it fails.
+
+    The connection with the wrong message is closed.
+    """
     node.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(node, max_schema_agreement_wait=0.5) as (_, session):
         connection = only_connection(session)
