@@ -1,4 +1,4 @@
-"""Options for reading files, as tests need them."""
+"""`Reading` options for tests of the readers of files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type))
 
 
 def reading(**changes: Any) -> Reading:
-    """Return the options of a reader for rows of COLUMNS; `changes` replaces fields of them."""
+    """Return a reader's options for rows of COLUMNS; `changes` replaces fields of `Reading`."""
     return Reading(
         format=None,
         columns=COLUMNS,

@@ -1,4 +1,4 @@
-"""Async generators as sources of loads: they are read as rows are sent, and closed at the end."""
+"""Loads of async generators: rows are read as they are sent, and the generator is closed."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def test_a_cancelled_load_of_an_async_generator_closes_it(node: FakeNode) 
 
 
 def test_blocking_loads_refuse_async_generators(node: FakeNode) -> None:
-    """The error says that only a session of `cassandra.aio` can load asynchronous rows."""
+    """A blocking load of an async generator raises TypeError, which says to use `cassandra.aio`."""
 
     async def generate() -> Any:
         yield 1, "a"
@@ -113,7 +113,7 @@ def test_blocking_loads_refuse_async_generators(node: FakeNode) -> None:
 
 
 async def test_rows_are_not_read_in_the_thread_of_the_event_loop() -> None:
-    """Reading in the event loop's own thread raises an error, because it would wait for itself.
+    """AsyncRows raises if it is read in its event loop's thread, where it would wait for itself.
 
     A simulated event loop has no threads: it makes the calls of the reader thread itself.
     """
@@ -128,7 +128,7 @@ async def test_rows_are_not_read_in_the_thread_of_the_event_loop() -> None:
 
 
 async def test_concurrent_execution_refuses_async_iterables(node: FakeNode) -> None:
-    """`execute_concurrent` takes an ordinary iterable. The error says what to call instead."""
+    """`execute_concurrent` refuses an async iterable, and the error says what to call instead."""
 
     async def generate() -> Any:
         yield INSERT, None

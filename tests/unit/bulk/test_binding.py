@@ -1,4 +1,4 @@
-"""The rows of a chunk (a batch of rows of the source) are bound and become requests."""
+"""Test `Binder`, which binds the rows of a chunk (a batch of the source's rows) into requests."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def binder_of(
     mapping: dict[str, str] | None = None,
     order: Sequence[int] | None = None,
 ) -> Binder:
-    """Return a binder that makes a request of each row, without knowing any replica.
+    """Return a Binder that makes one request per row and knows no replicas.
 
     :param keys: the positions of the primary key among the bind markers.
     :param mapping: field names by column name; None if both are the same.
@@ -99,7 +99,7 @@ def bound(binder: Binder, *rows: Any) -> Bound:
 
 
 def bound_table(binder: Binder, table: Any, size: int) -> Bound:
-    """Bind the rows of a table, which the application passed, as one chunk."""
+    """Bind the rows of a table (a data frame or an Arrow table, for example) as one chunk."""
     position = Position(0, size)
     chunk = Chunk(table, size, source=None, first=0, lines=None, position=position, raw=None)
     result = binder.bind_next(iter([chunk]))
@@ -178,7 +178,7 @@ def test_a_value_that_raises_fails_only_its_row(binder: Binder) -> None:
 
 
 def test_a_dry_run_refuses_keys_without_a_value(binder: Binder) -> None:
-    """Servers refuse a key column that is null, and a partition key that is empty."""
+    """A dry run fails rows with a null key column or an empty partition key, as servers would."""
     binder.is_dry = True
     result = bound(
         binder, ("a", 1, "s", 2), (None, 1, "s", 2), ("a", None, "s", 2), ("", 1, "s", 2)
@@ -196,7 +196,10 @@ def test_a_dry_run_refuses_keys_without_a_value(binder: Binder) -> None:
 def test_rows_with_only_static_columns_use_a_statement_of_their_own(
     binder: Binder, implementation: Implementation
 ) -> None:
-    """A row without clustering key and regular columns is written by a statement without them."""
+    """A row that sets only static columns is written with the INSERT of `static_rows`.
+
+    This INSERT has neither the clustering column nor the regular column.
+    """
     static_insert = prepared_insert(implementation, [COLUMNS[0], COLUMNS[2]], [0])
     binder.static_rows = StaticRows(
         static_insert, positions=[0, 2], static=[2], clustering=[1], regular=[3]
@@ -206,8 +209,8 @@ def test_rows_with_only_static_columns_use_a_statement_of_their_own(
     )
     assert not result.failures
     (static_wave,) = [wave for wave in result.waves if wave.prepared is static_insert]
-    # Only row 1 has no value for c and r, and one for the static column s. Row 2 has no
-    # clustering key either, but a value for r, so the server has to refuse it.
+    # Only row 1 lacks both c and r but sets the static column s. Row 2 also lacks the clustering
+    # key c, but has a value for r, so the server has to refuse row 2.
     assert rows_to_send(result._replace(waves=[static_wave])) == [(1, b"\0\0\0\1b\0\0\0\1t")]
     assert [number for number, _ in rows_to_send(result)] == [0, 1, 2, 3]
     assert result.row_count == 4
@@ -216,7 +219,10 @@ def test_rows_with_only_static_columns_use_a_statement_of_their_own(
 def test_the_last_row_of_a_partition_decides_about_its_static_columns(
     binder: Binder, implementation: Implementation
 ) -> None:
-    """Rows with different static values are sent one after the other, as rows of one key are."""
+    """Rows of a partition that set different static values are sent one after another, in order.
+
+    Requests that are in flight together have no order, but the last row's value must remain.
+    """
     static_insert = prepared_insert(implementation, [COLUMNS[0], COLUMNS[2]], [0])
     binder.static_rows = StaticRows(
         static_insert, positions=[0, 2], static=[2], clustering=[1], regular=[3]
@@ -275,7 +281,10 @@ def test_rows_whose_keys_only_differ_in_their_bytes_keep_their_order(
     same_value: object,
     other_value: object,
 ) -> None:
-    """Servers make one row of them: in one batch, the greater value would win."""
+    """Rows with the same key in different bytes are sent one after another, in the source's order.
+
+    The server stores such rows as one row: in one batch, the greater value would win.
+    """
     key_column = Column("c", cql_type, is_key=True)
     columns = [COLUMNS[0], key_column, COLUMNS[3]]
     keys = Keys((0, 1), ()) if is_partition_key else Keys((0,), (1,))
@@ -347,6 +356,7 @@ def test_an_empty_clustering_column_may_be_missing_in_csv_only(
 def test_rows_with_vectors_that_an_index_refuses_are_left_out(
     implementation: Implementation,
 ) -> None:
+    """A row whose vector the index refuses fails, and the other rows are sent."""
     columns = [COLUMNS[0], Column("v", lookup_casstype("VectorType(FloatType, 2)"))]
     prepared = prepared_insert(implementation, columns, [0])
     binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=()))
@@ -365,7 +375,7 @@ def test_rows_with_vectors_that_an_index_refuses_are_left_out(
 
 
 def test_null_counters_are_left_as_they_are(implementation: Implementation) -> None:
-    """A row adds to those counters that have a value. A row without any fails."""
+    """A row adds only to the counters it has a value for; a row without any counter value fails."""
     columns = [COLUMNS[0], *(Column(name, CounterColumnType) for name in "mn")]
     prepared = prepared_insert(implementation, columns, [0])
     binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=()))
@@ -377,7 +387,7 @@ def test_null_counters_are_left_as_they_are(implementation: Implementation) -> N
         (1, b"\0\0\0\x01b" + unset + one),
         (3, b"\0\0\0\x01d" + one + unset),
     ]
-    # Whoever sends the rows looks at this, because older versions of the protocol lack unset.
+    # The sender checks `has_unset`, because older versions of the protocol lack unset values.
     assert all(group.block.has_unset for wave in result.waves for group in wave.groups)
     assert result.row_count == 3
     ((number, error),) = result.failures
@@ -435,7 +445,7 @@ def test_rows_with_keys_are_bound_by_name(binder: Binder) -> None:
 def test_iterables_are_bound_in_the_order_of_rows_without_names(
     implementation: Implementation,
 ) -> None:
-    """Any iterable is bound like a tuple: here the id is first, though its bind marker is second.
+    """An iterable is bound like a tuple, by position: here the id is first, but its marker second.
 
     The types of the columns differ, so a wrong order would give other bytes.
     """
@@ -472,7 +482,8 @@ def test_rows_of_the_driver_have_the_names_of_their_columns(implementation: Impl
     result = bound(binder, (5, 6, 7), row)
     assert not result.failures
     assert len({values for _, values in rows_to_send(result)}) == 1
-    # A named tuple of the standard library does not tell the column of a field that it renamed.
+    # A named tuple of the standard library does not record the original name of a field that it
+    # renamed.
     make_class: Any = collections.namedtuple
     renamed = make_class("renamed", names, rename=True)
     result = bound(binder, renamed(5, 6, 7), {"id": 5})
@@ -498,6 +509,7 @@ def test_rows_that_are_sets_are_refused(binder: Binder) -> None:
 def test_a_dry_run_refuses_times_to_live_that_servers_refuse(
     implementation: Implementation,
 ) -> None:
+    """A dry run fails rows whose TTL is negative or above the servers' limit of 20 years."""
     columns = [COLUMNS[0], Column("[ttl]", lookup_cqltype("int"))]
     prepared = prepared_insert(implementation, columns, [0])
     binder = binder_of(prepared, columns, Keys(partition=[0], clustering=[]), {"[ttl]": "ttl"})
@@ -511,8 +523,9 @@ def test_a_dry_run_refuses_times_to_live_that_servers_refuse(
 
 
 def test_the_first_write_time_is_checked(implementation: Implementation) -> None:
-    """A load warns if its first write time seems to be in seconds or nanoseconds. It does not check
-    later ones.
+    """A load warns if its first write time looks like seconds or nanoseconds, and checks no other.
+
+    Write times are in microseconds since 1970.
     """
     columns = [COLUMNS[0], Column("[timestamp]", lookup_cqltype("bigint"))]
     prepared = prepared_insert(implementation, columns, [0])
@@ -520,7 +533,7 @@ def test_the_first_write_time_is_checked(implementation: Implementation) -> None
     microseconds_of_2023 = 1_700_000_000_000_000
 
     def warnings_of_load(*write_times: int) -> list[str]:
-        """Bind a row with each write time, and return the texts of all warnings."""
+        """Bind a row with each write time, and return the messages of all warnings."""
         binder = binder_of(prepared, columns, Keys(partition=[0], clustering=[]))
         with warnings.catch_warnings(record=True) as records:
             warnings.simplefilter("always")
@@ -538,7 +551,11 @@ def test_the_first_write_time_is_checked(implementation: Implementation) -> None
 
 @pytest.mark.parametrize("is_dry", [False, True])
 def test_a_row_without_its_write_time_fails(implementation: Implementation, is_dry: bool) -> None:
-    """It would get the time of the load, and so replace newer values. Servers refuse null."""
+    """A row that lacks the field with its write time fails; a dry run also fails a null write time.
+
+    Without its write time, the row would get the time of the load, and so replace newer values.
+    Servers refuse null.
+    """
     columns = [COLUMNS[0], Column("[timestamp]", lookup_cqltype("bigint"))]
     prepared = prepared_insert(implementation, columns, [0])
     keys, mapping = Keys(partition=[0], clustering=[]), {"[timestamp]": "at"}
@@ -564,8 +581,10 @@ def test_a_row_without_its_write_time_fails(implementation: Implementation, is_d
 def test_failed_rows_of_a_table_are_found_among_tuples(
     binder: Binder, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To bind a table takes milliseconds, whatever its size: a thousand rows that fail took many
-    seconds. The rows are bound as those of the table are, and fail with the same errors.
+    """Rows of a table that cannot be bound are found one by one, with the same errors as elsewhere.
+
+    To bind a table takes milliseconds, whatever its size. So a thousand failing rows took seconds
+    when the table was bound anew for each of them; now its rows are bound as tuples.
     """
     module = pytest.importorskip(library)
     size = 40
@@ -595,7 +614,7 @@ def test_failed_rows_of_a_table_are_found_among_tuples(
         assert len(errors) + result.row_count == size
         return errors, rows_to_send(result)
 
-    # A table of at most this size is bound once, and a larger one is divided first.
+    # A table of at most `_ROWS_OF_A_TABLE` rows is bound once; a larger table is divided first.
     monkeypatch.setattr(binding, "_ROWS_OF_A_TABLE", size)
     found_among_tuples = outcome()
     assert tables_bound == [size]
@@ -607,7 +626,8 @@ def test_failed_rows_of_a_table_are_found_among_tuples(
     assert len(tables_bound) > size
     numbers = [number for number, _ in found_among_tuples[0]]
     assert numbers == [number for number in range(size) if number % 3 == 0 or number % 5 == 0]
-    # If a column cannot be read as Python objects, the rows are found among parts of the table.
+    # If a column cannot be read as Python objects, the failing rows are found by binding ever
+    # smaller parts of the table.
     monkeypatch.setattr(binding, "_ROWS_OF_A_TABLE", size)
 
     def refuse(*args: object) -> Any:
@@ -628,7 +648,8 @@ def test_rows_of_strings_get_advice(binder: Binder) -> None:
         ({"p": "a", "c": "1"}, True),
         (("a", "1", None, 2), False),
         (["a", "1", "s", "2"], True),
-        # The names of `csv.reader`, or a row of it, with fewer values than the table has columns.
+        # The header of a `csv.reader`, or one of its rows, with fewer values than the table has
+        # columns.
         (["p", "c", "r"], True),
         (["a", 1, "r"], False),
         ((), False),
@@ -638,7 +659,10 @@ def test_rows_of_strings_get_advice(binder: Binder) -> None:
 
 
 def test_rows_without_names_get_advice_for_their_order(binder: Binder) -> None:
-    """The order of CREATE TABLE is not that of the server."""
+    """The error of a row without names shows the column order if the server's order is used.
+
+    The server's order may differ from the order in CREATE TABLE.
+    """
     advice = "values without names are in the order p, c, s, r, whatever their order in CREATE"
     for is_server_order in (False, True):
         binder.is_server_order = is_server_order
@@ -649,7 +673,7 @@ def test_rows_without_names_get_advice_for_their_order(binder: Binder) -> None:
 
 
 def test_rows_without_strings_get_no_advice_for_strings() -> None:
-    """A row without any value is not a row of strings, so its error stays as it was."""
+    """A row without any value is not a row of strings, so its error stays unchanged."""
     no_strings: list[Any] = [(), (None, None), {}]
     for row in no_strings:
         error = TypeError("refused")
@@ -660,7 +684,7 @@ def test_rows_without_strings_get_no_advice_for_strings() -> None:
 def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(
     implementation: Implementation,
 ) -> None:
-    """A binder warns once of a datetime that is not midnight, whatever the form of the row is."""
+    """A Binder warns once of a datetime that is not midnight, for each form of row."""
     columns = [COLUMNS[0], Column("d", lookup_cqltype("date"))]
     prepared = prepared_insert(implementation, columns, [0])
     NamedRow = collections.namedtuple("NamedRow", "d p")
@@ -695,7 +719,7 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert bound(new_binder(), *map(make_row, (midnight, None, midnight.date())))
-    # The rows of a numpy array are checked in another way.
+    # The Binder checks the rows of a numpy array in a separate function.
     numpy = pytest.importorskip("numpy")
     array = numpy.array([["a", midnight], ["b", noon]], dtype=object)
     chunk = Chunk(
@@ -706,7 +730,7 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(
 
 
 def test_a_converter_may_use_the_time_of_a_date_column(implementation: Implementation) -> None:
-    """The application's converter decides what becomes of a datetime."""
+    """A datetime for a date column causes no warning if the application has a converter for it."""
     columns = [COLUMNS[0], Column("d", lookup_cqltype("date"))]
     prepared = prepared_insert(implementation, columns, [0])
     registry = CodecRegistry()

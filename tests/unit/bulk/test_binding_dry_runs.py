@@ -1,4 +1,4 @@
-"""A dry run finds the rows whose keys a server would refuse, whatever the source is."""
+"""A dry run of a load reports rows whose keys a server would refuse, for each kind of source."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode, Opcode
 from tests.unit.metadata.schema.rows import column, schema
 
-# the partition key, the clustering column, a regular and a static column
+# the names of the partition key, the clustering column, a regular and a static column
 NAMES = ["id", "n", "c0", "s"]
-# The second row lacks its partition key, the third one its clustering column, and the fourth one,
-# which only has a static column, its partition key.
+# The second row lacks its partition key, and the third row its clustering column. The fourth row
+# has only a static column and lacks its partition key.
 ROWS: list[tuple[Any, ...]] = [
     (1, 2, 3, None),
     (None, 2, 3, None),
@@ -25,7 +25,7 @@ ROWS: list[tuple[Any, ...]] = [
     (None, None, None, 4),
     (1, None, None, 4),
 ]
-# the position of each row that is refused, and the reason
+# the index of each refused row in ROWS, and the reason
 FAILURES = [
     (1, "column 'id' of the primary key has no value"),
     (2, "column 'n' of the primary key has no value"),
@@ -60,8 +60,8 @@ def csv_text(rows: list[tuple[Any, ...]]) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-# Each of the following functions returns ROWS as another kind of source for a load. Files are
-# written to the folder.
+# Each of the following functions returns ROWS as another kind of source for a load. The functions
+# for files write the file into `folder`.
 
 
 def a_frame(folder: Path) -> Any:
@@ -128,9 +128,7 @@ SOURCES: list[Callable[[Path], Any]] = [
 def test_null_keys_of_each_source_are_reported(
     session: Any, tmp_path: Path, source_of: Callable[[Path], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A dry run finds the same null keys in each kind of source, and says in which row or line they
-    are.
-    """
+    """A dry run finds the same null keys in each kind of source, and names their rows or lines."""
     options: dict[str, Any] = {"columns": NAMES}
     if source_of is a_csv_file_without_names:
         options["header"] = False
@@ -144,12 +142,12 @@ def test_null_keys_of_each_source_are_reported(
     first_number = 1 if report.failures[0].place.startswith(str(tmp_path)) else 0
     failures = []
     for failure in report.failures:
-        # The place ends with the number of the row or line.
+        # The failure's `place` ends with the number of the row or line.
         number = int(failure.place.rsplit(" ", 1)[1])
-        # A header is a line before the first row.
+        # The header is line 1, so the rows of this file begin in line 2.
         if "line" in failure.place and source_of is a_csv_file:
             number -= 1
         failures.append((number - first_number, failure.reason))
     assert failures == FAILURES
-    # A file without names must not be taken for an empty file.
+    # A file without a header must not be taken for an empty file.
     assert "is empty" not in caplog.text

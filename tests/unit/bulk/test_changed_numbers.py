@@ -28,7 +28,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def warnings_of_load(node: FakeNode, source: Any) -> list[str]:
-    """Load the source, and return the texts of all warnings, which must name this file."""
+    """Load the source, and return the messages of all warnings, which must name this file."""
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with warnings.catch_warnings(record=True) as records:
@@ -39,19 +39,24 @@ def warnings_of_load(node: FakeNode, source: Any) -> list[str]:
 
 
 def test_floats_whose_printed_digits_are_not_exact() -> None:
-    """`inexact_decimal` returns the exact value of such a float, and None for other values."""
+    """`inexact_decimal` returns the exact value of a float that Python prints with rounded digits.
+
+    It returns None for all other values.
+    """
     assert inexact_decimal(30.13) == Decimal(EXACT)
     for other in (0.5, 3.0, 1e300 * 1e10, float("nan"), Decimal("30.13"), 30, "30.13", None):
         assert inexact_decimal(other) is None
 
 
 def test_floats_of_numpy() -> None:
-    """`inexact_decimal` returns the exact value of a float that differs from what is printed;
-    otherwise None.
+    """`inexact_decimal` returns the exact value of a numpy float that is printed rounded.
+
+    It returns None for floats that are printed exactly, and for arrays.
     """
     numpy = pytest.importorskip("numpy")
     assert inexact_decimal(numpy.float64(30.13)) == Decimal(EXACT)
-    # A float of 32 bits is printed with fewer digits, and is further away from them.
+    # A float of 32 bits is printed with fewer digits, and its exact value is further away from
+    # these digits.
     assert inexact_decimal(numpy.float32(30.13)) == Decimal(float(numpy.float32(30.13)))
     assert inexact_decimal(numpy.float32(0.5)) is None
     assert inexact_decimal(numpy.array([30.13, 1.0])) is None
@@ -59,8 +64,9 @@ def test_floats_of_numpy() -> None:
 
 @pytest.mark.parametrize("as_mappings", [False, True])
 def test_rows_warn_once_for_a_column(node: FakeNode, as_mappings: bool) -> None:
-    """A float is stored as its exact binary value. The warning shows how to store the digits that
-    one sees.
+    """A load warns once per decimal column that floats are stored as their exact binary values.
+
+    The warning shows how to store the printed digits instead.
     """
     rows: list[Any] = [(0, None), (1, 0.5), (2, 30.13), (3, 30.14)]
     if as_mappings:
@@ -75,7 +81,7 @@ def test_rows_warn_once_for_a_column(node: FakeNode, as_mappings: bool) -> None:
 
 
 def test_frames_warn_with_what_to_write(node: FakeNode) -> None:
-    """The warning ends with a Python expression for the column, whose value has no warning."""
+    """A data frame's warning ends with an expression that you can assign to the column instead."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": [1, 2, 3], "price": [None, 0.5, 30.13]})
     (message,) = warnings_of_load(node, frame)
@@ -87,7 +93,7 @@ def test_frames_warn_with_what_to_write(node: FakeNode) -> None:
 
 
 def test_arrow_parquet_and_structured_arrays_warn(node: FakeNode, tmp_path: Path) -> None:
-    """All sources of floats for a decimal column warn. A column of decimals does not."""
+    """All sources of floats for a decimal column warn; a column of decimals does not."""
     numpy = pytest.importorskip("numpy")
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
@@ -104,18 +110,25 @@ def test_arrow_parquet_and_structured_arrays_warn(node: FakeNode, tmp_path: Path
 
 
 def test_integers_that_floats_round() -> None:
-    """`rounded_integer` returns the stored number of such an integer, and None for other values."""
+    """`rounded_integer` returns the number that a double or float would store for such an integer.
+
+    It returns None for integers that are stored exactly, and for other values.
+    """
     assert rounded_integer(2**53 + 1, "double") == 2**53
     assert rounded_integer(-(2**24) - 1, "float") == -(2**24)
     for other in (2**53, 2**60, -5, True, 10**400, 0.1, float(2**53), "9007199254740993", None):
         assert rounded_integer(other, "double") is None
     assert rounded_integer(2**24 + 1, "double") is None
-    assert rounded_integer(2**130 - 1, "float") is None  # binding refuses it
+    # Binding refuses this number, because it is too large for a float.
+    assert rounded_integer(2**130 - 1, "float") is None
 
 
 @pytest.mark.parametrize("kind", ["rows", "mappings", "pandas", "arrow", "array"])
 def test_integers_of_many_digits_for_doubles_warn_once(node: FakeNode, kind: str) -> None:
-    """An identifier such as 2**53 + 1 in a double column was changed without a word."""
+    """A load warns once of integers that a double column rounds, such as the identifier 2**53 + 1.
+
+    Earlier, the load stored the rounded number without a warning.
+    """
     node.prime_prepare(INSERT, [("id", "int"), ("price", "double")], pk_indexes=[0])
 
     def source(*prices: int) -> Any:

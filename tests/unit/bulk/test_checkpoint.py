@@ -1,4 +1,4 @@
-"""The checkpoint of a load or a scan: a file that records how far it has got."""
+"""Test `Checkpoint`, the file that records how far a load or scan has got."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 
 from cassandra.bulk.checkpoint import Checkpoint, describe_files, describe_id
 
-# what a checkpoint belongs to: the work, the table and the options
+# the load that the checkpoint belongs to: kind of work, table and options
 SUBJECT = {"work": "load", "table": "ks.t", "options": {"header": True, "columns": ("a", "b")}}
-# the end of each error, which says what the user can do
+# the end of each error message, which says what the user can do
 ADVICE = "; restart=True begins anew, and another file leaves this one as it is"
 
 
@@ -43,7 +43,7 @@ def test_a_checkpoint_without_a_file_keeps_nothing() -> None:
 
 
 def test_a_read_only_checkpoint_does_not_change_its_file(tmp_path: Path) -> None:
-    """Saving and removing it have no effect."""
+    """`save` and `remove` of a read-only checkpoint have no effect on its file."""
     path = tmp_path / "point"
     Checkpoint(path, SUBJECT).save(row=10)
     content_before = path.read_bytes()
@@ -67,7 +67,7 @@ def test_a_read_only_checkpoint_does_not_change_its_file(tmp_path: Path) -> None
 def test_a_checkpoint_of_another_load_is_refused(
     tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
-    """A load may go on only with the same table and options; the error names what differs."""
+    """A checkpoint is refused for another kind of work, table or option; the error names it."""
     path = tmp_path / "point"
     Checkpoint(path, SUBJECT).save(row=10)
     content_before = path.read_bytes()
@@ -78,13 +78,13 @@ def test_a_checkpoint_of_another_load_is_refused(
 
 @pytest.mark.parametrize("name", ["cluster", "source_cluster"])
 def test_a_checkpoint_of_another_cluster_is_refused(tmp_path: Path, name: str) -> None:
-    """The checkpoint records the name of the cluster, and of the source's cluster for a copy."""
+    """A checkpoint is refused if the name of its cluster, or of a copy's source, differs."""
     path = tmp_path / "point"
     Checkpoint(path, {**SUBJECT, name: "staging"}).save(row=10)
     role = name.replace("_", " ")
     with pytest.raises(ValueError, match=f"its {role} is 'staging', and not 'production'"):
         Checkpoint(path, {**SUBJECT, name: "production"})
-    # A checkpoint that does not name a cluster can still be used.
+    # A checkpoint that does not name a cluster can still be used, and the next save adds the name.
     path.unlink()
     Checkpoint(path, SUBJECT).save(row=20)
     checkpoint = Checkpoint(path, {**SUBJECT, name: "production"})
@@ -106,9 +106,9 @@ def test_a_checkpoint_of_another_cluster_is_refused(tmp_path: Path, name: str) -
 def test_clusters_with_the_same_name_are_distinguished_by_host_ids(
     tmp_path: Path, recorded: Any, is_same: bool
 ) -> None:
-    """A cluster is the same one if it has one of the recorded hosts; others may be replaced.
+    """Two clusters with one name count as the same cluster if they share a host id.
 
-    If no host ids were recorded, the name decides.
+    The remaining hosts may have been replaced. If no host ids were recorded, the name decides.
     """
     path = tmp_path / "point"
     Checkpoint(path, {**SUBJECT, "cluster": recorded}).save(row=10)
@@ -124,13 +124,16 @@ def test_clusters_with_the_same_name_are_distinguished_by_host_ids(
 def test_a_checkpoint_of_a_table_that_was_created_again_is_refused(
     tmp_path: Path, name: str, table: str
 ) -> None:
-    """The rows that an earlier run has written are gone."""
+    """A checkpoint is refused if its table was dropped and created again since.
+
+    The rows that an earlier run wrote are gone with the old table.
+    """
     path = tmp_path / "point"
     Checkpoint(path, {**SUBJECT, name: "1"}).save(row=10)
     assert Checkpoint(path, {**SUBJECT, name: "1"}).state == {"row": 10}
     with pytest.raises(ValueError, match=f"its {table} was dropped since, and another one was cr"):
         Checkpoint(path, {**SUBJECT, name: "2"})
-    # The ids are only compared if both are known.
+    # The table ids are only compared if both are known.
     assert Checkpoint(path, {**SUBJECT, name: None}).state == {"row": 10}
     assert Checkpoint(path, SUBJECT).state == {"row": 10}
     Checkpoint(path, SUBJECT, restart=True).save(row=20)
@@ -138,6 +141,7 @@ def test_a_checkpoint_of_a_table_that_was_created_again_is_refused(
 
 
 def test_the_id_of_a_table_is_a_string_if_it_is_known() -> None:
+    """`describe_id` returns a table's id as a string; None if the id or the table is unknown."""
     table_id = uuid.uuid4()
     table: Any = SimpleNamespace(id=table_id)
     assert describe_id(table) == str(table_id)
@@ -147,7 +151,10 @@ def test_the_id_of_a_table_is_a_string_if_it_is_known() -> None:
 
 
 def test_files_with_other_content_are_refused(tmp_path: Path) -> None:
-    """A load of files may go on only if the files have the same names, contents and times."""
+    """A checkpoint of files is refused unless the files have the same names, contents and times.
+
+    Here a file is renamed, removed, added, changed, and written again with another mtime.
+    """
     first, second, path = tmp_path / "1.csv", tmp_path / "2.csv", tmp_path / "point"
     first.write_text("id\n1\n")
     second.write_text("id\n2\n")
@@ -166,7 +173,7 @@ def test_files_with_other_content_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=message):
             checkpoint_of(paths)
     stat = second.stat()
-    # The file has the same size, and the next line restores its time, so only its content differs.
+    # Change only the content: the file keeps its size, and the next line restores its mtime.
     second.write_text("id\n3\n")
     os.utime(second, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     with pytest.raises(ValueError, match=r"the file '.*2\.csv' has another content since"):
@@ -179,6 +186,7 @@ def test_files_with_other_content_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes with names")
 def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    """A checkpoint is refused for a named pipe and the standard input, which can be read once."""
     os.mkfifo(tmp_path / "pipe")
     for path in (str(tmp_path / "pipe"), "-"):
         with pytest.raises(ValueError, match="is a pipe, which can be read once"):
@@ -186,9 +194,9 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path) -> None:
-    """A file that the user named by mistake is never overwritten, not even with restart=True."""
+    """A file that the user named by mistake is never overwritten, not even with `restart=True`."""
     path = tmp_path / "point"
-    # The current version is 2.
+    # The current version of the checkpoint format is 2.
     for version in (1, 99):
         path.write_text(json.dumps({"version": version, "subject": SUBJECT, "state": {}}))
         with pytest.raises(ValueError, match=f"of another version, {version}.*{ADVICE}"):
@@ -197,7 +205,7 @@ def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(ValueError, match="is not a checkpoint"):
             Checkpoint(path, SUBJECT)
-        # Only an empty file may be overwritten: it has nothing to lose.
+        # With `restart=True`, an empty file may be overwritten, because it holds no data.
         if not text:
             assert Checkpoint(path, SUBJECT, restart=True).state == {}
             continue

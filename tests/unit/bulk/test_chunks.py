@@ -1,4 +1,4 @@
-"""The sizes of chunks, and the position of each row in its source."""
+"""The sizes of chunks (batches of a load's rows), and the location of each row in its source."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_row_locations_are_readable() -> None:
 
 
 def test_the_location_of_a_row_of_a_chunk() -> None:
-    """The location has the source, the row's number, and its line if the chunk knows the lines."""
+    """A row's location has the source, the row's number, and its line if the lines are known."""
     chunk = Chunk(
         rows=[], size=2, source="a.csv", first=10, lines=[3, 5], position=Position(0, 0), raw=None
     )
@@ -35,7 +35,10 @@ def test_the_location_of_a_row_of_a_chunk() -> None:
 
 
 def test_columns_are_read_from_fields_of_the_same_or_a_mapped_name() -> None:
-    """`mapping` has the names of fields by the names of columns."""
+    """`Reading.field` returns the name of a column's field: the name in `mapping`, or the column's.
+
+    `mapping` has the names of fields by the names of columns.
+    """
     reading = Reading(
         format=None,
         columns=(),
@@ -54,19 +57,19 @@ def test_the_rows_of_a_chunk_are_limited_in_number_and_bytes(
 ) -> None:
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 1000)
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 50)
-    # The arguments are the size of a table in bytes, and its number of rows.
-    # Rows of 100 bytes: ten of them are 1000 bytes.
+    # The arguments are the size of a table in bytes, and its number of rows. Rows of 100 bytes: ten
+    # of them are 1000 bytes.
     assert rows_of_a_chunk(10_000, 100) == 10
     # Rows of one byte: the limit of 50 rows decides.
     assert rows_of_a_chunk(100, 100) == 50
-    # An empty table.
+    # An empty table: the limit of rows decides.
     assert rows_of_a_chunk(0, 0) == 50
-    # A row of 100,000 bytes has a chunk of its own.
+    # A row of 100,000 bytes exceeds the limit of 1000 bytes, so its chunk has no other row.
     assert rows_of_a_chunk(1_000_000, 10) == 1
 
 
 def test_slices_of_lists_and_tables() -> None:
-    """`slice_of` takes the first row and the number of rows, for each kind of source."""
+    """`slice_of(rows, first, count)` works for lists, pandas frames and Arrow tables."""
     assert slice_of([1, 2, 3, 4], 1, 2) == [2, 3]
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     values: dict[str, Any] = {"a": [1, 2, 3, 4]}

@@ -1,4 +1,4 @@
-"""The command line of bulk work: how its options become arguments of the session's methods."""
+"""The command line `python -m cassandra.bulk`: its options become arguments of session methods."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from cassandra.errors import NoHostAvailable
 
 
 class Calls:
-    """A fake cluster and session. It records the settings of the cluster.
+    """A fake cluster and session, which replaces `Cluster` in the command line program.
 
-    The attribute `method_calls` has the arguments of each load, unload and count: the table, the
-    second argument ("count" for a count), and the options. A load returns `outcome`, or raises it
-    if it is an exception.
+    It records the settings of the cluster. The attribute `method_calls` has the arguments of each
+    load, unload and count: the table, the second argument ("count" for a count), and the options. A
+    load returns `outcome`, or raises it if it is an exception.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Calls:
         pass
 
     def connect(self) -> Calls:
-        """Return the object itself, which stands for the session, too."""
+        """Return this object itself, because it also acts as the session."""
         return self
 
     def unload(self, table: str, folder: str, **options: Any) -> UnloadReport:
@@ -60,7 +60,7 @@ class Calls:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
-    """Replace `Cluster` in the program by an object that notes its calls."""
+    """Replace `Cluster` in the command line program by an object that records its calls."""
     recorder = Calls()
     monkeypatch.setattr(cli, "Cluster", recorder)
     return recorder
@@ -123,9 +123,9 @@ def test_options_that_may_be_repeated(calls: Calls) -> None:
 def test_a_file_of_options(
     calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Options are read from a TOML file, and options on the command line override them.
+    """Options are read from the TOML file of `--config`; options on the command line override them.
 
-    Unknown options and texts that are not TOML are refused.
+    Unknown options and files that are not valid TOML are refused.
     """
     path = tmp_path / "load.toml"
     path.write_text('hosts = ["10.0.0.1"]\nport = 9999\nmax_errors = 5\ncolumns = ["id", "n"]\n')
@@ -133,7 +133,8 @@ def test_a_file_of_options(
     assert calls.settings["contact_points"] == ["10.0.0.1"]
     assert calls.settings["port"] == 9043
     assert calls.method_calls[0][2]["columns"] == ["id", "n"]
-    # Options on the command line override the file, in whatever form they are written.
+    # Options on the command line override the file, also if they are negated (`--no-header`) or
+    # abbreviated (`--max-err`).
     path.write_text("header = true\nprogress = true\nmax_errors = 5\nport = 9999\n")
     command = ["load", "ks.t", "a.csv", "--config", str(path)]
     assert cli.main([*command, "--no-header", "--no-progress", "--max-err", "7"]) == 0
@@ -210,9 +211,7 @@ def test_the_unload_command(calls: Calls, capsys: pytest.CaptureFixture[str]) ->
 def test_an_error_says_which_of_its_options_are_in_the_file(
     calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The error of a load names its argument `null`. The program shows it as the option, and says
-    that a file has set it.
-    """
+    """An error that names the argument `null` is printed with `--null` and the file that set it."""
     path = tmp_path / "load.toml"
     path.write_text('null = ["NULL"]\nmax_errors = 5\n')
     calls.outcome = ValueError("null= is an option for CSV")
@@ -223,7 +222,7 @@ def test_an_error_says_which_of_its_options_are_in_the_file(
 
 @pytest.fixture
 def copies(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return a list of the calls of `copy`.
+    """Return a list to which each call of `copy` is appended.
 
     Each call is recorded as the two tables, the settings of the cluster that was connected last,
     and the options.
@@ -246,9 +245,7 @@ def test_the_option_compress_compresses_requests(calls: Calls) -> None:
 
 
 def test_copies_in_one_cluster(copies: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
-    """The options become arguments of `copy`, here within one cluster, and the report is
-    printed.
-    """
+    """The options of a copy within one cluster become arguments of `copy`; a report is printed."""
     assert cli.main(["copy", "a.t", "b.t", "--keep-ttl", "--columns", "x, y", "--dry-run"]) == 0
     # A recorded call is the two tables, the settings of the cluster, and the options.
     (call,) = copies
@@ -284,7 +281,7 @@ def test_copies_into_another_cluster(
         "--to-hosts", "10.1.0.1", "--to-port", "9142", "--to-user", "you", "--to-password-env",
     ]  # fmt: skip
     assert cli.main(["copy", "a.t", "b.t", *source_options, *target_options, "FAR", "--json"]) == 0
-    # These are the settings of the cluster that was connected last: the target.
+    # These are the settings of the cluster that was connected last, which is the target.
     ((_, _, settings, _),) = copies
     assert settings["contact_points"] == ["10.1.0.1"]
     assert settings["port"] == 9142
@@ -309,8 +306,9 @@ def test_the_count_command(calls: Calls, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_exit_codes_and_reports(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
-    """The exit code is 1 if a row or the load has failed. The report goes to stdout, and an error
-    to stderr in one line.
+    """The exit code is 1 if a row or the whole load failed.
+
+    The report goes to stdout, and an error to stderr in one line.
     """
     command = ["load", "ks.t", "a.csv", "--checkpoint", "point"]
     report = LoadReport("ks.t", read=3, written=2, seconds=1.0)
@@ -338,7 +336,7 @@ def test_exit_codes_and_reports(calls: Calls, capsys: pytest.CaptureFixture[str]
 
 
 def test_options_of_the_file_format(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
-    """Options of a file format are passed on, and refused for other formats."""
+    """Options of the format are passed to `unload`, and refused if the format lacks them."""
     csv_options = ["--no-header", "--delimiter", ";", "--null", "NULL", "--encoding", "latin-1"]
     assert cli.main(["unload", "ks.t", "out", "--format", "csv", *csv_options]) == 0
     assert calls.method_calls[0][2] == {
@@ -355,6 +353,7 @@ def test_options_of_the_file_format(calls: Calls, capsys: pytest.CaptureFixture[
 
 
 def test_a_tab_is_written_with_a_backslash(calls: Calls) -> None:
+    r"""`--delimiter \t` on the command line means the tab character."""
     assert cli.main(["load", "ks.t", "a.csv", "--delimiter", r"\t"]) == 0
     assert cli.main(["unload", "ks.t", "out", "--format", "csv", "--delimiter", r"\t"]) == 0
     assert [call[2]["delimiter"] for call in calls.method_calls] == ["\t", "\t"]
@@ -374,6 +373,7 @@ def test_a_tab_is_written_with_a_backslash(calls: Calls) -> None:
 def test_values_that_no_option_takes_get_advice(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], advice: str | None
 ) -> None:
+    """The error for a wrong value of an option ends with advice on what to write."""
     with pytest.raises(SystemExit) as exit_:
         cli.main(["load", "ks.t", "a.csv", *arguments])
     output = capsys.readouterr()
@@ -388,6 +388,7 @@ def test_values_that_no_option_takes_get_advice(
 def test_a_keyspace_and_a_table_as_two_words(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The error for "ks t" says to write "ks.t" if no file is named "t"."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit):
         cli.main(["load", "ks", "t", "a.csv"])
@@ -417,7 +418,7 @@ def test_the_limit_is_passed_on_and_progress_is_shown_on_terminals(
 def test_unknown_options_get_their_counterparts(
     arguments: list[str], advice: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The error for an option of cqlsh or DSBulk says how to write it here."""
+    """The error for an option of cqlsh or DSBulk names the matching option of this program."""
     with pytest.raises(SystemExit):
         cli.main(arguments)
     assert advice in capsys.readouterr().err
@@ -432,8 +433,9 @@ def test_hosts_may_be_separated_by_commas(calls: Calls) -> None:
 def test_options_with_no_may_be_in_a_file(
     calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In a file of options, `no_header = true` has the effect of `--no-header`. Only true and false
-    are accepted.
+    """In a file of options, `no_header = true` has the effect of `--no-header`.
+
+    Values other than true and false are refused.
     """
     path = tmp_path / "load.toml"
     path.write_text("no_progress = true\nno_header = true\n")
@@ -458,6 +460,7 @@ def test_options_with_no_may_be_in_a_file(
 def test_commands_of_other_tools_get_advice(
     capsys: pytest.CaptureFixture[str], command: str, advice: str
 ) -> None:
+    """The error for a command of another tool, such as "export", names the matching command."""
     with pytest.raises(SystemExit):
         cli.main([command, "a.csv"])
     assert f"; {advice}" in capsys.readouterr().err

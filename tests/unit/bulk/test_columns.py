@@ -1,4 +1,4 @@
-"""The columns of a load follow from the field names of the source, the target and the options."""
+"""The columns of a load are derived from the source's fields, the target table and the options."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from cassandra.query import PreparedStatement
 
 
 def table_metadata(**types: str) -> TableMetadata:
-    """Return a table with the partition key `p` and the clustering column `c`. Columns whose names
-    begin with s are static.
+    """Return a table with the partition key `p` and the clustering column `c`.
+
+    Columns whose names begin with "s" are static.
     """
     metadata = TableMetadata("ks", "t")
     for name, type_name in types.items():
@@ -62,9 +63,9 @@ def prepared(*markers: str, key: Sequence[int] = (0,)) -> PreparedStatement:
 def columns_of_table(
     *markers: str, table: TableMetadata | None = TABLE, key: Sequence[int] = (0,), **options: Any
 ) -> Columns:
-    """Return the columns of a load whose statement has these bind markers.
+    """Return the `Columns` of a load whose statement has these bind markers.
 
-    :param table: the table; None if the load does not know it.
+    :param table: the target table; None if the load does not know it.
     :param key: the indexes of the bind markers of the partition key.
     """
     load_options = LoadOptions(**options)
@@ -83,7 +84,8 @@ def columns_of_table(
         ([["p", "c"], ["p", "c", "r"]], {}, ["p", "c", "r"]),
         ([["p", "c", "r"]], {"ignore": ["r"]}, ["p", "c"]),
         ([["p", "c", "life"]], {"ttl_column": "life"}, ["p", "c"]),
-        ([["p", "c"], None], {}, ["p", "c", "s", "r"]),  # rows of the second source may have any
+        # The field names of the second source are unknown (None), so its rows may have any column.
+        ([["p", "c"], None], {}, ["p", "c", "s", "r"]),
         ([["x"]], {"ignore": ["x"]}, ["p", "c", "s", "r"]),
         ([["x"]], {"columns": ["r", "c", "p"]}, ["r", "c", "p"]),
         ([["x"]], {"columns": {"x": "r", "p": "p", "c": "c"}}, ["r", "p", "c"]),
@@ -98,18 +100,21 @@ def test_a_load_writes_the_columns_of_its_source_or_the_selected_ones(
     plan, selection = selection_of_table(TABLE, LoadOptions(**options), sources)
     assert [*selection.source_order] == columns
     assert ", ".join(columns) in plan.text
-    # With `columns=`, other fields are left out on purpose.
+    # With `columns=`, the user has left out the other fields on purpose, so they are no error.
     assert selection.is_closed == ("columns" not in options)
 
 
 def test_the_values_of_folders_are_not_lost_silently() -> None:
-    """Hive and Spark leave a column out of a file whose folder has its value."""
+    """A load refuses a file whose folder name holds the value of a column that the file lacks.
+
+    Hive and Spark write such folders ("s=5") and leave the column out of the file.
+    """
     path = "table/s=5/x=1/a.csv"
     with pytest.raises(ValueError, match=r"the folder 's=5' of .* has a value for the column 's'"):
         selection_of_table(TABLE, LoadOptions(), [(path, ["p", "c", "r"])])
     with pytest.warns(RuntimeWarning, match="the folder 's=5'"):
         selection_of_table(TABLE, LoadOptions(), [("table/s=5/a.jsonl", None)])
-    # The file has the column, or it is left out on purpose.
+    # No error if the file has the column, or if the user ignores the column on purpose.
     cases: list[tuple[list[str], dict[str, Any]]] = [
         (["p", "c", "s"], {}),
         (["p", "c", "r"], {"ignore": ["s"]}),
@@ -133,7 +138,7 @@ def test_columns_that_do_not_fit_the_table_are_refused() -> None:
 
 
 def test_a_mapping_renames_fields_of_a_prepared_statement() -> None:
-    """The fields that the mapping does not name keep their names and places."""
+    """A mapping for a prepared statement renames some fields; others keep names and positions."""
     options = LoadOptions(columns={"key": "p"}, header=False)
     selection = selection_of_statement(prepared("p", "c"), options)
     assert selection == Selection({"p": "key"}, ["p", "c"], is_closed=False)
@@ -143,7 +148,9 @@ def test_a_mapping_renames_fields_of_a_prepared_statement() -> None:
 
 
 def test_fields_are_in_the_order_of_the_source() -> None:
-    """The UPDATE of a counter binds the counter first, but rows without names have it where
+    """Fields are in the order of `columns=`, not in the order of the statement's bind markers.
+
+    The UPDATE of a counter binds the counter first, but rows without names have the counter where
     `columns=` has it.
     """
     columns = columns_of_table(
@@ -174,13 +181,13 @@ def test_fields_are_in_the_order_of_the_source() -> None:
 
 
 def test_a_field_has_the_time_to_live_of_each_row() -> None:
-    """`ttl_column` names a field of the source that is not a column of the table."""
+    """`ttl_column` names a field with each row's TTL, which is not a column of the table."""
     columns = columns_of_table("p", "c", "[ttl]", ttl_column="life", header=False)
     assert columns.reading.mapping == {"[ttl]": "life"}
-    # Rows without names have the time to live behind the table's columns.
+    # Rows without names have the TTL after the values of the table's columns.
     assert columns.fields == ["p", "c", "s", "r", "life"]
     assert columns.reading.header == columns.fields
-    # A file may lack the column `r` if another file has it, but not the time to live.
+    # A file may lack the column `r` if another file has `r`, but each file needs the TTL.
     assert [column.name for column in columns.columns if column.is_needed] == ["p", "c", "[ttl]"]
 
 
@@ -195,19 +202,17 @@ def test_a_field_has_the_time_to_live_of_each_row() -> None:
 def test_ignored_fields_keep_their_positions_in_a_file_without_a_header(
     options: dict[str, Any], header: list[str]
 ) -> None:
-    """In such a file, a field is known by its position. So ignored fields are counted, too."""
+    """In a file without a header, ignored fields count, because position identifies a field."""
     columns = columns_of_table(
         *("p", "c", "r", "[ttl]"), ignore=["s", "x"], header=False, ttl_column="life", **options
     )
     assert columns.reading.header == header
-    # Rows of the application have no values for ignored columns.
+    # Rows that the application passes as objects have no values for ignored columns.
     assert {*columns.fields} == {"p", "c", "r", "life"}
 
 
 def test_columns_of_the_key_are_needed() -> None:
-    """Each file needs the columns of the primary key. If `columns=` is given, it needs all of
-    these.
-    """
+    """Each file must have the primary key's columns, and all columns that `columns=` names."""
     columns = columns_of_table("p", "c", "r")
     assert [(column.is_key, column.is_needed) for column in columns.columns] == [
         (True, True),
@@ -217,7 +222,7 @@ def test_columns_of_the_key_are_needed() -> None:
     columns.check_fields([("a.csv", ["p", "c"]), ("b.csv", None)])
     with pytest.raises(ValueError, match=r"b\.csv"):
         columns.check_fields([("a.csv", ["p", "c"]), ("b.csv", ["p", "r"])])
-    # With `columns=`, each file must have all of the columns.
+    # With `columns=`, each file must have all of the selected columns.
     selected = columns_of_table("p", "c", "r", columns=["p", "c", "r"])
     assert [column.is_needed for column in selected.columns] == [True, True, True]
 
@@ -236,11 +241,16 @@ def test_columns_of_the_key_are_needed() -> None:
 def test_the_clustering_columns_are_unknown_for_some_statements(
     markers: tuple[str, ...], table: TableMetadata | None, clustering: list[int]
 ) -> None:
+    """`keys` has no clustering columns if the statement's markers do not name each of them once."""
     assert columns_of_table(*markers, table=table).keys == Keys((0,), clustering)
 
 
 def test_a_part_of_the_partition_key_tells_rows_apart() -> None:
-    """Another part has a constant in place of a marker, so the server names no routing key."""
+    """The bind markers of key columns tell rows apart even if the routing key is unknown.
+
+    Another column of the partition key is a constant in the statement instead of a marker, so the
+    server reports no routing key.
+    """
     assert columns_of_table("r", "c", "p", key=()).keys == Keys((), [1], [2])
 
 
@@ -248,15 +258,17 @@ def test_a_part_of_the_partition_key_tells_rows_apart() -> None:
     ("markers", "options", "static"),
     [
         (("p", "c", "r", "s"), {}, [3]),
-        (("p", "s"), {}, []),  # rows of a partition have one key
+        (("p", "s"), {}, []),  # All rows of a partition have the same key here.
         (("p", "c", "r"), {}, []),
         (("p", "c", "s"), {"timestamp": 5}, []),
-        (("p", "c", "s", "[timestamp]"), {"timestamp_column": "r"}, []),  # each row has its time
+        # Each row has its own write time.
+        (("p", "c", "s", "[timestamp]"), {"timestamp_column": "r"}, []),
     ],
 )
 def test_the_order_of_rows_decides_about_static_columns(
     markers: tuple[str, ...], options: dict[str, Any], static: list[int]
 ) -> None:
+    """`static_columns` is set only if the order of two rows decides which static value remains."""
     columns = columns_of_table(*markers, **options)
     assert columns.binder(None, lambda: None).static_columns == static
 

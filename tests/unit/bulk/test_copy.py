@@ -1,6 +1,4 @@
-"""Copies between tables: wrong arguments are refused before anything is read, and values arrive
-unchanged.
-"""
+"""Copies between tables refuse wrong arguments before reading, and do not change values."""
 
 from __future__ import annotations
 
@@ -50,7 +48,11 @@ def test_copies_between_incompatible_tables_are_refused_before_any_request(
 
 
 def test_a_table_is_not_copied_to_itself(nodes: FakeCluster) -> None:
-    """Its values would lose their TTLs, and replace those that were written in the meantime."""
+    """A copy of a table to itself is refused, also through a session of another cluster object.
+
+    Such a copy would remove the TTLs of its values, and replace values that were written while the
+    copy ran.
+    """
     with (
         Cluster(**settings(nodes)) as cluster,
         cluster.connect("a") as session,
@@ -63,16 +65,14 @@ def test_a_table_is_not_copied_to_itself(nodes: FakeCluster) -> None:
 
 
 def test_fields_missing_in_the_target_s_user_type_are_refused() -> None:
-    """Each field of a user-defined type in the source must be in the target with the same type, in
-    nested types, too.
-    """
+    """A user-defined type's fields must have the same types in the target, also if nested."""
     source_types = {
         "A b": UserType("a", "A b", ["x", "y"], ["int", "frozen<inner>"]),
         "inner": UserType("a", "inner", ["z"], ["text"]),
     }
     column_types = ["int", 'list<frozen<"A b">>']
     reordered = UserType("b", "A b", ["y", "more", "x"], ["frozen<inner>", "int", "int"])
-    # The target may have the columns in another order, and more of them.
+    # The target type may have its fields in another order, and more fields.
     _check_fields(source_types, {**source_types, "A b": reordered}, column_types)
     for target_types, message in (
         ({}, "field 'x' of the type 'A b' is int in the source and missing in the target"),
@@ -109,7 +109,10 @@ def by_copy(node: FakeNode, prepare: Callable[[Any], None]) -> Any:
 
 
 def by_acopy(node: FakeNode, prepare: Callable[[Any], None]) -> Any:
-    """Do the same with asyncio."""
+    """Copy ks.t to ks.u with `acopy`, and return the report.
+
+    :param prepare: called with the session before the copy.
+    """
 
     async def main() -> Any:
         async with aio.Cluster([node.address], port=node.port) as cluster:
@@ -129,7 +132,7 @@ def prime(
     column_kinds: dict[str, str],
     columns_of_tables: list[tuple[str, str]] = COLUMNS,
 ) -> None:
-    """Prime a table ``t`` that contains `row`, and a table ``u`` whose columns are of these kinds.
+    """Prime a table ``t`` that contains `row`, and a table ``u`` whose columns have these kinds.
 
     :param column_kinds: for each column of ``u``: "partition_key", "clustering", "regular" or
         "static".
@@ -152,20 +155,21 @@ def prime(
         (STATIC, [columns_of_tables[0], columns_of_tables[2]]),
     ):
         insert = node.prime_prepare(query, columns, pk_indexes=[0])
-        # The load learns from the prepared statement which table it writes to.
+        # The load learns from the prepared statement which table the statement writes to.
         insert.keyspace, insert.table = "ks", "u"
 
     def answer_scan(request: Request) -> Answer:
+        """Return the row if its token, 0, is in the token range that the request asks for."""
         token_bounds: Any = request.values
         start, end = (int.from_bytes(value, "big", signed=True) for value in token_bounds)
-        # The row's token is 0, so it is in only one range of the ring.
+        # The row's token is 0, so only one of the scanned token ranges contains the row.
         return paged(columns_of_tables, [row] if start < 0 <= end else [], keyspace="ks", table="t")
 
     node.prime(SELECT, answer_scan)
 
 
 def values_written(node: FakeNode) -> list[Any]:
-    """Return the values of each request by which a row was written."""
+    """Return the values of each EXECUTE request that wrote the row with the id 1."""
     return [
         request.values
         for request in node.requests
@@ -175,6 +179,8 @@ def values_written(node: FakeNode) -> list[Any]:
 
 @COPIERS
 def test_converters_are_not_applied_to_copied_values(copier: Any) -> None:
+    """A copy transfers the bytes of values and skips the session's converters."""
+
     def register(session: Any) -> None:
         session.codecs.register_type("text", Converter(str.lower, str.upper))
         session.codecs.register_column("ks.u.c", Converter(lambda value: f"{value}00"))
@@ -182,7 +188,7 @@ def test_converters_are_not_applied_to_copied_values(copier: Any) -> None:
     with FakeNode() as node:
         prime(node, (1, "Ada", "Lovelace"), {"id": "partition_key"})
         assert copier(node, register).written == 1
-        # If converters had been used, they would have changed the letter case, and appended "00".
+        # Converters would have changed the letter case, or appended "00".
         assert values_written(node) == [[b"\0\0\0\1", b"Ada", b"Lovelace"]]
 
 
@@ -198,7 +204,7 @@ def test_converters_are_not_applied_to_copied_values(copier: Any) -> None:
 def test_copied_values_keep_their_bytes(
     copier: Any, cql_type: str, value: object, encoded: bytes
 ) -> None:
-    """With other bytes a key would be that of another row."""
+    """A copy writes the bytes that it read, because other bytes of a key would make another row."""
     columns = [("id", "int"), ("c", cql_type), ("v", cql_type)]
     with FakeNode() as node:
         kinds = {"id": "partition_key", "c": "clustering"}
@@ -209,7 +215,10 @@ def test_copied_values_keep_their_bytes(
 
 @COPIERS
 def test_statements_copy_bytes_after_the_session_s_converters_change(copier: Any) -> None:
-    """A change builds the bind plans of all statements again, in the middle of a copy, too."""
+    """A copy still transfers bytes after a converter is registered in the middle of the copy.
+
+    Registering a converter rebuilds the bind plans of all statements of the session.
+    """
     columns = [("id", "int"), ("c", "int"), ("v", "int")]
     rows = [(1, 2, 3), (1, None, 4)]
     sessions: list[Any] = []
@@ -219,6 +228,7 @@ def test_statements_copy_bytes_after_the_session_s_converters_change(copier: Any
         node.prime(SELECT, paged(columns, rows, keyspace="ks", table="t"))
 
         def answer_insert(request: Request) -> Answer:
+            """Register a converter for int while the copy runs."""
             sessions[0].codecs.register_type("int", Converter(str, int))
             return void()
 
@@ -234,10 +244,9 @@ def test_statements_copy_bytes_after_the_session_s_converters_change(copier: Any
 @COPIERS
 @pytest.mark.parametrize("kind_of_v", ["regular", "static"])
 def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind_of_v: str) -> None:
-    """If the source has a null in a column that is a clustering column of the target, the row fails
-    and is reported.
+    """A row that is null in a clustering column of the target fails and is reported.
 
-    Only rows with nothing but static columns need no value for it.
+    The clustering column may only be null in rows that set static columns and nothing else.
     """
     column_kinds = {"id": "partition_key", "c": "clustering", "v": kind_of_v}
     with FakeNode() as node:
@@ -254,6 +263,7 @@ def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind_of_v: s
 def test_a_copy_warns_that_its_checkpoint_is_complete(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A copy whose checkpoint is complete reads nothing and warns; without it, all is read."""
     path = tmp_path / "point"
     with FakeNode() as node:
         prime(node, (1, "Ada", "Lovelace"), {"id": "partition_key"})
@@ -277,7 +287,7 @@ WRITE_SECONDS = 8
 def prime_ttls(node: FakeNode, row: tuple[Any, ...]) -> None:
     """Prime a table of two rows, of which the later one is `row`, and a slow table to write to.
 
-    :param row: the id, which is 2, the values of c and v, and their times to live in seconds.
+    :param row: the id, which is 2, the values of c and v, and their TTLs in seconds.
     """
     prime(node, (0, None, None), {"id": "partition_key"})
     columns = [*COLUMNS, ("ttl(c)", "int"), ("ttl(v)", "int")]
@@ -289,7 +299,7 @@ def prime_ttls(node: FakeNode, row: tuple[Any, ...]) -> None:
     def answer_scan(request: Request) -> Answer:
         token_bounds: Any = request.values
         start, end = (int.from_bytes(value, "big", signed=True) for value in token_bounds)
-        # One row has the lowest token, and `row` has the highest.
+        # The row (1, "x", "y") has the lowest token, and `row` has the highest.
         rows: list[Any] = [(1, "x", "y", 100, 100)] if start <= FIRST + 1 <= end else []
         rows += [row] if end == LAST else []
         return paged(columns, rows, keyspace="ks", table="t")
@@ -303,9 +313,9 @@ def prime_ttls(node: FakeNode, row: tuple[Any, ...]) -> None:
     ("ttls", "written", "expired"),
     [
         ((100, 100), [[b"c", b"v", 92]], 0),
-        # A value that does not expire has no time to live.
+        # A value that does not expire has no TTL, so the two values go into separate INSERTs.
         ((None, 100), [[b"c", NOT_SET, 0], [NOT_SET, b"v", 92]], 0),
-        # Only the value that has not expired meanwhile is written.
+        # The first value expires during the 8 seconds of waiting, so only the second is written.
         ((5, 100), [[NOT_SET, b"v", 92]], 0),
         ((8, 3), [], 1),
     ],
@@ -313,10 +323,10 @@ def prime_ttls(node: FakeNode, row: tuple[Any, ...]) -> None:
 async def test_times_to_live_of_pages_that_wait_get_shorter(
     ttls: tuple[Any, Any], written: list[Any], expired: int
 ) -> None:
-    """The times to live of a page are written without the seconds that the page has waited.
+    """TTLs of a page are written without the seconds that the page waited in the copy.
 
-    The copy has two pages, which arrive at the beginning. The second page waits while the rows of
-    the first one are written.
+    The copy has two pages, which arrive at the beginning. The second page waits 8 seconds while the
+    row of the first page is written.
     """
     with FakeNode() as node:
         prime_ttls(node, (2, "c", "v", *ttls))
@@ -339,7 +349,10 @@ async def test_times_to_live_of_pages_that_wait_get_shorter(
 
 
 def test_the_ttl_of_a_static_value_is_not_that_of_its_rows() -> None:
-    """A row that is written with the TTL of its partition's static value would expire with it."""
+    """A static value's TTL applies only to the INSERT of the static value, not to its rows.
+
+    A row that is written with the TTL of its partition's static value would expire with that value.
+    """
     select_ttl = SELECT.replace("id, c, v", "id, c, v, TTL(v)")
     columns = [*COLUMNS, ("ttl(v)", "int")]
     rows = [(1, "a", "s", 100), (1, "b", "s", 100), (2, "c", None, None), (3, None, "t", None)]
@@ -357,7 +370,7 @@ def test_the_ttl_of_a_static_value_is_not_that_of_its_rows() -> None:
             everything = [TokenRange(FIRST, LAST)]
             report = copy(session, "ks.t", session, "ks.u", keep_ttl=True, ranges=everything)
         requests: list[Any] = list(node.requests)
-    # The rows of a batch are the values of its statements.
+    # A batch has the values of its rows in its statements.
     statements = [
         statement for request in requests for statement in (request.statements or [request])
     ]
@@ -365,7 +378,8 @@ def test_the_ttl_of_a_static_value_is_not_that_of_its_rows() -> None:
         statement.values
         for query in (insert_row, insert_static)
         for statement in statements
-        if statement.query == query and statement.values  # not the PREPARE
+        # An EXECUTE; PREPARE requests have no values.
+        if statement.query == query and statement.values
     ]
     keys = [int.from_bytes(values[0], "big") for values in writes]
     ttls = [int.from_bytes(values[-1], "big") for values in writes]
@@ -381,5 +395,6 @@ def test_the_ttl_of_a_static_value_is_not_that_of_its_rows() -> None:
 
 @pytest.mark.parametrize("sessions", [("a.t0", "b"), (SimpleNamespace(connect=None), None)])
 def test_copies_need_sessions(sessions: Any) -> None:
+    """`copy` raises TypeError for arguments that are not sessions, and says what to write."""
     with pytest.raises(TypeError, match=r"a session is needed, .*: write (copy\(|session =)"):
         copy(sessions[0], "a.t0", sessions[1], "a.t1")

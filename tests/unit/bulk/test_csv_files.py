@@ -1,6 +1,6 @@
 """CSV files are read in parts, one after another.
 
-The tests cover the values and lines of rows, the text of failed rows, and damaged files.
+The tests cover the values and lines of rows, the original fields of failed rows, and damaged files.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Files:
 
     Rows that the reader has bound to bytes are decoded again.
 
-    :param implementation: the implementation whose reader binds ordinary rows at once. If None,
-        the reader converts strings to values.
+    :param implementation: the implementation (compiled or Python) whose reader binds ordinary rows
+        to bytes. If None, the reader converts strings to values.
     """
 
     def __init__(self, folder: Path, implementation: Implementation | None) -> None:
@@ -42,7 +42,7 @@ class Files:
         self.chunks: list[Chunk] = []
 
     def reading(self, columns: Any = COLUMNS, **changes: Any) -> Reading:
-        """Return how to read a file: by default, as a plain CSV file with a header.
+        """Return the options for reading a file: by default, a plain CSV file with a header.
 
         :param changes: attributes of `Reading` that differ.
         """
@@ -108,7 +108,7 @@ def files(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Files:
-    """Return a folder of CSV files whose rows are read as texts, or as encoded values."""
+    """Return a folder of CSV files whose rows are read as strings, or as encoded values."""
     monkeypatch.setattr(csv_files, "csv_rows", implementation.csv_rows)
     return Files(tmp_path, implementation if request.param == "bound" else None)
 
@@ -166,6 +166,7 @@ def test_fields_of_several_lines(files: Files) -> None:
 
 
 def test_columns_that_a_file_lacks_are_unset(files: Files) -> None:
+    """A column that a file lacks is unset in each row; a needed column must be in the file."""
     columns = (COLUMNS[0], Column("name", UTF8Type, is_needed=False))
     assert files.read("id\n1\n2\n", columns=columns) == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
     with pytest.raises(ValueError, match="has no column 'name', but id"):
@@ -173,6 +174,7 @@ def test_columns_that_a_file_lacks_are_unset(files: Files) -> None:
 
 
 def test_an_empty_field_of_a_text_or_blob_key_is_not_null(files: Files) -> None:
+    """An empty field of a text or blob key column is the empty value, not null."""
     for cqltype, empty in ((UTF8Type, ""), (BytesType, b"")):
         columns = (Column("k", cqltype, is_key=True),)
         assert files.read("k,x\n,1\n", columns=columns) == [(empty,)]
@@ -185,6 +187,7 @@ def test_an_empty_field_of_a_text_or_blob_key_is_not_null(files: Files) -> None:
 
 
 def test_errors_do_not_show_values_of_hidden_columns(files: Files) -> None:
+    """The error for a row does not show the value of a hidden (encrypted) column."""
     columns = (Column("id", Int32Type, is_hidden=True), COLUMNS[1])
     good, bad = files.read("id,name\n1,x\nsecret,y\n", columns=columns)
     assert good == (1, "x")
@@ -201,6 +204,7 @@ def test_files_without_rows(files: Files) -> None:
 
 
 def test_unreadable_rows_become_errors_in_their_place(files: Files) -> None:
+    """A row that cannot be read becomes an error at the row's position; the other rows are read."""
     rows = files.read("id,name\n1,a\nmany,b\n3\n4,d,e\n5,f\n")
     assert rows[0] == (1, "a")
     assert rows[4] == (5, "f")
@@ -214,7 +218,10 @@ def test_unreadable_rows_become_errors_in_their_place(files: Files) -> None:
 
 
 def test_rows_with_bytes_that_are_not_utf_8_become_errors(files: Files) -> None:
-    """The rows before and after them are read, and all rows have the numbers of their lines."""
+    """Rows with bytes that are not UTF-8 fail; the rows around them are read.
+
+    All rows have correct line numbers.
+    """
     content = b'id,name\n1,a\n2,b\xff\n3,"c\nd\xfe"\n4,e\n'
     rows = files.read(content)
     assert rows[0] == (1, "a")
@@ -226,6 +233,7 @@ def test_rows_with_bytes_that_are_not_utf_8_become_errors(files: Files) -> None:
 
 
 def test_a_row_that_the_csv_module_refuses_is_one_row(files: Files) -> None:
+    """A row that the csv module refuses is one failed row, and its raw text is kept."""
     rows = files.read('id,name\n1,a\n2,"b"x\n3,c\n')
     assert rows[0] == (1, "a")
     assert rows[2] == (3, "c")
@@ -255,7 +263,7 @@ def test_chunks_cover_all_rows_in_order(files: Files) -> None:
     assert rows == [(number, f"name {number}") for number in range(count)]
     assert files.lines == list(range(2, count + 2))
     assert files.raw == [[str(number), f"name {number}"] for number in range(count)]
-    # `small_chunks` allows 20 rows for each chunk, so 100 rows need at least five.
+    # `small_chunks` allows 20 rows for each chunk, so 100 rows need at least five chunks.
     assert len(files.chunks) >= 5
     assert all(chunk.size <= 20 for chunk in files.chunks)
     first_rows = [chunk.first for chunk in files.chunks]
@@ -266,8 +274,9 @@ def test_chunks_cover_all_rows_in_order(files: Files) -> None:
 
 @pytest.mark.usefixtures("small_chunks")
 def test_odd_rows_among_ordinary_ones(files: Files) -> None:
-    """A row with too many fields becomes an error, and a row that takes two lines is read. The rows
-    around them are not affected.
+    """A row with too many fields becomes an error, and a row that takes two lines is read.
+
+    The rows around these two rows are not affected.
     """
     lines = [f"{n},name {n}" for n in range(60)]
     lines[20] = "20,a,b"
@@ -299,21 +308,20 @@ def test_a_long_header(files: Files) -> None:
 
 @pytest.mark.usefixtures("small_chunks")
 def test_a_line_without_end_is_refused(files: Files) -> None:
+    """A line longer than `LONGEST_LINE` bytes is refused, so that memory stays limited."""
     with pytest.raises(ValueError, match="has a line of more than 20,000 bytes"):
         files.read("id,name\n" + "x" * 100_000)
 
 
 def test_a_chunk_may_begin_in_the_middle_of_a_part(files: Files) -> None:
-    """A load that resumes may have to begin within the part in which the earlier run was
-    interrupted.
-    """
+    """After a resumed load, the first chunk may begin at a later row of a part of the file."""
     path = files.write("id,name\n1,a\n2,b\nmany,c\n")
     reading = files.reading()
-    # The line number of each row, as a string, and its fields.
+    # the line number of each row, as a string, and the row's fields
     rows: list[Any] = []
     for part in csv_parts(path, reading):
-        # The first row of the file has the number 10 here. Resume at the second row, which is row
-        # 11. The next part, if there is one, begins with row 12.
+        # Number the file's first row 10 here. Resume at the second row, which is row 11. The next
+        # part, if there is a next part, begins with row 12.
         chunk = part.make_chunk(1, 10) if not rows else part.make_chunk(0, 12)
         assert chunk.raw is not None
         rows += [
@@ -360,8 +368,9 @@ def test_errors_of_damaged_files_name_file_and_line(
     ],
 )
 def test_a_quote_that_is_never_closed_ends_the_file(files: Files, row: bytes, line: int) -> None:
-    """A quote that is never closed ends the file: the error names the line of the quote, and all
-    rows before it are read.
+    """A quote that is never closed ends the file, after all rows before the quote were read.
+
+    The error names the line of the quote.
     """
     message = (
         rf"a\.csv, line {line}: the quote that opens here is never closed: the rest of the file "
@@ -375,11 +384,15 @@ def test_a_quote_that_is_never_closed_ends_the_file(files: Files, row: bytes, li
 def test_a_quote_that_is_not_closed_within_the_limit_of_a_field(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error names the line in which the quote begins. The rows before it were read."""
+    """If a quote is not closed within the csv module's field limit, the error names its line.
+
+    The rows before the quote were read.
+    """
     limit_before = csv.field_size_limit()
     monkeypatch.setattr(chunks, "LONGEST_LINE", 1000)
     try:
-        # The reader raises the limit of the csv module but never lowers it, so lower it here.
+        # The reader raises the limit of the csv module but never lowers it, so the test lowers it
+        # here.
         csv.field_size_limit(1000)
         with pytest.raises(ValueError, match="line 3: the quote that opens here is not closed wi"):
             files.read(b'id,name\n1,a\n2,"b\n' + b"3,c\n" * 500, "a.csv")
@@ -392,7 +405,7 @@ def test_a_quote_that_is_not_closed_within_the_limit_of_a_field(
 def test_rows_before_the_damage_are_read(files: Files) -> None:
     """If a compressed file was cut, the rows before the cut are read before the error is raised."""
     rng = random.Random(5)
-    # random digits, so that the compressed file is long
+    # Use random digits, so that the compressed file stays long.
     lines = [f"{n},{rng.random()}" for n in range(5000)]
     archive = gzip.compress(("id,name\n" + "\n".join(lines)).encode(), mtime=0)
     with pytest.raises(ValueError, match=r"a\.csv\.gz, line \d+: Compressed file ended") as caught:
@@ -400,7 +413,7 @@ def test_rows_before_the_damage_are_read(files: Files) -> None:
     count = sum(chunk.size for chunk in files.chunks)
     # The archive was cut after three quarters, and most of the rows before the cut were read.
     assert count > 500
-    # The error names the line at the cut, or the one after the rows that were read.
+    # The error names the line at the cut, or the line after the rows that were read.
     assert int(str(caught.value).partition("line ")[2].partition(":")[0]) >= count + 1
 
 
@@ -408,8 +421,9 @@ def test_rows_before_the_damage_are_read(files: Files) -> None:
 
 
 def test_names_of_fields(files: Files) -> None:
-    """Fields have the names of the header or of the option `header`; without both there are no
-    names (None).
+    """Fields have the names of the file's header or of the option `header`.
+
+    Without a header and without such names, `csv_fields` returns None.
     """
     reading = files.reading()
     for content, expected_names in (
@@ -426,7 +440,10 @@ def test_names_of_fields(files: Files) -> None:
 
 
 def test_the_csv_module_s_field_size_limit_is_raised_and_never_lowered(files: Files) -> None:
-    """The limit belongs to the process, so an application may have set it, too."""
+    """The reader raises `csv.field_size_limit` to LONGEST_LINE, and keeps a higher limit.
+
+    The limit belongs to the process, so the application may have set it before.
+    """
     limit_before = csv.field_size_limit()
     try:
         for limit in (1000, chunks.LONGEST_LINE + 5):
@@ -438,9 +455,7 @@ def test_the_csv_module_s_field_size_limit_is_raised_and_never_lowered(files: Fi
 
 
 def test_the_field_reader_converts_nulls(files: Files) -> None:
-    """A field reader converts the text of a field, or of many fields at once. The texts for null
-    become None.
-    """
+    """`_FieldReader` converts one field, or many with `all`; strings for null become None."""
     reader_of: Callable[..., Any] = csv_files._FieldReader
     upper_case_reader = reader_of(str.upper, nulls=("", "NULL"), ignores_blanks=False)
     assert [upper_case_reader("a"), upper_case_reader(""), upper_case_reader("NULL")] == [
@@ -451,7 +466,7 @@ def test_the_field_reader_converts_nulls(files: Files) -> None:
     assert list(upper_case_reader.all(["a", "NULL", "b"])) == ["A", None, "B"]
     assert list(upper_case_reader.all(["a", "b"])) == ["A", "B"]
     texts = ["a", "b"]
-    # A list without any text for null is returned as it is, not copied.
+    # `all` returns a list that contains no string for null as it is, without a copy.
     assert reader_of(str, nulls=("",), ignores_blanks=False).all(texts) is texts
 
 
@@ -462,7 +477,7 @@ NULL_CELLS = [
     ("boolean", [" NULL ", "true "], [None, True]),
     ("blob", [" NULL ", " ", " 0x00"], [None, None, b"\0"]),
     ("inet", [" NULL", " 10.0.0.1 "], [None, "10.0.0.1"]),
-    # Blanks are part of a text, so they are part of its null, too.
+    # Blanks are part of a text value, so " NULL" is not null in a text column.
     (
         "text",
         ["NULL", " NULL", "NULL ", " ", "", " -1"],
@@ -476,33 +491,36 @@ NULL_CELLS = [
 def test_blanks_around_a_null_are_ignored_except_in_texts(
     files: Files, type_name: str, fields: list[str], values: list[Any]
 ) -> None:
-    """In a column of another type than text, " NULL " is read as null, like "NULL"."""
+    """In a column whose type is not text or ascii, " NULL " is read as null, like "NULL"."""
     columns = (COLUMNS[0], Column("c", lookup_cqltype(type_name)))
     formats = Formats(null=("NULL", "", "-1"))
     for field, value in zip(fields, values, strict=True):
         ((_, read),) = files.read(f"id,c\n1,{field}\n", columns=columns, formats=formats)
         assert read == value, field
-    # All fields of the column are read at once in another way than a single one.
+    # Many fields of a column are converted by other code than a single field.
     content = "".join(f"1,{field}\n" for field in fields)
     rows = files.read(f"id,c\n{content}", columns=columns, formats=formats)
     assert [value for _, value in rows] == values
 
 
 def test_the_nulls_themselves_keep_their_blanks(files: Files) -> None:
+    """A blank in the option `null` is kept, so `null=" "` means that a blank field is null."""
     columns = (COLUMNS[0], Column("c", BytesType))
     formats = Formats(null=" ")
-    # The option null=" " says that a blank means null. So the first field, which is empty, is a
-    # blob without bytes.
+    # With null=" ", only a blank is null. So the empty field of the first row is a blob without
+    # bytes.
     assert files.read("id,c\n1,\n2, \n", columns=columns, formats=formats) == [(1, b""), (2, None)]
 
 
 def test_a_null_between_blanks_is_no_null_if_the_column_is_encrypted_text(files: Files) -> None:
+    """In an encrypted text column, " NULL" is a value, as in other text columns."""
     columns = (COLUMNS[0], Column("name", UTF8Type, is_hidden=True))
     rows = files.read("id,name\n1, NULL\n2,NULL\n", columns=columns, formats=Formats("NULL"))
     assert rows == [(1, " NULL"), (2, None)]
 
 
 def test_quotes_with_backslashes_get_advice(files: Files) -> None:
+    """The error for a quote escaped with a backslash says to write the quote twice."""
     rows = files.read('id,name\n1,"a\\"b"\n2,"a""b"\n3,"a"b\n')
     assert str(rows[0]).endswith('a quote inside a field is written twice, "", and not as \\"')
     assert rows[1] == (2, 'a"b')
@@ -510,8 +528,9 @@ def test_quotes_with_backslashes_get_advice(files: Files) -> None:
 
 
 def test_a_row_that_was_not_split_suggests_the_delimiter(files: Files) -> None:
-    """If a row has one field, and another delimiter would split it into the right number, the error
-    says so.
+    """If a row has one field because of another delimiter, the error suggests that delimiter.
+
+    The suggestion is made only if the other delimiter yields the right number of fields.
     """
     (error,) = files.read("1;x\n", header=["id", "name"])
     hint = "(is the file written with delimiter=';'?)"

@@ -1,6 +1,7 @@
-"""Rows of CSV that are bound to bytes while they are read.
+"""CSV readers that bind rows to bytes while they read.
 
-The results are compared with those of the csv module and the converters of strings.
+The tests compare the implementation under test (compiled or Python) with the csv module and the
+converters of strings, for values, errors and line numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ TYPES = ("int", "bigint", "tinyint", "float", "double", "boolean", "text", "uuid
 
 
 class Row(NamedTuple):
-    """A row as read: its line number, and either its bound bytes or the text of the error."""
+    """A row as read: its line number, and either its bound bytes or its error message."""
 
     line: int
     content: bytes | str
@@ -65,11 +66,11 @@ def reading(
 
 
 def rows(path: Path, options: Reading, is_fast: list[bool] | None = None) -> list[Row]:
-    """Return all rows of a file. If an error ends the reading, the error is the last row.
+    """Return all rows of a file. If an error ends the reading, the last row holds the error.
 
     :param options: how to read the file, as `reading` returns it.
-    :param is_fast: a list to which one item is appended for each chunk: True if compiled code
-        read the chunk.
+    :param is_fast: a list to which one item is appended for each chunk: True if compiled code read
+        the chunk.
     """
     assert options.binding is not None
     plan, version = options.binding
@@ -90,12 +91,12 @@ def rows(path: Path, options: Reading, is_fast: list[bool] | None = None) -> lis
             if is_bound:
                 assert chunk.rows.width == len(options.columns)
                 values = [row.data for row in chunk.rows.rows()]
-                # If a chunk begins at the second row of its part, as after a resumed load, its rows
-                # must be the same.
+                # If a chunk begins at the second row of its part, as after a resumed load, the
+                # chunk must have the same rows from there on.
                 if part.size > 1:
                     later_rows = part.make_chunk(1, first_row)
                     assert [row.data for row in later_rows.rows.rows()] == values[1:]
-                    # A range has no list of lines: each row takes one line.
+                    # If each row takes one line, `lines` is a range instead of a list.
                     if not isinstance(later_rows.lines, range):
                         assert later_rows.lines == list(chunk.lines or ())[1:]
             else:
@@ -110,7 +111,7 @@ def rows(path: Path, options: Reading, is_fast: list[bool] | None = None) -> lis
 def _bound(plan: Any, row: Any, version: int) -> bytes | str:
     """Bind a row of values, and return its bytes.
 
-    If the row is an error, or cannot be bound, return the text of the error.
+    If the row is an error, or cannot be bound, return the error message.
     """
     if isinstance(row, Exception):
         return str(row)
@@ -127,12 +128,12 @@ def read_both_ways(
 ) -> Callable[..., tuple[list[Row], list[Row]]]:
     """Return a function that reads a file twice, once with each reader.
 
-    The function returns the rows that Python's csv module reads, and those that the implementation
-    under test reads.
+    The function returns the rows that Python's csv module reads, and the rows that the
+    implementation under test reads.
     """
 
     def read(path: Path, *types: str, **options: Any) -> tuple[list[Row], list[Row]]:
-        """Read columns of these types; `options` are those of `reading`."""
+        """Read columns of these types; `options` are the options of `reading`."""
         settings = reading(implementation, *types, **options)
         monkeypatch.setattr(csv_files, "csv_rows", implementation.csv_rows)
         fast_rows = rows(path, settings)
@@ -188,7 +189,7 @@ def csv_field(value: str, always_quote: bool = False) -> str:
 def test_each_text_is_read_as_the_same_value_by_both_readers(
     type_name: str, read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
-    """Each string, valid or not, gives the same value or error, with and without quotes."""
+    """Both readers turn each string, valid or not, quoted or not, into the same value or error."""
     path = tmp_path / "a.csv"
     value_of_second_row = "1" if type_name != "text" else "x"
     for value in VALUES[type_name]:
@@ -222,7 +223,7 @@ def test_date_and_timestamp_formats_are_used_by_both_readers(
 def test_the_first_format_that_fits_a_date_is_used_by_both_readers(
     read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
-    """A value may have any of the formats; if it has none, the error names all of them."""
+    """A value may have any of the formats; if no format fits, the error names all of them."""
     path = tmp_path / "a.csv"
     path.write_text("c0,c1\n02.03.2026,02.03.2026\n2026-11-23,2026-11-23\n11/23/2026,\n")
     formats = ["%d.%m.%Y", "%Y-%m-%d"]
@@ -291,9 +292,7 @@ def test_random_files(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """From files of random values, line endings and mistakes, both readers read the same rows and
-    errors.
-    """
+    """Both readers read the same rows and errors from files with random values and mistakes."""
     generator = random.Random(11)
     path = tmp_path / "a.csv"
     for _file in range(150):
@@ -313,7 +312,7 @@ def test_random_files(
                 values.append("1")
             lines.append(",".join(csv_field(value, generator.random() < 0.2) for value in values))
         path.write_text(line_end.join(["c0,c1,c2", *lines, ""]), newline="")
-        # Parts and chunks are so small that they begin and end anywhere in a row.
+        # Make parts and chunks so small that they begin and end anywhere in a row.
         monkeypatch.setattr(csv_files, "MORE_BYTES", generator.choice((5, 64, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_BYTES", generator.choice((16, 300, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_ROWS", generator.choice((3, 1000)))
@@ -324,7 +323,7 @@ def test_random_files(
 def test_ordinary_files_are_read_by_compiled_code(
     compiled: Implementation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Compiled code reads each chunk whose values are all valid; Python reads the others."""
+    """Compiled code reads a chunk if all its values are valid; Python reads the other chunks."""
     monkeypatch.setattr(csv_files, "csv_rows", compiled.csv_rows)
     path = tmp_path / "a.csv"
     path.write_text(
@@ -336,8 +335,8 @@ def test_ordinary_files_are_read_by_compiled_code(
     (row,) = rows(path, reading(compiled, *TYPES), fast_chunks)
     assert fast_chunks == [True]
     assert row.line == 2
-    # If compiled code does not know a column's type, Python converts the values of that column, and
-    # compiled code the rest of the row.
+    # If compiled code does not know a column's type, Python converts the values of this column, and
+    # compiled code converts the remaining columns of the row.
     path.write_text("c0,c1,c2\n1,[1],1.5\n")
     (row,) = rows(path, reading(compiled, "int", "list", "decimal"), fast_chunks := [])
     assert fast_chunks == [True]
@@ -352,14 +351,14 @@ def test_ordinary_files_are_read_by_compiled_code(
 def test_an_application_s_text_for_null(
     read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
-    """With the option `null`, only the given string means null; an empty field is ''."""
+    """With `null="NULL"`, only "NULL" means null; an empty field is an empty string."""
     path = tmp_path / "a.csv"
     path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n')
     expected, fast_rows = read_both_ways(path, "int", "text", null="NULL")
     null = struct.pack(">i", -1)
     assert fast_rows == expected
     assert fast_rows[0].content == null + null
-    # the row (1, ''): an integer of 4 bytes, and a text of 0 bytes
+    # the row (1, ''): a 4-byte integer, and a text of 0 bytes
     assert fast_rows[1].content == struct.pack(">iii", 4, 1, 0)
 
 
@@ -381,7 +380,7 @@ def test_several_texts_for_null_and_empty_keys(
 ) -> None:
     """The option `null` may have several strings, each of which means null.
 
-    An empty field of a key column is an empty text, even if the empty string is one of them.
+    An empty field of a key column is an empty text, even if the empty string is in `null`.
     """
     path = tmp_path / "a.csv"
     path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n3,\\N\n\\N,x\n,""\n4,NULLS\n')
@@ -390,20 +389,23 @@ def test_several_texts_for_null_and_empty_keys(
         assert fast_rows == expected
         assert len(fast_rows) == 7
         if type_name == "text":
-            # The last number is the length of the second column's value: -1 is null, 0 is ''.
+            # The last number is the length of the second column's value: -1 is null, and 0 is an
+            # empty text.
             is_empty_text = is_key or "" not in nulls
             length = 0 if is_empty_text else -1
             assert fast_rows[1].content == struct.pack(">iii", 4, 1, length)
 
 
 def test_compiled_code_refuses_options_that_only_python_supports(compiled: Implementation) -> None:
-    """`csv_reader` returns None if Python must read the file: for delimiters and quotes that are
-    not one ASCII character, for equal ones, and for files without fields.
+    """`csv_reader` returns None if Python must read the file instead of compiled code.
+
+    These are files whose delimiter or quote is not one ASCII character, whose delimiter equals the
+    quote, and files without fields.
     """
     plan = compiled.bind.BindPlan([Column("c0", lookup_cqltype("int"))])
     int_field = Field(0, "int", int)
     make_reader = compiled.csv_rows.csv_reader
-    # The number after the fields says how many fields a line has.
+    # The number after the list of fields is the number of fields in each line.
     for delimiter, quote in (
         ("", '"'),
         (",,", '"'),
@@ -414,11 +416,11 @@ def test_compiled_code_refuses_options_that_only_python_supports(compiled: Imple
     ):
         assert make_reader(plan, PROTOCOL_VERSION, [int_field], 1, delimiter, quote) is None
     assert make_reader(plan, PROTOCOL_VERSION, [], 1, ",", '"') is None
-    # The lines have one field each, so none has the index 3.
+    # Each line has one field, so there is no field with the index 3.
     with pytest.raises(ValueError, match="field 3 of 1"):
         make_reader(plan, PROTOCOL_VERSION, [Field(3, "int", int)], 1, ",", '"')
     reader = make_reader(plan, PROTOCOL_VERSION, [int_field], 1, ",", '"')
-    # A start behind the data or before it, and data that are not bytes.
+    # Refuse a start after the end of the data or before its beginning, and data that are not bytes.
     for data, start in ((b"1", 2), (b"1", -1), ("1", 0)):
         with pytest.raises(ValueError, match="bytes are read"):
             reader.read(data, start, is_last=True, limit=1)

@@ -1,4 +1,4 @@
-"""The rows of a page are written as lines of CSV."""
+"""Test `csv_lines`, which writes the rows of a result page as lines of CSV."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.conftest import Implementation
 
 # the code of each integer type for `struct`
 INTS = {"tinyint": "b", "smallint": "h", "int": "i", "bigint": "q", "counter": "q"}
-# encoded values of each type: ordinary ones, limits, and values that CSV has to quote
+# encoded values of each type: ordinary values, limits, and values that CSV has to quote
 CELLS: dict[str, list[bytes]] = {
     **{
         type_name: [
@@ -76,7 +76,7 @@ def csv_lines_of(
     """Return the CSV lines of a page that has these rows of encoded cells.
 
     :param type_names: the types of the columns, as in `CELLS`.
-    :param bytes_before: bytes before the page, which must be skipped.
+    :param bytes_before: bytes in front of the page, which `csv_lines` must skip.
     """
     column_names = [f"c{number}" for number in range(len(type_names))]
     text: bytes = implementation.csv_texts.csv_lines(
@@ -94,10 +94,11 @@ def test_each_value_is_written_as_its_text(implementation: Implementation, type_
     """A value is written as `text_of` formats it, and quoted as the csv module would quote it."""
     cells: list[bytes | None] = [*CELLS[type_name], None]
     if sys.version_info < (3, 11):
-        cells = [cell for cell in cells if cell != b"\0"]  # which the csv module refuses there
+        # The csv module of Python 3.10 refuses a zero byte.
+        cells = [cell for cell in cells if cell != b"\0"]
     if type_name not in ("text", "ascii", "blob"):
-        # For historical reasons, values of other types may be empty, too. They are written as empty
-        # texts.
+        # For historical reasons, servers may also return empty values of other types. They are
+        # written as empty texts.
         cells.append(b"")
     seven = struct.pack(">i", 7)
     text = csv_lines_of(
@@ -106,8 +107,8 @@ def test_each_value_is_written_as_its_text(implementation: Implementation, type_
     codec = codec_of(type_name)
     records = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     assert records == [["7", text_of(codec.decode_nullable(cell))] for cell in cells]
-    # Compare with the csv module, which writes the same lines except that it does not quote a lone
-    # carriage return.
+    # Compare with the lines of the csv module. The only difference is that the csv module does not
+    # quote a lone carriage return.
     expected = io.StringIO(newline="")
     csv.writer(expected, lineterminator="\n").writerows(
         row for row in records if "\r" not in row[1]
@@ -118,6 +119,7 @@ def test_each_value_is_written_as_its_text(implementation: Implementation, type_
 def test_both_implementations_write_the_same_lines_for_random_pages(
     compiled: Implementation,
 ) -> None:
+    """Both implementations write the same lines for random pages."""
     generator = random.Random(3)
     python = Implementation("python")
     for _ in range(60):
@@ -131,7 +133,7 @@ def test_both_implementations_write_the_same_lines_for_random_pages(
 
 
 def test_the_only_field_of_a_row_is_quoted_if_empty(implementation: Implementation) -> None:
-    """If the only field of a row is empty, it is quoted.
+    """If the only field of a row is empty, it is written with quotes.
 
     Without the quotes the line would be empty, and readers skip empty lines.
     """
@@ -139,8 +141,8 @@ def test_the_only_field_of_a_row_is_quoted_if_empty(implementation: Implementati
 
 
 def test_both_implementations_write_the_same_dates(compiled: Implementation) -> None:
-    """The dates are each day around 1970, and days from the year 1 to the year 9999."""
-    # These are days since 1970-01-01. The protocol adds 2**31 to them.
+    """Both implementations write the same dates: days around 1970, and days from year 1 to 9999."""
+    # These are days since 1970-01-01. The protocol encodes them as days + 2**31.
     days = [*range(-800, 800), *range(-719_162, 2_932_897, 9_973)]
     rows: list[list[bytes | None]] = [[struct.pack(">I", 2**31 + day)] for day in days]
     assert csv_lines_of(compiled, ["date"], rows) == csv_lines_of(

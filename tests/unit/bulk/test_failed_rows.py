@@ -1,4 +1,4 @@
-"""The file of failed rows keeps all that is needed to correct a row and load it again."""
+"""Test `FailedRows`, the file that keeps failed rows so that you can fix and load them again."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def failed_row(
     is_table: bool = False,
     **more: Any,
 ) -> Any:
-    """Write a failed row to the file, and return its line as a string and as a dict.
+    """Write a failed row to the file, and return the file's line as a string and as a dict.
 
     :param raw: the row's text or fields in the source file.
     :param row: the row of an application, if `raw` is None.
     :param names: the names in the source's header.
     :param is_table: True if `row` is a table or array with one row.
-    :param more: parameters of `FailedRows` that differ from the usual ones.
+    :param more: parameters of `FailedRows` that differ from the usual values.
     """
     settings = {"columns": COLUMNS, "fields": ["id", "name"], "mapping": {}, "nulls": ("", "NULL")}
     path.unlink(missing_ok=True)
@@ -60,7 +60,8 @@ def failed_row(
     return line, json.loads(line)
 
 
-# the fields that a load adds to a failed row, for the location and error in `failed_row`
+# the fields ("notes") that a load adds to each failed row; here for the location and error that
+# `failed_row` passes
 NOTES = {"_source": "a", "_row": 1, "_line": 7, "_error": "is wrong"}
 
 
@@ -68,7 +69,7 @@ NOTES = {"_source": "a", "_row": 1, "_line": 7, "_error": "is wrong"}
     ("raw", "names", "fields"),
     [
         (["x", "NULL"], ("id", "name"), {"id": "x", "name": None}),
-        (["", ""], ("id", "name"), {"id": "", "name": None}),  # an empty key is not null
+        (["", ""], ("id", "name"), {"id": "", "name": None}),  # An empty key is not null.
         (["1", "a", "b"], ("id", "name"), {"_fields": ["1", "a", "b"]}),
         (["1"], ("id", "name"), {"_fields": ["1"]}),
         (["1", "2"], ("id", "id"), {"_fields": ["1", "2"]}),
@@ -82,20 +83,24 @@ NOTES = {"_source": "a", "_row": 1, "_line": 7, "_error": "is wrong"}
 def test_rows_of_files_keep_their_fields_or_their_text(
     tmp_path: Path, raw: Any, names: Any, fields: dict[str, Any]
 ) -> None:
-    """A row of CSV is written by the names of the header if it has as many fields as the header.
+    """A CSV row is written with the header's names if it has as many fields as the header.
 
-    Otherwise its fields are written as a list, or its text, if the csv module could not split it.
+    Otherwise its fields are written as a list, or as text if the csv module could not split the
+    row.
     """
     _, written_fields = failed_row(tmp_path / "f", raw, row=None, names=names)
     assert written_fields == {**fields, **NOTES}
 
 
 def test_lines_of_json_keep_each_digit(tmp_path: Path) -> None:
-    """The text of a JSON line is copied. Parsing the numbers as floats would lose digits."""
+    """A failed line of JSON is copied as text.
+
+    Parsing its numbers as floats would lose digits.
+    """
     line, fields = failed_row(tmp_path / "f", '{"d": 12345678901234567890.50, "e": 1e400}\n')
     assert line.startswith('{"d": 12345678901234567890.50, "e": 1e400, "_source": "a"')
     assert fields["_line"] == 7
-    # A byte that is not UTF-8 is written as it was, so the row fails again until it is corrected.
+    # A byte that is not UTF-8 is written unchanged, so the row fails again until it is corrected.
     _, fields = failed_row(tmp_path / "f", '{"d": "\udce9"}')
     assert fields == {"_text": '{"d": "\udce9"}', **NOTES}
 
@@ -114,7 +119,7 @@ def test_notes_do_not_clash_with_fields(tmp_path: Path) -> None:
 
 
 def test_rows_of_the_application(tmp_path: Path) -> None:
-    """Rows of any class are written by name, or as a list or text if they do not fit the table."""
+    """A failed row of the application is written by name, or as a list or string."""
 
     class ObjectWithFields:
         id, name = 5, "e"
@@ -135,9 +140,10 @@ def test_rows_of_the_application(tmp_path: Path) -> None:
 
 
 def test_fields_have_the_names_of_the_source(tmp_path: Path) -> None:
-    """A failed row has the names of the source's fields, not those of the columns.
+    """A failed row has the names of the source's fields, not the names of the columns.
 
-    So the file can be loaded with the same argument `columns`, even if it exchanges two names.
+    So the file can be loaded with the same argument `columns`, even if `columns` exchanges two
+    names.
     """
     exchanged_names: dict[str, Any] = {
         "mapping": {"id": "name", "name": "id"},
@@ -151,7 +157,7 @@ def test_fields_have_the_names_of_the_source(tmp_path: Path) -> None:
     array = numpy.array([(1, "x")], dtype=[("id", "i4"), ("name", "U1")])
     _, fields = failed_row(tmp_path / "h", row=array, is_table=True, **exchanged_names)
     assert fields == {"id": "x", "name": 1, **NOTES}
-    # The columns of an array without names are in the order of the fields.
+    # The values of an array without names are in the order of `fields`.
     array = numpy.array([["x", 1]], dtype=object)
     _, fields = failed_row(tmp_path / "i", row=array, is_table=True, fields=["name", "id"])
     assert fields == {"id": 1, "name": "x", **NOTES}
@@ -161,8 +167,9 @@ def test_fields_have_the_names_of_the_source(tmp_path: Path) -> None:
 def test_many_rows_of_a_table_are_kept(
     tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows are converted a few at a time, in whatever order they fail. If one of them cannot be
-    converted, the others are kept all the same.
+    """Failed rows of a table are converted a few at a time, in whatever order they fail.
+
+    If one row cannot be converted, the others are kept all the same.
     """
     module = pytest.importorskip(library)
     monkeypatch.setattr(failed_rows, "_ROWS_AT_A_TIME", 4)
@@ -200,12 +207,13 @@ def test_many_rows_of_a_table_are_kept(
     assert [(line["id"], line["name"]) for line in lines] == [
         (number, f"name {number}") for number in expected
     ]
-    # The second table's part from row 4 on has the bad row, so its rows are converted one by one.
+    # In the second table, the rows from number 4 on include the bad row, so they are converted one
+    # by one.
     assert row_counts == [4, 4, 4, 4, 3, 4, 4, 1, 4, 4, 1, 1, 3]
 
 
 def test_missing_and_unset_values_are_left_out_or_null(tmp_path: Path) -> None:
-    """Unset values and missing attributes are left out; the missing values of pandas are null."""
+    """Unset values and missing attributes are left out; pandas' missing values become null."""
 
     class ObjectWithoutName:
         id = 5
@@ -216,7 +224,7 @@ def test_missing_and_unset_values_are_left_out_or_null(tmp_path: Path) -> None:
     numpy = pytest.importorskip("numpy")
     for missing in (pandas.NA, pandas.NaT, None):
         assert failed_row(tmp_path / "f", row=(5, missing))[1] == {"id": 5, "name": None, **NOTES}
-    # In a data frame, NaN is a missing value, too.
+    # In a data frame, NaN also means a missing value.
     for missing in (pandas.NA, pandas.NaT, None, float("nan"), numpy.float64("nan")):
         frame = pandas.DataFrame({"id": [70000], "name": pandas.Series([missing], dtype=object)})
         _, fields = failed_row(tmp_path / "f", row=frame, is_table=True)
@@ -224,9 +232,7 @@ def test_missing_and_unset_values_are_left_out_or_null(tmp_path: Path) -> None:
 
 
 def test_rows_of_files_without_lines_are_in_the_order_of_the_columns(tmp_path: Path) -> None:
-    """A failed row of a Parquet file has the order of the file's columns, even if the option
-    `fields` names them in another order.
-    """
+    """A failed row of a Parquet file has the order of the file's columns, not of `fields`."""
     file = FailedRows(tmp_path / "f", COLUMNS, ["name", "id"], mapping={}, nulls=())
     chunk = Chunk(
         [(5, UNSET_VALUE)],
@@ -267,9 +273,10 @@ def test_values_are_converted_as_for_the_column(tmp_path: Path) -> None:
 
 
 def test_values_that_json_cannot_represent_are_not_ordinary_fields(tmp_path: Path) -> None:
-    """JSON has only one NaN, for example, so another NaN would be loaded as a different value.
+    """A value that JSON cannot represent is written under "_fields", and the row's error says so.
 
-    Such a value is written under "_fields", and the row fails until it is corrected.
+    For example, JSON has only one NaN, so a NaN with other bits would be loaded as a different
+    value. The row fails until it is corrected.
     """
     columns = (COLUMNS[0], COLUMNS[1]._replace(type=DoubleType))
     nan_with_payload = struct.unpack(">d", b"\x7f\xf8\0\0\0\0\0\1")[0]
@@ -277,7 +284,7 @@ def test_values_that_json_cannot_represent_are_not_ordinary_fields(tmp_path: Pat
     assert fields["_fields"] == {"name": "nan"}
     assert fields["id"] == 5
     assert "name" not in fields
-    # Here the column is a text. Bytes and a class do not fit it, so they are not ordinary fields.
+    # Here the column is a text. Bytes and a class do not fit the column, so they go into "_fields".
     for value in (b"\1", object):
         _, fields = failed_row(tmp_path / "f", row=(5, value))
         assert fields["id"] == 5
@@ -289,6 +296,7 @@ def test_values_that_json_cannot_represent_are_not_ordinary_fields(tmp_path: Pat
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes of files")
 def test_only_the_owner_can_read_clear_values_of_encrypted_columns(tmp_path: Path) -> None:
+    """The file of failed rows gets the mode 0600 if a column is encrypted."""
     hidden = (COLUMNS[0], COLUMNS[1]._replace(is_hidden=True))
     failed_row(tmp_path / "f", ["x", "y"], row=None, names=("id", "name"), columns=hidden)
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o600
@@ -297,7 +305,8 @@ def test_only_the_owner_can_read_clear_values_of_encrypted_columns(tmp_path: Pat
 def test_rows_of_an_earlier_load_are_kept(tmp_path: Path) -> None:
     """Failed rows are appended to the file, even if its last line is incomplete."""
     path = tmp_path / "f"
-    path.write_text('{"id": 5, "_error": "is wr')  # a load was interrupted while it wrote this line
+    # A load was interrupted while it wrote this line.
+    path.write_text('{"id": 5, "_error": "is wr')
     for row in ((1,), (2,)):
         file = FailedRows(path, COLUMNS, ["id"], mapping={}, nulls=())
         chunk = Chunk(
@@ -306,7 +315,7 @@ def test_rows_of_an_earlier_load_are_kept(tmp_path: Path) -> None:
         file.keep(chunk, 0, RowLocation(source=None, row=0, line=None), "x")
         file.close()
     lines = path.read_text().splitlines()
-    # The incomplete line stays, and new rows begin on a line of their own.
+    # The incomplete line stays, and new rows begin on a new line.
     assert lines[0] == '{"id": 5, "_error": "is wr'
     assert [json.loads(line)["id"] for line in lines[1:]] == [1, 2]
 
@@ -316,7 +325,7 @@ def test_a_file_without_failed_rows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "f"
     # A file that does not exist yet is accepted.
     check_failed_rows(path)
-    # An empty file is accepted, and so are files whose lines have notes of a load.
+    # An empty file is accepted, and so are files whose lines have the notes of a load.
     for text in ("", '{"id": 5, "__error": "is wrong"}\n', '{"id": 5, "_row": 1}'):
         path.write_text(text)
         check_failed_rows(path)
@@ -329,7 +338,8 @@ def test_a_file_without_failed_rows_is_refused(tmp_path: Path) -> None:
 def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_path: Path) -> None:
     """A resumed load skips failed rows that the file got after the last checkpoint.
 
-    The checkpoint has the size of the file. Rows after this size are known by source and number.
+    The checkpoint has the size of the file. Rows after this size are identified by source and row
+    number.
     """
     path = tmp_path / "f"
     assert size_of(path) == 0
@@ -346,7 +356,7 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     )
 
     def keep(source: str | None, row: int, size_at_checkpoint: int | None = None) -> None:
-        """Write a failed row to the file, unless it has the row after this size (bytes)."""
+        """Write a failed row to the file, unless it is in the file after this size (bytes)."""
         file = FailedRows(path, COLUMNS, ["id", "name"], mapping={}, nulls=("",))
         if size_at_checkpoint is not None:
             file.skip_rows_after(size_at_checkpoint)
@@ -363,12 +373,13 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     existing = rows_after(path, size)
     assert existing == {(os.path.abspath("a.csv"), 5), (None, 6)}
     content_before = path.read_bytes()
-    # The same file, named in another way.
+    # The first row is the same row of the same file, whose path is written differently here.
     keep(str(tmp_path / ".." / os.path.abspath("a.csv")), row=5, size_at_checkpoint=size)
     keep(source=None, row=6, size_at_checkpoint=size)
     assert path.read_bytes() == content_before
     keep("b.csv", row=5, size_at_checkpoint=size)
     assert rows_after(path, size) - existing == {(os.path.abspath("b.csv"), 5)}
-    # If the file has no line end at the checkpoint's size, or is shorter, it is another file.
+    # If the file has no line end at the checkpoint's size, or is shorter, it was replaced since the
+    # checkpoint. So no rows count as written.
     assert rows_after(path, size - 1) == set()
     assert rows_after(path, size_of(path) + 1) == set()

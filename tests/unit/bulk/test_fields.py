@@ -1,4 +1,4 @@
-"""The names of a source's fields are matched with the columns of a table."""
+"""The field names of a load's source are matched with the columns of a table."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ TABLE: Any = SimpleNamespace(keyspace_name="ks", name="t", columns={"id": 1, "na
 
 
 def test_names_of_notes_on_failed_rows() -> None:
-    """`is_note` is true only for the names of the fields that a load adds to failed rows."""
+    """`is_note` is True only for names of notes, the fields that a load adds to failed rows."""
     assert all(map(is_note, ("_source", "_row", "_line", "_error", "___error")))
     assert not any(map(is_note, ("_id", "row", "_rows", "_text", "_fields", "_")))
 
 
 def test_unknown_and_duplicate_names_are_refused() -> None:
-    """A field that the table lacks, or two fields of one name, are an error if they are written."""
+    """`check_names` refuses unknown and duplicate names of fields that are to be written."""
     # The fields that a load has added to failed rows need not be columns of the table.
     check_names(["name", "id", "_row", "_error"], "a.csv", ignored=(), written=None, table=TABLE)
     # Only selected columns are checked, and ignored columns may occur twice.
@@ -51,8 +51,8 @@ def test_unknown_and_duplicate_names_are_refused() -> None:
 def test_positions_of_columns() -> None:
     """`positions_of` returns the position of each column's field in the source.
 
-    Columns are found by name or by `mapping`. Missing columns are refused and, with `is_closed`,
-    further fields, too.
+    Columns are found by name or by `mapping`. Missing columns are refused. With `is_closed`,
+    unknown fields are refused, too.
     """
     assert positions_of(["name", "x", "id"], "a.csv", reading()) == [2, 0]
     assert positions_of(["n", "name"], "a.csv", reading(mapping={"id": "n"})) == [0, 1]
@@ -69,7 +69,7 @@ def test_positions_of_columns() -> None:
 
 
 def test_names_of_rows() -> None:
-    """Mappings and named tuples have names for their values; other sequences have none."""
+    """Mappings and named tuples have names for their values; other sequences have no names."""
     Point = collections.namedtuple("Point", "y x")
     assert values_by_name({"id": 1, 2: 3}) == {"id": 1, "2": 3}
     assert values_by_name(Point(1, 2)) == {"y": 1, "x": 2}
@@ -95,7 +95,7 @@ def test_two_fields_of_a_row_with_the_same_name_are_refused() -> None:
 
 
 def test_rows_without_names_are_sequences() -> None:
-    """Sequences stay as they are, other iterables become tuples, and sets of two are refused."""
+    """Sequences stay as they are, other iterables become tuples, and a set of two is refused."""
     for row in ((1, 2), [1, 2], "ab", b"ab", 5):
         assert values_by_position(row) is row
     assert values_by_position(iter([1, 2])) == (1, 2)
@@ -105,7 +105,7 @@ def test_rows_without_names_are_sequences() -> None:
 
 
 def test_the_columns_of_an_array_go_by_position() -> None:
-    """An array without names cannot be used with a mapping of names."""
+    """An array without names is read by position, so it cannot be used with a mapping of names."""
     numpy = pytest.importorskip("numpy")
     table = numpy.zeros((2, 2))
     assert select_columns(table, reading()) is table
@@ -114,7 +114,7 @@ def test_the_columns_of_an_array_go_by_position() -> None:
 
 
 def tables(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    """Return the columns as a data frame, Arrow table, Arrow batch and NumPy array, by kind."""
+    """Return the columns as a pandas frame, Arrow table, Arrow batch and NumPy array, by type."""
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     numpy = pytest.importorskip("numpy")
@@ -126,7 +126,7 @@ def tables(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def test_select_columns_keeps_the_columns_that_are_read() -> None:
-    """The columns get the table's names and order, and other columns of the source are dropped."""
+    """`select_columns` renames and reorders columns as in the table, and drops the others."""
     for table_type, table in tables(
         {"other": [5, 6], "name": ["a", "b"], "number": [1, 2]}
     ).items():
@@ -145,6 +145,7 @@ def test_select_columns_keeps_the_columns_that_are_read() -> None:
 
 
 def test_columns_of_masked_arrays_keep_their_mask() -> None:
+    """Values that a numpy mask hides are null after `select_columns`."""
     numpy = pytest.importorskip("numpy")
     array = numpy.ma.zeros(2, dtype=[("name", "U4"), ("x", "i4"), ("id", "i4")])
     array["name"], array["id"] = ["old", "b"], [1, 2]
@@ -160,6 +161,7 @@ def test_column_names_of_frames_may_be_integers() -> None:
 
 
 def test_a_duplicate_column_is_refused_if_it_is_read() -> None:
+    """A column name that occurs twice is refused only if this column is read."""
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     frame = pandas.DataFrame([[1, "a", 2]], columns=["id", "name", "id"])
@@ -172,7 +174,10 @@ def test_a_duplicate_column_is_refused_if_it_is_read() -> None:
 
 
 def test_an_index_with_the_name_of_a_column_is_refused() -> None:
-    """The columns that pandas moves into the index would be lost."""
+    """`check_index` refuses a frame whose index, but none of its columns, has a column's name.
+
+    The load would lose the columns that pandas has moved into the index.
+    """
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": [1], "name": ["a"], "x": [2]})
     for index in ("name", ["x", "name"]):
@@ -191,7 +196,7 @@ def test_an_index_with_the_name_of_a_column_is_refused() -> None:
 
 
 def test_integers_and_booleans_are_refused_as_dates() -> None:
-    """An integer might be days, seconds or 20261123, so a date column does not take it.
+    """A date column refuses integers, which might be days, seconds or numbers such as 20261123.
 
     Integers are also found in categories, in dictionaries and among objects.
     """
@@ -208,12 +213,13 @@ def test_integers_and_booleans_are_refused_as_dates() -> None:
     ]:
         with pytest.raises(ValueError, match="column 'd' is a date, and the source has integers"):
             select_columns(table, reading_dates)
-    # A dictionary of dates is accepted.
+    # An Arrow dictionary of dates is accepted.
     dates = pyarrow.array([19000], "int32").cast("date32").dictionary_encode()
     assert select_columns(pyarrow.table({"d": dates}), reading_dates).num_rows == 1
 
 
 def test_integers_are_refused_as_dates_inside_collections() -> None:
+    """Integers are refused if they are at the place of a date inside a collection, tuple or UDT."""
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     integer, text, date = pyarrow.int32(), pyarrow.string(), pyarrow.date32()
     pairs = pyarrow.struct([("key", integer), ("value", text)])
@@ -236,12 +242,12 @@ def test_integers_are_refused_as_dates_inside_collections() -> None:
         for source in (table, table.to_pandas(types_mapper=pandas.ArrowDtype)):
             with pytest.raises(ValueError, match="column 'd' has dates, and the source has integ"):
                 select_columns(source, reading(columns=(Column("d", cql_type),)))
-    # Dates, and integers of other types, are accepted.
+    # Dates are accepted, and integers whose target is an integer or is checked only when bound.
     for cql_type, arrow_type in [
         (list_of_dates, pyarrow.list_(date)),
         (list_of_dates, pyarrow.list_(pyarrow.timestamp("ms"))),
         (list_of_dates, text),
-        (list_of_dates, integer),  # binding refuses it
+        (list_of_dates, integer),  # Binding refuses this value later.
         (lookup_casstype("ListType(Int32Type)"), pyarrow.list_(integer)),
         (lookup_casstype("MapType(Int32Type,SimpleDateType)"), pyarrow.map_(integer, date)),
         (lookup_casstype("TupleType(Int32Type,SimpleDateType)"), date_last),
@@ -273,14 +279,15 @@ def test_integers_are_refused_as_dates_inside_collections() -> None:
     ],
 )
 def test_suggestions_for_names_that_the_table_lacks(name: str, suggestion: str) -> None:
-    """If the table lacks a name, the error suggests an option or a similar name."""
+    """If the table lacks a field's name, the error suggests an option or a similar name."""
     with pytest.raises(ValueError, match=suggestion):
         check_names([name], "a.csv", ignored=(), written=None, table=TABLE)
 
 
 def test_the_suggested_mapping_has_all_fields() -> None:
-    """The suggested mapping names every field to write, because a load with a mapping writes only
-    the fields in it.
+    """The error suggests a mapping with every field to write, not only the misspelled field.
+
+    A load with a mapping writes only the fields in the mapping.
     """
     with pytest.raises(ValueError, match=r"write columns={'ID': 'id', 'name': 'name'} if it is"):
         check_names(["ID", "name", "other"], "a.csv", ignored=(), written=None, table=TABLE)
@@ -305,7 +312,10 @@ def test_fields_that_a_mapping_leaves_out() -> None:
 
 
 def test_a_time_of_day_that_a_date_column_loses_is_warned_of() -> None:
-    """Tables of any kind get a warning for noon, but not for midnight, nulls and masked values."""
+    """Tables of any kind get a warning for noon, but not for midnight, nulls and masked values.
+
+    A date column would lose the time of day.
+    """
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     numpy = pytest.importorskip("numpy")
     reading_dates = reading(columns=(Column("d", SimpleDateType),))
@@ -327,7 +337,7 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of() -> None:
         warnings.simplefilter("error")
         for table in (
             pandas.DataFrame({"d": [midnight, None]}),
-            # Midnight of a time zone is a date of that zone.
+            # Midnight in a time zone is a date of that zone.
             pandas.DataFrame({"d": pandas.to_datetime([midnight]).tz_localize("Asia/Kolkata")}),
             pyarrow.table({"d": [midnight, None]}),
             pyarrow.table({"d": [midnight.date(), None]}),
@@ -340,7 +350,7 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of() -> None:
 
 
 def test_a_lost_time_of_day_is_warned_of_once_for_each_column_of_a_load() -> None:
-    """If datetimes are loaded into a column of dates, the time of day is lost."""
+    """The warning that a date column loses the time of day appears once per column of a load."""
     pandas = pytest.importorskip("pandas")
     columns = (Column("d", SimpleDateType), Column("e", SimpleDateType))
     reading_dates = reading(columns=columns, lost_times=LostTimes())

@@ -1,6 +1,4 @@
-"""JSON lines and Parquet files are read in parts. Before that, the names of their fields are
-read.
-"""
+"""The readers of JSON lines and Parquet files, and `fields_of_file`, which reads field names."""
 
 from __future__ import annotations
 
@@ -28,7 +26,10 @@ reading = partial(readings.reading, columns=COLUMNS)
 
 
 def read(path: Any, **changes: Any) -> list[Chunk]:
-    """Return the chunks of a file, each with all rows of a part; `changes` are for `reading`."""
+    """Return the chunks of a file, one for each part of the file.
+
+    :param changes: fields of `Reading` that differ from the usual values.
+    """
     read_chunks = []
     first_row = 1
     file_format = Path(path).suffix[1:]
@@ -40,7 +41,7 @@ def read(path: Any, **changes: Any) -> list[Chunk]:
 
 
 def json_lines(folder: Path, *lines: str | bytes) -> Path:
-    """Write a file of these lines, and return its path."""
+    """Write a file with these lines, and return its path."""
     path = folder / "a.jsonl"
     encoded_lines = [line if isinstance(line, bytes) else line.encode() for line in lines]
     path.write_bytes(b"".join(line + b"\n" for line in encoded_lines))
@@ -51,7 +52,7 @@ def json_lines(folder: Path, *lines: str | bytes) -> Path:
 
 
 def test_rows_of_json_lines_have_line_numbers(tmp_path: Path) -> None:
-    """A chunk has the values, the line number and the text of each row; empty lines count."""
+    """A chunk has the values, the line number and the raw line of each row; empty lines count."""
     path = json_lines(
         tmp_path, '{"id": 1, "name": "a"}', "", '{"name": null, "id": 2}', '{"id": 3}'
     )
@@ -78,7 +79,7 @@ FAILING: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("line", "message"), FAILING, ids=[case[1] for case in FAILING])
 def test_unreadable_lines_become_errors(tmp_path: Path, line: Any, message: str) -> None:
-    """An unreadable line becomes an error in the place of its row; the other rows are read."""
+    """An unreadable line becomes an error at the position of its row; the other rows are read."""
     (chunk,) = read(json_lines(tmp_path, '{"id": 1}', line, '{"id": 2}'))
     assert chunk.rows[0][0] == 1
     assert chunk.rows[2][0] == 2
@@ -86,9 +87,9 @@ def test_unreadable_lines_become_errors(tmp_path: Path, line: Any, message: str)
 
 
 def test_fields_without_a_column_are_ignored_unless_columns_are_closed(tmp_path: Path) -> None:
-    """With `is_closed`, a row fails if it has an unknown field that is not to be ignored.
+    """Unknown fields are ignored; with `is_closed`, they fail the row unless they are in `ignored`.
 
-    "_error" is a note of an earlier load, and always allowed.
+    "_error" is a note that an earlier load added to a failed row, and is always allowed.
     """
     path = json_lines(tmp_path, '{"id": 1, "title": "a"}', '{"id": 2, "_error": "before"}')
     assert [row[0] for row in read(path)[0].rows] == [1, 2]
@@ -99,6 +100,7 @@ def test_fields_without_a_column_are_ignored_unless_columns_are_closed(tmp_path:
 
 
 def test_errors_do_not_show_values_of_hidden_columns(tmp_path: Path) -> None:
+    """The error for a row does not show the value of a hidden (encrypted) column."""
     columns = (Column("id", Int32Type, is_hidden=True),)
     (chunk,) = read(json_lines(tmp_path, '{"id": "secret"}', '{"id": 1}'), columns=columns)
     assert "secret" not in str(chunk.rows[0])
@@ -124,10 +126,10 @@ def test_chunks_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_rows_before_the_damage_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a line of the file is too long, the rows before it are read before the error is raised."""
+    """If a line is too long, the rows before it are read before the error is raised."""
     monkeypatch.setattr(chunks, "LONGEST_LINE", 1000)
-    # The file is longer than the reader's buffer, so the rows before the error are returned before
-    # the error is found.
+    # The file is longer than the reader's buffer, so the reader returns the first rows before it
+    # reaches the long line.
     good_lines = ['{"id": 1}'] * 20_000
     path = json_lines(tmp_path, *good_lines, "x" * 100_000)
     parts = READERS["jsonl"](str(path), reading())
@@ -155,7 +157,7 @@ def parquet(tmp_path: Path) -> Any:
 
 
 def test_rows_of_a_parquet_file(parquet: Any) -> None:
-    """A Parquet file is read as tables, each of whose rows has a location."""
+    """A Parquet file is read as Arrow tables, and each row has a location."""
     path = parquet()
     (chunk,) = read(path)
     assert chunk.rows.to_pylist() == [{"id": n, "name": str(n)} for n in range(3)]
@@ -164,14 +166,14 @@ def test_rows_of_a_parquet_file(parquet: Any) -> None:
     assert chunk.source == str(path)
     assert str(chunk.location(1)) == f"{path}, row 2"
     (part,) = READERS["parquet"](str(path), reading())
-    # Begin at the third row of the part, whose first row is row 10 of the source.
+    # Begin at the third row of the part, whose first row gets the number 10.
     chunk_from_third_row = part.make_chunk(2, 10)
     assert chunk_from_third_row.rows.to_pylist() == [{"id": 2, "name": "2"}]
     assert chunk_from_third_row.first == 12
 
 
 def test_columns_that_a_parquet_file_lacks(parquet: Any) -> None:
-    """A column that the file lacks is unset. If it belongs to the key, this is an error."""
+    """A column that the file lacks is unset; a missing key column is an error."""
     assert read(parquet(id=[1, 2]))[0].rows == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
     with pytest.raises(ValueError, match=r"a\.parquet has no column 'id', but name, other"):
         read(parquet(name=["a"], other=[1]))
@@ -196,9 +198,9 @@ def test_chunks_of_tables(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_int96_timestamps_keep_their_years(tmp_path: Path) -> None:
-    """Timestamps of the old type INT96 are read exactly to the millisecond in all years.
+    """Timestamps of the old Parquet type INT96 are read exactly to the millisecond in all years.
 
-    Readers usually convert INT96 to nanoseconds, which only reach from the year 1677 to 2262.
+    Readers usually convert INT96 to nanoseconds, whose range is only the years 1677 to 2262.
     """
     pyarrow = pytest.importorskip("pyarrow")
     pyarrow_parquet = pytest.importorskip("pyarrow.parquet")
@@ -259,7 +261,7 @@ def test_parquet_cannot_be_read_from_a_pipe(tmp_path: Path) -> None:
 
 
 def test_names_of_fields(tmp_path: Path, parquet: Any) -> None:
-    """Parquet and CSV files have the names of their fields; for JSON lines the result is None."""
+    """Parquet and CSV files name their fields; JSON lines do not, so the result is None."""
     assert fields_of_file(str(parquet()), "parquet", reading()) == ["id", "name"]
     assert fields_of_file(str(tmp_path / "none.jsonl"), "jsonl", reading()) is None
     path = tmp_path / "a.csv"

@@ -1,6 +1,7 @@
-"""A load groups its rows into requests (batches), and the requests into waves.
+"""Test `request_waves`, which groups a load's rows into requests, and the requests into waves.
 
-The requests of a wave may be sent at the same time, because no key occurs in two of them.
+A request with several rows is a batch. The requests of a wave may be sent at the same time, because
+no key occurs in two of them.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ def block_of(
 
 
 class Owners:
-    """A token map in which a function of the key gives the only replica. It records the keys that
-    were looked up.
+    """A token map in which a function of the key returns the only replica.
+
+    It records the keys that were looked up.
     """
 
     def __init__(self, owner_of: Any) -> None:
@@ -71,23 +73,22 @@ def rows_of(
 
 
 def test_a_key_occurs_once_in_a_wave(implementation: Implementation) -> None:
-    """Writes of one key must keep their order, so each of them goes into a later wave than the one
-    before.
-    """
+    """Rows with the same key go into separate waves, so the writes of a key keep their order."""
     rows = block_of(implementation, [(1, 1, 0), (1, 2, 1), (1, 1, 2), (2, 1, 3), (1, 1, 4)])
-    # Each expected list has the waves; a wave is a list of groups, and a group a list of row
+    # Each expected list is a list of waves; a wave is a list of groups, and a group a list of row
     # numbers.
     assert rows_of(implementation, rows) == [[[0, 1], [3]], [[2]], [[4]]]
     assert rows_of(implementation, rows, by=None) == [[[0], [1], [3]], [[2]], [[4]]]
-    # If the clustering key is unknown, any two rows of a partition may have the same key, so they
-    # are sent one after the other.
+    # If the clustering key is unknown, any two rows of a partition may have the same key. So such
+    # rows go into separate waves.
     assert rows_of(implementation, rows, Keys(partition=(0,), clustering=())) == [
         [[0], [3]],
         [[1]],
         [[2]],
         [[4]],
     ]
-    # Likewise if a clustering column is known and the partition key is not.
+    # The same happens if a clustering column is known and the partition key is not: here the value
+    # of the clustering column decides.
     assert rows_of(implementation, rows, Keys(partition=(), clustering=(1,))) == [
         [[0], [1]],
         [[2]],
@@ -100,7 +101,7 @@ def test_a_key_occurs_once_in_a_wave(implementation: Implementation) -> None:
 
 
 def test_rows_of_a_partition_or_replica_are_one_group(implementation: Implementation) -> None:
-    """Rows are grouped if their keys are known; by replica only if the replica is known, too."""
+    """Rows are grouped by partition if their keys are known, and by replica if it is known, too."""
     rows = block_of(implementation, [(1, 1, 0), (2, 1, 0), (1, 2, 0), (3, 1, 0)])
     (groups_of_wave,) = implementation.grouping.request_waves(rows, KEYS, "partition", owners=None)
     assert [group.rows for group in groups_of_wave] == [[0, 2], [1], [3]]
@@ -111,37 +112,40 @@ def test_rows_of_a_partition_or_replica_are_one_group(implementation: Implementa
     (groups_of_wave,) = implementation.grouping.request_waves(rows, KEYS, "replica", by_last_bit)
     assert [group.rows for group in groups_of_wave] == [[0, 2, 3], [1]]
     assert [group.size for group in groups_of_wave] == [72, 24]
-    # Without a reason to group them, or without known keys, each row is a group.
+    # With `by=None`, or if the keys are unknown, each row is a group.
     for keys, by in (
         (KEYS, None),
         (Keys(partition=(), clustering=()), "replica"),
     ):
         assert rows_of(implementation, rows, keys, by, by_last_bit) == [[[0], [1], [2], [3]]]
-    # If the owner of a key is unknown, its rows are grouped by partition.
+    # If the owner of a key is unknown, the rows of each partition are a group.
     for owners in (None, Owners(lambda key: None)):
         assert rows_of(implementation, rows, owners=owners) == [[[0, 2], [1], [3]]]
 
 
 def test_groups_stay_below_the_servers_warnings(implementation: Implementation) -> None:
-    """A group has at most 10 partitions and MOST_BYTES bytes, or only one row."""
+    """A group has at most 10 partitions and MOST_BYTES bytes; a larger row is a group by itself."""
     one_owner = Owners(lambda key: FIRST_HOST)
     small_rows = block_of(implementation, [(n, 0, 0) for n in range(25)])
     (wave,) = rows_of(implementation, small_rows, owners=one_owner)
     # Servers warn about batches with more than 10 partitions.
     assert [len(rows) for rows in wave] == [10, 10, 5]
-    # Two partitions of six rows each. Six rows of 1000 bytes are larger than MOST_BYTES (4000), so
-    # each partition is split.
+    # Two partitions with six rows of 1000 bytes each are larger than MOST_BYTES (4000), so each
+    # partition is split.
     large_rows = block_of(implementation, [(n % 2, n, 0) for n in range(12)], last_value_size=1000)
     (wave,) = implementation.grouping.request_waves(large_rows, KEYS, "replica", one_owner)
     assert all(group.size <= groups.MOST_BYTES for group in wave)
     assert sorted(row for group in wave for row in group.rows) == list(range(12))
-    # Each row alone has more than MOST_BYTES.
+    # Each of these rows is larger than MOST_BYTES.
     huge_rows = block_of(implementation, [(0, n, 0) for n in range(2)], last_value_size=9000)
     assert rows_of(implementation, huge_rows, by="partition") == [[[0], [1]]]
 
 
 def test_a_repeated_key_has_a_wave_for_each_row(implementation: Implementation) -> None:
-    """Rows of one key are 20,000 waves. An algorithm of quadratic time would take minutes."""
+    """20,000 rows of one key give 20,000 waves in acceptable time.
+
+    An algorithm of quadratic time would take minutes.
+    """
     count = 20_000
     rows = block_of(implementation, [(1, 1, n) for n in range(count)])
     waves = rows_of(implementation, rows, by="partition")
@@ -151,7 +155,10 @@ def test_a_repeated_key_has_a_wave_for_each_row(implementation: Implementation) 
 def test_a_large_partition_is_split_in_the_order_of_its_rows(
     implementation: Implementation,
 ) -> None:
-    """Three rows of about 1000 bytes fit into a group of at most MOST_BYTES (4000)."""
+    """A large partition is split into groups of consecutive rows.
+
+    Three rows of about 1000 bytes fit into a group of at most MOST_BYTES (4000).
+    """
     rows = block_of(implementation, [(0, n, 0) for n in range(10)], last_value_size=1000)
     assert rows_of(implementation, rows, by="partition") == [[[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]]
 
@@ -160,7 +167,7 @@ def test_a_large_partition_is_split_in_the_order_of_its_rows(
 def test_both_implementations_make_the_same_requests(
     compiled: Implementation, host_count: int
 ) -> None:
-    """Random rows give the same requests, with and without a token ring, for any keys."""
+    """Both implementations make the same requests of random rows, with and without a token ring."""
     python = Implementation("python")
     # There are 60 tokens, spread evenly over the ring and given to the hosts in turn.
     tokens_of_hosts = [
@@ -176,7 +183,7 @@ def test_both_implementations_make_the_same_requests(
     ]
     generator = random.Random(7)
     for number in range(60):
-        # There are few or many different keys, and narrow or wide rows.
+        # Choose few or many different keys, and narrow or wide rows.
         key_count = generator.choice((1, 3, 40, 10_000))
         value_size = generator.choice((8, 60, 900))
         rows = []
@@ -193,7 +200,8 @@ def test_both_implementations_make_the_same_requests(
                     row += struct.pack(">i", len(value)) + value
             # The last column is not part of the key.
             rows.append(row + struct.pack(">i", value_size) + bytes(value_size))
-        # The partition key and the clustering key have different columns or none, or are unknown.
+        # Choose a partition key and a clustering key of different columns, or without columns
+        # (unknown).
         keys = generator.choice(
             (
                 Keys(partition=(0,), clustering=(1,)),
@@ -208,7 +216,7 @@ def test_both_implementations_make_the_same_requests(
         # for each implementation: for each wave, the rows and the size of each group
         requests = []
         for implementation, ring in zip((python, compiled), rings, strict=True):
-            # In every third case, no ring is known.
+            # In every third case, the token ring is unknown.
             owners = None if number % 3 == 0 else ring
             waves = implementation.grouping.request_waves(
                 implementation.bind.RowsBlock(5, rows), keys, group_by, owners
@@ -220,8 +228,9 @@ def test_both_implementations_make_the_same_requests(
 
 
 def test_rows_can_be_taken_from_and_appended_to_a_block(implementation: Implementation) -> None:
-    """`take` returns a block with the chosen rows in the given order. Numbers outside of the block
-    are refused.
+    """`take` returns a block with the chosen rows in the given order, and `append` adds a row.
+
+    `take` refuses row numbers outside of the block.
     """
     rows = block_of(implementation, [(1, 2, 3), (4, 5, 6), (7, 8, 9)])
     taken_rows = rows.take([2, 0])
@@ -235,7 +244,7 @@ def test_rows_can_be_taken_from_and_appended_to_a_block(implementation: Implemen
 
 
 def test_positions_of_keys_are_checked(implementation: Implementation) -> None:
-    """Each position in `Keys` must be the index of a value: 0, 1 or 2 for rows of three values."""
+    """A position in `Keys` must be the index of a value: 0, 1 or 2 for rows of three values."""
     rows = block_of(implementation, [(1, 2, 3)])
     for keys in (
         Keys(partition=(3,), clustering=()),
@@ -253,7 +262,8 @@ def test_a_row_without_a_partition_key_is_not_routed(implementation: Implementat
     assert rows_of(implementation, rows, owners=owners) == [[[0], [1]]]
     # The first row's key is null, so only the key of the second row was looked up.
     assert owners.keys == [struct.pack(">i", 1)]
-    # Servers refuse a composite key with a value this long, so its replica is not looked up.
+    # Servers refuse a value of more than 65,535 bytes in a composite key, so the row's replica is
+    # not looked up.
     long_value = struct.pack(">i", 70_000) + bytes(70_000)
     rows = implementation.bind.RowsBlock(3, [long_value + struct.pack(">ii", 4, 1) + null])
     composite_keys = Keys(partition=(0, 1), clustering=(2,))
@@ -262,20 +272,23 @@ def test_a_row_without_a_partition_key_is_not_routed(implementation: Implementat
 
 
 def test_null_and_empty_values_are_different_keys(implementation: Implementation) -> None:
-    """If null and the empty value were the same key, the rows would need several waves."""
+    """Null and the empty value are different keys, so these three rows fit into one wave."""
     null, empty = struct.pack(">i", -1), struct.pack(">i", 0)
     rows = implementation.bind.RowsBlock(2, [null + empty, empty + null, null + null])
     assert rows_of(implementation, rows) == [[[0], [2], [1]]]
-    # The only row has a length of 9 bytes, and no value behind it.
+    # The only row claims a value of 9 bytes, but has no bytes after this length.
     damaged = implementation.bind.RowsBlock(2, [struct.pack(">i", 9)])
     with pytest.raises(ValueError, match="ends in the middle of one"):
         implementation.grouping.request_waves(damaged, KEYS, "replica", owners=None)
 
 
 def test_only_the_bytes_of_the_key_decide_about_waves(implementation: Implementation) -> None:
-    """The bytes around the values of the key differ here, and those of the key are equal or not."""
+    """Rows share a wave if the bytes of their keys differ, whatever the bytes around the keys are.
+
+    Here the values next to the key differ, and the keys are equal or not.
+    """
     key_in_the_middle = Keys(partition=(1,), clustering=())
-    # 257 has the same last byte as 1, which precedes the key.
+    # The last byte of 257 is the same as that of 1. The number precedes the key.
     same_key = block_of(implementation, [(1, 7, 0), (2, 7, 1 << 24)])
     assert rows_of(implementation, same_key, key_in_the_middle) == [[[0]], [[1]]]
     other_key = block_of(implementation, [(1, 1, 0), (257, 1, 0)])
@@ -293,7 +306,10 @@ def test_only_the_bytes_of_the_key_decide_about_waves(implementation: Implementa
 def test_only_a_value_of_a_composite_key_is_limited(
     implementation: Implementation, sizes: tuple[int, ...], is_routed: bool
 ) -> None:
-    """In a composite key, 2 bytes hold the length of each value."""
+    """Only in a composite key, a value over 65,535 bytes prevents routing.
+
+    A composite key holds the length of each value in 2 bytes.
+    """
     row = b"".join(struct.pack(">i", size) + bytes(size) for size in sizes)
     rows = implementation.bind.RowsBlock(len(sizes), [row])
     owners = Owners(lambda key: None)
@@ -303,8 +319,9 @@ def test_only_a_value_of_a_composite_key_is_limited(
 
 
 def test_a_group_can_be_split_into_single_rows(implementation: Implementation) -> None:
-    """A group is some rows of a block, which are sent in one request. Each of its rows can become a
-    group of its own.
+    """`single_rows` splits a group into groups of one row each.
+
+    A group is some rows of a block, which are sent in one request.
     """
     rows = block_of(implementation, [(1, n, n * 10) for n in range(5)])
     group = implementation.grouping.Group(rows, [4, 1, 3])

@@ -1,4 +1,4 @@
-"""If the index of a column cannot hold a vector, the vector is refused before it is sent."""
+"""Vectors that a column's index cannot hold are refused before a load sends them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DOT_PRODUCT = IndexedVector(1, "v", refuses_zeros=False, refuses_large=True)
 EUCLIDEAN = IndexedVector(1, "v", refuses_zeros=False, refuses_large=False)
 SAI = {"class_name": "StorageAttachedIndex", "target": "v"}
 INSERT = "INSERT INTO a.t0 (id, c0) VALUES (?, ?)"
-LARGE = 3.0e38  # its first byte is the same as that of an infinity
+LARGE = 3.0e38  # The first byte of this float is the same as the first byte of an infinity.
 
 
 def packed(*numbers: float) -> bytes:
@@ -33,6 +33,7 @@ def packed(*numbers: float) -> bytes:
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("index", [0, 1, 2])
 def test_numbers_that_are_not_finite_are_named(number: float, index: int) -> None:
+    """`fault_of` names the column and the index of a number that is NaN or infinite."""
     numbers = [1.0, LARGE, -LARGE]
     numbers[index] = number
     for column in (COSINE, EUCLIDEAN):
@@ -41,7 +42,7 @@ def test_numbers_that_are_not_finite_are_named(number: float, index: int) -> Non
 
 
 def test_large_and_small_numbers_are_no_fault() -> None:
-    """`fault_of` returns None for vectors whose squared length is a positive 32-bit number.
+    """`fault_of` returns None for vectors whose squared length is a positive 32-bit float.
 
     The squares of 1e-22 and 1.8e19 are just above 0 and just below infinity in 32 bits.
     """
@@ -52,7 +53,10 @@ def test_large_and_small_numbers_are_no_fault() -> None:
 
 @pytest.mark.parametrize("number", [1e-23, -1e-30, 1e-44])
 def test_numbers_whose_squares_are_zero_count_as_zeros(number: float) -> None:
-    """The index for cosine similarity refuses them, because searches of the table may fail."""
+    """Numbers whose squares are 0 in 32 bits count as zeros for cosine similarity, and are refused.
+
+    Searches of the table may fail if the index for cosine similarity has such vectors.
+    """
     vector = packed(*[number] * 16)
     assert "only zeros, or numbers whose squares are 0" in str(fault_of(COSINE, vector))
     assert fault_of(DOT_PRODUCT, vector) is None
@@ -61,9 +65,9 @@ def test_numbers_whose_squares_are_zero_count_as_zeros(number: float) -> None:
 
 @pytest.mark.parametrize("numbers", [[3e19], [0.0, -LARGE], [1.8e19] * 2, [1e18] * 400])
 def test_a_squared_length_beyond_32_bits_is_refused(numbers: list[float]) -> None:
-    """Without the check, the server would fail the write at each attempt, and give no reason.
+    """A vector whose squared length exceeds 32 bits is refused, except for Euclidean distance.
 
-    Only the index for Euclidean distance accepts such vectors.
+    Without the check, the server would fail the write at each attempt, and give no reason.
     """
     for column in (COSINE, DOT_PRODUCT):
         assert "is too long for its index" in str(fault_of(column, packed(*numbers)))
@@ -108,7 +112,7 @@ def test_which_columns_are_checked(
 def test_a_load_refuses_the_row_and_names_its_line(
     form: str, is_indexed: bool, tmp_path: Path
 ) -> None:
-    """Of three rows, a load refuses the one with NaN and the one of zeros, if there is an index."""
+    """A load refuses vectors with NaN or only zeros if their column has an index."""
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
         for row in node.schema["system_schema.columns"]:
@@ -138,7 +142,7 @@ def test_a_load_refuses_the_row_and_names_its_line(
             nan, zeros = map(str, report.failures)
             assert "nan at index 1" in nan
             assert "only zeros" in zeros
-            # The error begins with the row's location: the line of the file, or the number of the
-            # row, counted from 0.
+            # The error begins with the row's location: the line in the file, or the row's number,
+            # counted from 0.
             location = nan.partition("the vector")[0]
             assert ("3" if form == "csv" else "row 1") in location

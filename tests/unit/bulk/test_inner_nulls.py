@@ -1,6 +1,6 @@
-"""Dry runs report the nulls inside collections that servers refuse.
+"""Dry runs report the nulls inside collections that servers would refuse.
 
-The expected results are those of a node of Cassandra 5.0.9.
+The expected results are what a node of Cassandra 5.0.9 accepts and refuses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INSERT = f"INSERT INTO a.t0 ({', '.join(COLUMNS)}) VALUES (?, ?, ?, ?)"
 ROWS: list[tuple[Any, ...]] = [
     (1, ["x"], ["x"], {"x": 1}),
     (2, ["x", None], None, None),
-    (3, None, ["x", None], None),  # servers accept a null in a frozen list
+    (3, None, ["x", None], None),  # Servers accept a null in a frozen list.
     (4, None, None, {"x": None}),
     (5, [], None, {}),
 ]
@@ -31,7 +31,7 @@ ROWS: list[tuple[Any, ...]] = [
 
 @pytest.fixture
 def session() -> Iterator[Any]:
-    """Yield a session of a node that has the table `a.t0`; fail if the test wrote to it."""
+    """Yield a session of a fake node that has the table `a.t0`; fail if the test wrote to it."""
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
         node.schema["system_schema.columns"] += [
@@ -39,7 +39,8 @@ def session() -> Iterator[Any]:
             for name, cql_type in COLUMNS.items()
             if name != "id"
         ]
-        types = {**COLUMNS, "kept": "list<text>"}  # servers do not say that a list is frozen
+        # A PREPARED response does not say whether a list is frozen.
+        types = {**COLUMNS, "kept": "list<text>"}
         prepared = node.prime_prepare(INSERT, list(types.items()), pk_indexes=[0])
         prepared.keyspace, prepared.table = "a", "t0"
         with Cluster([node.address], port=node.port) as cluster:
@@ -49,6 +50,7 @@ def session() -> Iterator[Any]:
 
 
 def test_dry_runs_report_nulls_inside_collections(session: Any) -> None:
+    """A dry run fails each row with a null inside a collection, and names the null's position."""
     report = session.load("t0", ROWS, columns=list(COLUMNS), dry_run=True, max_errors=None)
     assert [str(failure).partition(": servers")[0] for failure in report.failures] == [
         "row 1: column 'tags' has a null inside the collection, at element 1",
@@ -79,28 +81,32 @@ def test_dry_runs_of_files_report_nulls_inside_collections(session: Any, tmp_pat
 def test_nulls_that_servers_refuse(
     cql_type: Any, value: Any, takes_null_elements: bool, position: str | None
 ) -> None:
-    """`inner_null` returns an error that names the position of the null, or None if servers take
-    it. Tuples may have nulls, and so may lists whose `takes_null_elements` is true.
+    """`inner_null` returns an error with the position of the null, or None if servers accept it.
+
+    Tuples may contain nulls, and so may lists whose `takes_null_elements` is true.
     """
     data = cql_type.codec().encode(value)
     collection = CollectionColumn(0, "c", cql_type, takes_null_elements)
-    # A value follows its length of 4 bytes. `inner_null` does not read the length, because it gets
-    # the offset of the length and the size of the value.
+    # In a row, a value follows its 4-byte length. `inner_null` gets the offset of the length and
+    # the size of the value, so it does not read the length (four zero bytes here).
     error = inner_null([collection], bytes(4) + data, [(0, len(data))])
     if position is None:
         assert error is None
     else:
         assert f"at {position}: servers" in str(error)
-    # A null, or an unset value, has a negative size.
+    # A null or unset value has a negative size.
     assert inner_null([collection], b"", [(0, -1)]) is None
 
 
 def test_lists_count_as_frozen_if_the_table_is_unknown(session: Any) -> None:
-    """A frozen list may have null elements. Only the table's types say whether a list is frozen."""
+    """If the table is unknown, lists count as frozen, so their null elements are accepted.
+
+    Servers accept nulls in frozen lists, and only the table's types say whether a list is frozen.
+    """
     prepared = session.prepare(INSERT)
 
     def takes_null_elements(cql_types: dict[str, str] | None) -> dict[str, bool]:
-        """Return for each collection whether its elements may be null."""
+        """Return for each collection, by name, whether its elements may be null."""
         collections = collection_columns(prepared, cql_types)
         return {collection.name: collection.takes_null_elements for collection in collections}
 

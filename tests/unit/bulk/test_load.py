@@ -1,4 +1,4 @@
-"""Loads through both APIs: rows that are sent, retried, refused, kept and resumed."""
+"""Loads through the blocking and the asyncio API: sending, retrying, refusing and resuming rows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def blocking(node: FakeNode, source: Any, **options: Any) -> LoadReport:
     """Load `source` with the statement INSERT through the blocking API; `options` are the load's.
 
-    The statement is idempotent, unless the option `is_idempotent` is false.
+    The statement is idempotent, unless the option `is_idempotent` is False.
     """
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
@@ -77,7 +77,7 @@ def blocking(node: FakeNode, source: Any, **options: Any) -> LoadReport:
 
 
 def by_asyncio(node: FakeNode, source: Any, **options: Any) -> LoadReport:
-    """Do the same as `blocking` through the API for asyncio."""
+    """Load `source` like `blocking`, but through the asyncio API."""
 
     async def main() -> LoadReport:
         async with aio.Cluster([node.address], port=node.port) as cluster:
@@ -101,13 +101,14 @@ def executed(node: FakeNode) -> int:
 
 @LOADERS
 def test_each_row_is_written_once(node: FakeNode, load: Load) -> None:
+    """Each row is sent once, in a separate request, because the driver cannot batch these rows."""
     rows = [(n, f"name {n}") for n in range(250)]
     report = load(node, iter(rows))
     assert report.read == 250
     assert report.written == 250
     assert report.failed == 0
-    # The driver does not know this statement's table, so it cannot batch the rows: each row is sent
-    # in its own request.
+    # The driver does not know this statement's table, so it cannot batch the rows: it sends each
+    # row in a separate request.
     assert executed(node) == 250
     assert report.requests == 250
     assert report.retries == 0
@@ -129,7 +130,11 @@ class IgnoringPolicy(RetryPolicy):
 def test_rows_of_which_a_retry_policy_ignores_the_error_are_not_written(
     node: FakeNode, load: Load
 ) -> None:
-    """If no replica has a row, it is sent again, or fails, whatever the retry policy says."""
+    """A row that no replica has is not written, even if a retry policy ignores the error.
+
+    Such a row is sent again, or fails. If at least one replica has received the row, the row counts
+    as written.
+    """
     policy = IgnoringPolicy()
     node.prime(Opcode.EXECUTE, error(ErrorCode.UNAVAILABLE), times=1)
     report = load(node, [(1, "a"), (2, "b")], retry_policy=policy)
@@ -144,9 +149,7 @@ def test_rows_of_which_a_retry_policy_ignores_the_error_are_not_written(
 
 @LOADERS
 def test_rows_may_be_mappings_and_objects(node: FakeNode, load: Load) -> None:
-    """Values are found by the keys of mappings and the attributes of objects, also if `columns=`
-    renames them.
-    """
+    """A row may be a mapping or an object with attributes; `columns=` may rename its fields."""
 
     class Row:
         id, name = 3, "c"
@@ -163,7 +166,7 @@ def test_rows_may_be_mappings_and_objects(node: FakeNode, load: Load) -> None:
 def test_a_wrong_row_ends_the_load_unless_max_errors_allows_it(
     node: FakeNode, load: Load, tmp_path: Path
 ) -> None:
-    """A load ends at the first failed row after `max_errors` of them.
+    """A load ends with an error if more than `max_errors` rows fail.
 
     Failed rows are written to a file, which can be corrected and loaded again.
     """
@@ -209,7 +212,7 @@ def test_a_wrong_row_ends_the_load_unless_max_errors_allows_it(
 
 @LOADERS
 def test_wrong_rows_of_the_application_are_found_among_many(node: FakeNode, load: Load) -> None:
-    """Rows are bound many at a time, but only the wrong ones of them fail, with their numbers."""
+    """Rows are bound many at a time, but only wrong rows fail; the errors have their numbers."""
     rows: list[Any] = [(n, "x") for n in range(1000)]
     rows[137] = ("not an integer", "x")
     rows[941] = (1 << 40, "x")  # too large for an int
@@ -233,7 +236,7 @@ def test_rows_are_retried_while_servers_are_overloaded(node: FakeNode, load: Loa
 
 @LOADERS
 def test_writes_that_are_not_idempotent_fail_without_a_retry(node: FakeNode, load: Load) -> None:
-    """After an error, a write may have been applied. It is repeated only if it is idempotent."""
+    """A write that is not idempotent is not retried after an error: it may have been applied."""
     node.prime(Opcode.EXECUTE, error(ErrorCode.IS_BOOTSTRAPPING), times=1)
     report = load(node, [(1, "x"), (2, "y")], is_idempotent=False, max_errors=None)
     assert report.written == 1
@@ -257,7 +260,7 @@ def test_a_row_fails_after_all_retries(node: FakeNode, load: Load) -> None:
 
 
 def into_table(node: FakeNode, load: Load, source: Any, **options: Any) -> LoadReport:
-    """Load rows by the name of the table (a.t0), so that the load sends them in batches."""
+    """Load rows into the table a.t0; because the load knows the table, it sends them in batches."""
     if load is blocking:
         with Cluster([node.address], port=node.port) as cluster:
             return cluster.connect("a").load("t0", source, **options)
@@ -270,7 +273,7 @@ def into_table(node: FakeNode, load: Load, source: Any, **options: Any) -> LoadR
 
 
 def rows_sent(request: Request) -> list[list[Any]]:
-    """Return the encoded values of each row in a BATCH or EXECUTE; none for any other request."""
+    """Return the encoded values of each row in a BATCH or EXECUTE; [] for any other request."""
     if request.opcode == Opcode.BATCH:
         return [list(statement.values) for statement in request.statements]
     return [list(request.values)] if request.opcode == Opcode.EXECUTE else []
@@ -292,10 +295,11 @@ def rows_sent(request: Request) -> list[list[Any]]:
 def test_only_the_row_that_a_server_rejects_fails(
     node: FakeNode, load: Load, tmp_path: Path, refusal: Any, batch_count: int, error_text: str
 ) -> None:
-    """If the server rejects a batch because of one row, the batch is split, and only the row fails.
+    """If a server rejects a batch because of one row, the load splits the batch: one row fails.
 
-    The row has a null in a list. If the error is without details, the batch is split only after all
-    its retries have failed. The row's error says which value the server may have rejected.
+    The row has a null in a list. If the server's error does not say why, the batch is split only
+    after its retries have failed. The row's error names the value that the server may have
+    rejected.
     """
     columns = [("id", "int"), ("n", "int"), ("c0", "list<int>")]
     node.schema = schema("a", tables=1)
@@ -305,6 +309,7 @@ def test_only_the_row_that_a_server_rejects_fails(
     prepared.keyspace, prepared.table = "a", "t0"
 
     def reject_null(request: Request) -> Any:
+        """Fail each request that has a row with a null in its list."""
         null_element = struct.pack(">i", -1)
         has_null = any(null_element in row[2] for row in rows_sent(request))
         return refusal if has_null else void()
@@ -328,9 +333,10 @@ def test_only_the_row_that_a_server_rejects_fails(
 
 @LOADERS
 def test_a_generator_may_use_its_objects_again(node: FakeNode, load: Load) -> None:
-    """Each row is written as it was when the generator returned it.
+    """A generator may reuse its objects: each row is written as it was when it was yielded.
 
-    The generator yields the same buffer, dict, list and object several times, with other contents.
+    The generator yields the same buffer, dict, list and object several times, with other content
+    each time.
     """
 
     class Row:
@@ -345,7 +351,7 @@ def test_a_generator_may_use_its_objects_again(node: FakeNode, load: Load) -> No
     def rows() -> Iterator[Any]:
         for number in range(40):
             buffer[:] = bytes([65 + number])
-            # Yield rows of five forms in turn.
+            # Yield rows of five types in turn.
             form = number % 5
             if form == 0:
                 yield (number, buffer)
@@ -370,7 +376,10 @@ def test_a_generator_may_use_its_objects_again(node: FakeNode, load: Load) -> No
 
 @LOADERS
 def test_addresses_of_polars_objects_are_not_written(node: FakeNode, load: Load) -> None:
-    """Polars keeps a bytearray as an object, of which only the address could be read."""
+    """A polars column of the type Object is refused.
+
+    Polars keeps a bytearray as such an object, of which the driver could only read the address.
+    """
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"id": [1], "name": [bytearray(b"x")]})
     with pytest.raises(LoadError, match="the polars column 'name' has the type Object"):
@@ -380,6 +389,7 @@ def test_addresses_of_polars_objects_are_not_written(node: FakeNode, load: Load)
 
 @LOADERS
 def test_a_dry_run_sends_nothing(node: FakeNode, load: Load) -> None:
+    """A dry run checks all rows, counts those it would write, and sends none."""
     report = load(node, [(1, "x"), ("y", "z")], dry_run=True, max_errors=None)
     assert report.read == 2
     assert report.failed == 1
@@ -395,7 +405,9 @@ class Interrupted(BaseException):
 def interrupt_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[Interrupted]:
     """Make the next load raise `Interrupted` after `chunk_count` chunks and their checkpoints.
 
-    Later loads run to their end. Returns the class of the exception.
+    Later loads run to their end.
+
+    :returns: the class of the exception.
     """
     end_chunk = LoadCheckpoint.end_chunk
     chunks_left = chunk_count
@@ -457,12 +469,12 @@ def test_a_load_that_resumes_reports_and_keeps_the_failed_rows_of_earlier_runs(
     # Each run is interrupted in its third chunk. Two chunks of ten rows are complete (eight rows of
     # each were written and two failed) and in the checkpoint; the third chunk is not.
     for run in range(2):
-        # Interrupt the load after it has written the failed rows of the third chunk to the file,
-        # but before its checkpoint.
+        # Interrupt the load after it has written the failed rows of the third chunk to their file,
+        # but before it saves the chunk's checkpoint.
         interruption = interrupt_before_end(chunk_count=3)
         with monkeypatch.context() as patch:
             patch.setattr(LoadCheckpoint, "end_chunk", interruption)
-            # A killed process would save nothing of the unfinished chunk.
+            # A killed process would save nothing of the unfinished chunk, so do not save it here.
             patch.setattr(LoadCheckpoint, "save_unfinished_chunk", lambda self: None)
             with pytest.raises(Interrupted) as caught:
                 load(node, path, **options)
@@ -477,21 +489,21 @@ def test_a_load_that_resumes_reports_and_keeps_the_failed_rows_of_earlier_runs(
     assert report.failed == 4
     assert "40 rows were done by earlier runs: 32 written, 8 failed" in str(report)
     numbers = [json.loads(line)["_row"] for line in failed_path.read_text().splitlines()]
-    # The first line (row 1) comes from `earlier_load`. No row of these loads may be in the file
-    # twice.
+    # The first line (row 1) comes from `earlier_load`. The file must not contain any row of these
+    # loads twice.
     assert numbers == [1, *range(1, 60, 5)]
 
 
 def earlier_load(node: FakeNode, path: Path, folder: Path) -> None:
-    """Run a load that fails at its first row, so that the file of failed rows exists."""
+    """Run a load that fails at its first row, so that the file of failed rows already exists."""
     with pytest.raises(LoadError):
         blocking(node, path, failed_rows=folder / "failed")
 
 
 def interrupt_before_end(chunk_count: int) -> Any:
-    """Return a replacement for `LoadCheckpoint.end_chunk`, which saves a chunk's checkpoint.
+    """Return a replacement for `LoadCheckpoint.end_chunk`, which saves the checkpoint of a chunk.
 
-    Its call number `chunk_count` raises `Interrupted` instead.
+    Call number `chunk_count` raises `Interrupted` instead.
     """
     end_chunk = LoadCheckpoint.end_chunk
     chunks_left = chunk_count
@@ -515,13 +527,14 @@ def test_an_outage_ends_the_load_and_saves_a_checkpoint(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If no server can be reached, no row is counted as failed, whatever `max_errors` allows.
+    """If no server can be reached, the load ends, and no row counts as failed for any `max_errors`.
 
-    The load saves a checkpoint, and another run writes the remaining rows.
+    The load saves a checkpoint, and the next run writes the remaining rows.
     """
     max_attempts = 3
 
     def delay_before_retry(error: Exception, attempts: int) -> float | None:
+        """Give up after `max_attempts` attempts, and wait 0 seconds before each retry."""
         return 0.0 if attempts < max_attempts else None
 
     monkeypatch.setattr(sender, "delay_before_retry", delay_before_retry)
@@ -577,7 +590,7 @@ def control_c_raises() -> Iterator[None]:
 def test_an_interrupted_load_saves_what_is_written(
     node: FakeNode, load: Load, tmp_path: Path
 ) -> None:
-    """If Control-C interrupts a chunk, the checkpoint has the rows that were written.
+    """If Control-C interrupts a chunk, the checkpoint contains the rows that were written.
 
     In asyncio, Control-C cancels the load. Rows 5 and 20 have no valid id, so they fail.
     """
@@ -592,6 +605,7 @@ def test_an_interrupted_load_saves_what_is_written(
     is_first_run = True
 
     def interrupt_row_12(request: Request) -> Any:
+        """Send SIGINT to this process when row 12 arrives the first time, and do not respond."""
         nonlocal is_first_run
         if request.values[0] == struct.pack(">i", 12) and is_first_run:
             is_first_run = False
@@ -603,15 +617,16 @@ def test_an_interrupted_load_saves_what_is_written(
     with pytest.raises((KeyboardInterrupt, asyncio.CancelledError)) as caught:
         load(node, path, concurrency=1, **options)
     state = json.loads(checkpoint.read_text())["state"]
-    next_row = state["row"]  # the next run begins with this row
-    # The node never answers the request of row 12. On a busy machine, Control-C may interrupt the
-    # load before it has seen the answer for row 11: then the next run writes row 11 again.
+    next_row = state["row"]  # The next run begins with this row.
+    # The node never responds to the request for row 12. On a busy machine, Control-C may interrupt
+    # the load before it has seen the response for row 11. In this case the next run writes row 11
+    # again.
     assert next_row in (11, 12)
     assert state["rows"] == next_row
     assert state["failed"] == 1
     if load is blocking:
         report: LoadReport = caught.value.report  # type: ignore[attr-defined]
-        # Row 5 was not sent, and so is not among the written ones.
+        # Row 5 failed before it was sent, so it does not count as written.
         assert report.written == next_row - 1
         assert report.requests == 12
     request_count = len(values_sent(node))
@@ -629,7 +644,7 @@ def test_an_interrupted_load_saves_what_is_written(
 def test_an_interrupt_saves_nothing_if_the_first_row_is_not_written(
     node: FakeNode, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the first row of a chunk was not written, an interrupt saves nothing of the chunk.
+    """If the first row of a chunk was not written, an interrupt saves nothing of this chunk.
 
     A checkpoint is one position in the source, so it cannot say that only later rows were written.
     """
@@ -640,7 +655,7 @@ def test_an_interrupt_saves_nothing_if_the_first_row_is_not_written(
         raise Interrupted
 
     monkeypatch.setattr(sender, "delay_before_retry", interrupt)
-    # The first row waits for its retry when the load is interrupted.
+    # When the load is interrupted, the first row has failed and is about to be retried.
     node.prime(Opcode.EXECUTE, error(ErrorCode.OVERLOADED), times=1)
     with pytest.raises(Interrupted) as caught:
         load(node, path, checkpoint=checkpoint, concurrency=1)
@@ -650,6 +665,7 @@ def test_an_interrupt_saves_nothing_if_the_first_row_is_not_written(
 
 @LOADERS
 def test_request_options_apply_to_each_write(node: FakeNode, load: Load) -> None:
+    """Request options of a load, such as the consistency level, apply to each of its writes."""
     load(node, [(1, "x")], consistency_level=ConsistencyLevel.ALL, timeout=5.0, concurrency=1)
     (request,) = [sent for sent in node.requests if sent.opcode == Opcode.EXECUTE]
     assert request.consistency == ConsistencyLevel.ALL
@@ -698,7 +714,7 @@ def test_the_file_of_failed_rows_is_not_written_while_it_is_read(
 def test_an_error_of_the_source_is_the_cause_of_the_load_s_error(
     node: FakeNode, load: Load
 ) -> None:
-    """The load ends, and leaves no thread behind."""
+    """If the source raises an error, the load fails with this cause, and leaves no thread."""
 
     def rows() -> Iterator[Any]:
         yield 1, "x"
@@ -708,7 +724,7 @@ def test_an_error_of_the_source_is_the_cause_of_the_load_s_error(
         load(node, rows())
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert caught.value.report.written == 0
-    # No thread of the load may be left.
+    # Check that no thread of the load is left.
     for thread in threading.enumerate():
         if "cassandra-load" in thread.name:
             thread.join(WAIT)
@@ -745,7 +761,10 @@ def test_a_node_that_dies_during_a_load_loses_no_row(monkeypatch: pytest.MonkeyP
 
 
 def test_shutting_down_the_session_ends_the_load(node: FakeNode, tmp_path: Path) -> None:
-    """Rows that a shutdown kept from being written are not failed rows: another run writes them."""
+    """If the session is shut down, the load ends, and its unwritten rows do not count as failed.
+
+    Another run can write these rows.
+    """
     failed_path, checkpoint_path = tmp_path / "failed.jsonl", tmp_path / "point"
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
@@ -773,8 +792,8 @@ def test_shutting_down_the_session_ends_the_load(node: FakeNode, tmp_path: Path)
 # -- the columns of a prepared statement -----------------------------------------------------------
 
 
-# Options by which the third field of a file is that of the column c1, which is ignored, and the
-# values of id, c0 and c2 that the line 1,2,3,4 writes.
+# Pairs of options and the values of id, c0 and c2 that are written from the line 1,2,3,4. With all
+# of these options, the third field belongs to the column c1, which is ignored.
 IGNORING_FIELDS: Any = [
     ({"header": False}, [1, 2, 4]),
     ({"header": ["id", "c0", "c1", "c2"]}, [1, 2, 4]),
@@ -803,7 +822,7 @@ def test_rows_without_names_have_the_order_of_the_argument_columns(
     assert values_sent(node) == [[b"\0\0\0\1", b"Oslo"]] * 3
     report = load(node, [("Oslo", "x")], columns=columns, max_errors=1, failed_rows=failed_path)
     assert report.failed == 1
-    # The file of failed rows uses the names of the source, not those of the columns.
+    # The file of failed rows uses the field names of the source, not the names of the columns.
     name_field, id_field = columns
     failed_fields = json.loads(failed_path.read_text())
     assert failed_fields[name_field] == "Oslo"
@@ -815,14 +834,14 @@ def test_rows_without_names_have_the_order_of_the_argument_columns(
 def test_ignored_fields_of_a_file_are_left_out_by_position(
     node: FakeNode, load: Load, tmp_path: Path, options: dict[str, Any], expected: list[int]
 ) -> None:
-    """Fields after an ignored field still belong to the columns of their positions."""
+    """Fields after an ignored field are matched with columns by their positions in the file."""
     node.schema = schema("a", tables=1)
     node.schema["system_schema.columns"] += [
         column("a", "t0", "c1", type="int"),
         column("a", "t0", "c2", type="int"),
     ]
     columns = [("id", "int"), ("c0", "int"), ("c2", "int")]
-    # The load may name the columns in any order.
+    # Prime each order of the columns, because the load's INSERT may have any of them.
     for order in itertools.permutations(columns):
         names = ", ".join(name for name, _ in order)
         key_index = [name for name, _ in order].index("id")
@@ -840,6 +859,7 @@ def test_ignored_fields_of_a_file_are_left_out_by_position(
 
 @LOADERS
 def test_columns_may_rename_some_fields_of_a_prepared_statement(node: FakeNode, load: Load) -> None:
+    """`columns=` may rename only some of the fields that a prepared statement binds."""
     rows = [{"id": 1, "town": "Oslo"}, (1, "Oslo")]
     assert load(node, rows, columns={"town": "name"}).written == 2
     assert values_sent(node) == [[b"\0\0\0\1", b"Oslo"]] * 2
@@ -859,6 +879,7 @@ def test_columns_may_rename_some_fields_of_a_prepared_statement(node: FakeNode, 
 def test_columns_that_a_prepared_statement_does_not_bind(
     node: FakeNode, load: Load, options: dict[str, Any], message: str
 ) -> None:
+    """`columns=` and `ignore=` must fit the bind markers of a prepared statement."""
     with pytest.raises(ValueError, match=message):
         load(node, [{"id": 1, "name": "a"}], **options)
     assert values_sent(node) == []
@@ -868,11 +889,11 @@ def test_columns_that_a_prepared_statement_does_not_bind(
 def test_columns_of_arrays_have_the_order_of_the_argument_columns(
     node: FakeNode, load: Load
 ) -> None:
-    """The columns of an array have no names, so `columns=` names them. Masked elements are null."""
+    """`columns=` names the columns of an array, in order; masked elements are null."""
     numpy = pytest.importorskip("numpy")
     columns = ["name", "id"]
     array = numpy.array([["Oslo", 1], ["Rome", 2]], dtype=object)
-    # With batch=None each row is a request of its own, and the requests may arrive in any order.
+    # With batch=None, each row is sent in a separate request, and these may arrive in any order.
     assert load(node, array, columns=columns, batch=None).written == 2
     masked = numpy.ma.array(array[:1], mask=[[True, False]])
     assert load(node, masked, columns=columns).written == 1
@@ -895,13 +916,14 @@ def test_columns_of_arrays_have_the_order_of_the_argument_columns(
 def test_options_of_a_table_are_refused_for_a_prepared_statement(
     node: FakeNode, load: Load, options: dict[str, Any], message: str
 ) -> None:
+    """Options that change the INSERT of a table are refused for a prepared statement."""
     with pytest.raises(ValueError, match=message):
         load(node, [{"id": 1, "name": "a", "t": 5}], **options)
     assert values_sent(node) == []
 
 
 def test_a_prepared_statement_may_bind_the_time_to_live_of_each_row(node: FakeNode) -> None:
-    """Servers call the marker of USING TTL "[ttl]"; `ttl_column` names the field with its value."""
+    """`ttl_column` names the field for the bind marker of USING TTL, which servers call "[ttl]"."""
     query = f"{INSERT} USING TTL ?"
     node.prime_prepare(query, [*COLUMNS, ("[ttl]", "int")], pk_indexes=[0])
     with Cluster([node.address], port=node.port) as cluster:
@@ -912,9 +934,9 @@ def test_a_prepared_statement_may_bind_the_time_to_live_of_each_row(node: FakeNo
 
 
 def test_counter_updates_are_neither_retried_nor_batched(node: FakeNode) -> None:
-    """A counter update that is sent twice may count twice.
+    """A load neither retries nor batches counter updates, because a repeated update counts twice.
 
-    So a load does not retry it, even if the application marked the statement as idempotent.
+    This holds even if the application marked the statement as idempotent.
     """
     query = "UPDATE t SET n = n + ? WHERE id = ?"
     node.prime_prepare(query, [("n", "counter"), ("id", "int")], pk_indexes=[1])
@@ -931,7 +953,11 @@ def test_counter_updates_are_neither_retried_nor_batched(node: FakeNode) -> None
 
 
 def test_conditional_writes_ignore_the_session_s_protocol_handler(node: FakeNode) -> None:
-    """A load reads "[applied]" from each response, and this handler would return it as arrays."""
+    """A load of conditional writes ignores the session's `client_protocol_handler`.
+
+    The load reads "[applied]" from each response; the session's handler would return arrays instead
+    of rows.
+    """
     pytest.importorskip("numpy")
     query = f"{INSERT} IF NOT EXISTS"
     node.prime_prepare(query, COLUMNS, pk_indexes=[0])
@@ -950,7 +976,10 @@ def test_conditional_writes_ignore_the_session_s_protocol_handler(node: FakeNode
 def test_failed_rows_are_appended_to_those_of_earlier_loads(
     node: FakeNode, load: Load, tmp_path: Path
 ) -> None:
-    """A file with anything else is refused, and stays as it is."""
+    """Failed rows are appended to a file of failed rows; a file with other content is refused.
+
+    The refused file stays as it is.
+    """
     failed_path = tmp_path / "failed.jsonl"
     for wrong_id in ("x", "y"):
         load(node, [(wrong_id, "a")], max_errors=1, failed_rows=failed_path)
@@ -962,7 +991,10 @@ def test_failed_rows_are_appended_to_those_of_earlier_loads(
 
 
 def test_the_error_for_a_reversed_mapping_of_columns_shows_it_turned_round(node: FakeNode) -> None:
-    """`columns=` maps fields to columns. Here it maps columns to fields, by mistake."""
+    """If `columns=` maps columns to fields by mistake, the error shows the right mapping.
+
+    `columns=` maps fields to columns.
+    """
     node.schema = schema("a", tables=1)
     with (
         Cluster([node.address], port=node.port) as cluster,
@@ -983,7 +1015,11 @@ MAPPING_ADVICE = (
 def test_a_mapping_that_leaves_out_columns_is_warned_of(
     node: FakeNode, load: Load, tmp_path: Path, source_format: str
 ) -> None:
-    """The source has a field "c0", and the table has a column of this name that is not written."""
+    """A load warns if a mapping leaves out a field with the name of a column.
+
+    The source has a field "c0", and the table has a column of this name, which the load does not
+    write.
+    """
     node.schema = schema("a", tables=1)
     node.prime_prepare("INSERT INTO a.t0 (id) VALUES (?)", [("id", "int")], pk_indexes=[0])
     source: Any = [{"number": n, "c0": 2, "other": 3} for n in range(3)]
@@ -1007,15 +1043,15 @@ def test_a_mapping_that_leaves_out_columns_is_warned_of(
 def test_corrected_rows_keep_their_place_among_rows_of_their_key(
     node: FakeNode, tmp_path: Path
 ) -> None:
-    """A corrected row that is loaded later must not replace later rows of its key in the source.
+    """A corrected row that is loaded later does not replace later rows of its key in the source.
 
-    The guide recommends a field with the write time of each row, which both loads use.
+    For this, the guide recommends a field with the write time of each row, which both loads use.
     """
     query = "INSERT INTO t (id, name) VALUES (?, ?) USING TIMESTAMP ?"
     node.prime_prepare(query, [*COLUMNS, ("[timestamp]", "bigint")], pk_indexes=[0])
     first_write_time = 1_700_000_000_000_000
     path, failed_path = tmp_path / "numbered.csv", tmp_path / "failed.jsonl"
-    ids = ["1", "one", "two", "2"]  # "one" and "two" are corrected to 1 and 2
+    ids = ["1", "one", "two", "2"]  # The ids "one" and "two" are corrected to 1 and 2.
     lines = [f"{id},row {number},{first_write_time + number}" for number, id in enumerate(ids)]
     path.write_text("\n".join(["id,name,written_at", *lines]))
     with Cluster([node.address], port=node.port) as cluster:
@@ -1028,12 +1064,12 @@ def test_corrected_rows_keep_their_place_among_rows_of_their_key(
         corrected = failed_path.read_text().replace('"one"', "1").replace('"two"', "2")
         failed_path.write_text(corrected)
         assert session.load(prepared, failed_path, **options).written == 2
-    # by write time, counted from the first one: the id and the name
+    # the id and name of each row, by write time, relative to the first write time
     rows_by_time = {
         int.from_bytes(time, "big") - first_write_time: (int.from_bytes(id, "big"), name.decode())
         for id, name, time in values_sent(node)
     }
-    # The row of a key that is last in the source has the greatest write time of that key.
+    # Of the rows of a key, the row that is last in the source has the greatest write time.
     assert rows_by_time == {0: (1, "row 0"), 1: (1, "row 1"), 2: (2, "row 2"), 3: (2, "row 3")}
 
 
@@ -1042,7 +1078,7 @@ INSERT_MOMENTS = "INSERT INTO t (id, at, day, hour, n) VALUES (?, ?, ?, ?, ?)"
 
 
 def loaded_moments(node: FakeNode, source: Any, **options: Any) -> list[list[Any]]:
-    """Load rows of `MOMENTS`, and return the values of each request, in the order of the ids."""
+    """Load rows of `MOMENTS`, and return the values of each request, sorted by id."""
     count_before = executed(node)
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
@@ -1054,9 +1090,9 @@ def loaded_moments(node: FakeNode, source: Any, **options: Any) -> list[list[Any
 def test_a_mapping_of_numpy_moments_is_loaded_as_a_frame_is(
     node: FakeNode, is_masked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dict of numpy arrays of times is written as a data frame of the same arrays is.
+    """A dict of numpy arrays of times is loaded like a data frame of the same arrays.
 
-    Masked values are null, like NaT, whatever the array has under the mask.
+    Masked values are null, like NaT, whatever value the array has under the mask.
     """
     numpy = pytest.importorskip("numpy")
     pandas = pytest.importorskip("pandas")
@@ -1079,7 +1115,7 @@ def test_a_mapping_of_numpy_moments_is_loaded_as_a_frame_is(
     # The third value of the column "at" is NaT, so it is written as null.
     assert expected[2][1] is None
     assert len(expected) == 5
-    # The fields of the source may have other names than the columns.
+    # Repeat with other field names and a mapping to the columns.
     renamed = {f"{name}!": values for name, values in columns.items()}
     mapping = {f"{name}!": name for name in columns}
     assert loaded_moments(node, renamed, columns=mapping) == expected
@@ -1090,7 +1126,10 @@ def test_a_mapping_of_numpy_moments_is_loaded_as_a_frame_is(
 def test_moments_of_a_mapping_are_refused_by_columns_of_other_types(
     node: FakeNode, dtype: str, type_name: str
 ) -> None:
-    """Scalars of NumPy have bytes, and some are numbers, so codecs would accept them."""
+    """Columns of other types refuse NumPy's datetimes and durations instead of storing their bytes.
+
+    Scalars of NumPy have bytes, and some are numbers, so codecs would accept them.
+    """
     numpy = pytest.importorskip("numpy")
     text = "INSERT INTO t (id, v) VALUES (?, ?)"
     node.prime_prepare(text, [("id", "int"), ("v", type_name)], pk_indexes=[0])
@@ -1105,7 +1144,10 @@ def test_moments_of_a_mapping_are_refused_by_columns_of_other_types(
 def test_strings_and_numbers_of_a_mapping_are_refused_by_blobs(
     node: FakeNode, values: list[Any]
 ) -> None:
-    """The memory of a string of NumPy has four bytes for each character."""
+    """A blob column refuses NumPy's strings and numbers, and accepts NumPy's bytes.
+
+    The memory of a NumPy string has four bytes for each character, which nobody wants in a blob.
+    """
     numpy = pytest.importorskip("numpy")
     text = "INSERT INTO t (id, v) VALUES (?, ?)"
     node.prime_prepare(text, [("id", "int"), ("v", "blob")], pk_indexes=[0])
@@ -1118,7 +1160,10 @@ def test_strings_and_numbers_of_a_mapping_are_refused_by_blobs(
 
 
 def test_months_of_numpy_are_months_of_a_duration(node: FakeNode) -> None:
-    """NumPy converts a month to the nanoseconds of an average month, which no calendar has."""
+    """Months of NumPy are written as months of a CQL duration.
+
+    NumPy itself converts a month to the nanoseconds of an average month, which no calendar has.
+    """
     numpy = pytest.importorskip("numpy")
     node.prime_prepare(INSERT_MOMENTS, MOMENTS, pk_indexes=[0])
     for unit, months in (("M", 1), ("Y", 12), ("3M", 3)):
@@ -1129,6 +1174,7 @@ def test_months_of_numpy_are_months_of_a_duration(node: FakeNode) -> None:
 
 
 def test_vectors_of_moments_are_loaded_as_to_numpy_returns_them(node: FakeNode) -> None:
+    """Vectors and lists of times can be loaded in the form in which `to_numpy` returns them."""
     numpy = pytest.importorskip("numpy")
     text = "INSERT INTO t (id, days, moments) VALUES (?, ?, ?)"
     names = [("id", "int"), ("days", "vector<date, 2>"), ("moments", "list<timestamp>")]
@@ -1144,29 +1190,29 @@ def test_vectors_of_moments_are_loaded_as_to_numpy_returns_them(node: FakeNode) 
         assert session.load(session.prepare(text), columns).written == 2
     values: list[Any] = [each.values for each in node.requests if each.opcode == Opcode.EXECUTE]
     first, second = sorted(values, key=lambda row: row[0])
-    # In a vector, dates have a length, which is 4.
+    # In a vector, each date follows its length in bytes, which is 4.
     assert first[1] == b"\x04\x7f\xff\xff\xff\x04\x80\x00\x00\x00"
     assert second[1] is None
     assert first[2].endswith((1).to_bytes(8, "big"))
 
 
 def test_a_mapping_of_numpy_moments_warns_of_lost_times_of_day(node: FakeNode) -> None:
-    """A datetime64 in milliseconds loses its time of day in a column of the type date."""
+    """A date column warns of a datetime64 in milliseconds, because it loses the time of day."""
     numpy = pytest.importorskip("numpy")
     node.prime_prepare(INSERT_MOMENTS, MOMENTS, pk_indexes=[0])
     columns = {"id": [1], "day": numpy.array([1], "datetime64[ms]")}
     with pytest.warns(RuntimeWarning, match="column 'day' is a date, and the source has timest"):
         loaded_moments(node, columns)
-    # A duration is not a timestamp: it is refused, and the error names the column.
+    # A duration is not a timestamp, so the row is refused, and the error names the column.
     with pytest.raises(LoadError, match=r'column "at" .*timedelta64'):
         loaded_moments(node, {"id": [1], "at": numpy.array([1], "timedelta64[ms]")})
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "rows", "frame"])
 def test_null_counters_are_left_out(node: FakeNode, tmp_path: Path, form: str) -> None:
-    """A server would refuse to add null to a counter, so a null is not bound ("unset").
+    """A null counter is sent as unset, because a server would refuse to add null to a counter.
 
-    A row without any counter has nothing to add, so it fails.
+    A row without any counter value has nothing to add, so it fails.
     """
     query = "UPDATE t SET m = m + ?, n = n + ? WHERE id = ?"
     markers = [("m", "counter"), ("n", "counter"), ("id", "int")]
@@ -1195,9 +1241,7 @@ def test_null_counters_are_left_out(node: FakeNode, tmp_path: Path, form: str) -
 
 @LOADERS
 def test_warnings_of_the_reader_thread_point_to_the_call(node: FakeNode, load: Load) -> None:
-    """A thread of the load finds the reason for the warning, but the warning names the line of the
-    application that called `load`.
-    """
+    """A warning from a thread of the load names the application's line that called `load`."""
     node.prime_prepare(INSERT, [("id", "int"), ("name", "date")], pk_indexes=[0])
     rows = [(1, datetime.datetime(2026, 1, 2, hour=3))]
     with pytest.warns(RuntimeWarning, match="timestamps with a time of day") as caught:
@@ -1208,12 +1252,14 @@ def test_warnings_of_the_reader_thread_point_to_the_call(node: FakeNode, load: L
 
 @LOADERS
 def test_an_unknown_profile_is_refused_before_the_first_row(node: FakeNode, load: Load) -> None:
+    """A load with an unknown execution profile is refused before it sends a row."""
     with pytest.raises(ValueError, match="there is no execution profile 'other'"):
         load(node, [(1, "a")], execution_profile="other", max_errors=None)
     assert executed(node) == 0
 
 
 def test_rows_of_sqlite_that_belong_to_another_thread_get_advice() -> None:
+    """The error for rows of sqlite3 from another thread says how to open the database."""
     message = _message_of(
         sqlite3.ProgrammingError("SQLite objects created in a thread can only ...")
     )

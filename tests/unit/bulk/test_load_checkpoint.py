@@ -1,4 +1,4 @@
-"""The checkpoint of a load: which position it saves, and what it takes over from earlier runs."""
+"""Test `LoadCheckpoint`: which position it saves, and what it adopts from a load's earlier runs."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def fail_row(file: FailedRows, row: int) -> None:
 
 
 def state_in(path: Path) -> Any:
-    """Return the state in the file of a checkpoint: the position and the counts of rows."""
+    """Return the saved state of a checkpoint file: the position and the counts of rows."""
     return json.loads(path.read_text())["state"]
 
 
 def run_of(path: Path, failed: FailedRows | None = None) -> LoadCheckpoint:
-    """Return the checkpoint of a new run, which begins where the file at `path` says.
+    """Return the checkpoint of a new run, which resumes at the position in the file at `path`.
 
-    :param failed: the file of failed rows of the run.
+    :param failed: the run's file of failed rows; None if the run has no such file.
     """
     return LoadCheckpoint(Checkpoint(path, SUBJECT), LoadReport("t"), failed)
 
@@ -66,7 +66,7 @@ def run_of(path: Path, failed: FailedRows | None = None) -> LoadCheckpoint:
 
 
 def test_the_next_run_begins_after_the_last_complete_chunk(tmp_path: Path) -> None:
-    """The end of a chunk saves its position, and the counts of this run and of earlier runs."""
+    """The end of a chunk saves its position, and the counts of this run and of all earlier runs."""
     path = tmp_path / "point"
     checkpoint = run_of(path)
     assert checkpoint.begin == Position(file=0, row=0)
@@ -82,7 +82,7 @@ def test_the_next_run_begins_after_the_last_complete_chunk(tmp_path: Path) -> No
         "not_applied": 1,
         "failed_rows": None,
     }
-    # Between two chunks there is nothing to save.
+    # Between two chunks, `save_unfinished_chunk` changes nothing.
     content_before = path.read_bytes()
     checkpoint.save_unfinished_chunk()
     assert path.read_bytes() == content_before
@@ -103,15 +103,16 @@ def test_the_next_run_begins_after_the_last_complete_chunk(tmp_path: Path) -> No
 def test_an_unfinished_chunk_is_saved_up_to_its_first_row_without_an_outcome(
     tmp_path: Path,
 ) -> None:
-    """A checkpoint is one position, so later rows that are already written are written again.
+    """An unfinished chunk is saved only up to its first row without an outcome.
 
-    The rows of the chunk are counted from 0 here.
+    A checkpoint is one position, so later rows that are already written are written again. The rows
+    of the chunk are counted from 0 here.
     """
     path = tmp_path / "point"
     checkpoint = run_of(path)
     checkpoint.begin_chunk(CHUNK)
     assert checkpoint.outcomes is not None
-    # Row 1 of the chunk is written, but row 0 has no outcome yet. Another run must write row 0, so
+    # Row 1 of the chunk is written, but row 0 has no outcome yet. The next run must write row 0, so
     # there is nothing to save.
     checkpoint.outcomes.note_group(range(4), [1], is_applied=True)
     checkpoint.save_unfinished_chunk()
@@ -119,8 +120,8 @@ def test_an_unfinished_chunk_is_saved_up_to_its_first_row_without_an_outcome(
     checkpoint.outcomes.note_failed(0)
     checkpoint.outcomes.note_group(range(4), [3], is_applied=True)
     checkpoint.save_unfinished_chunk()
-    # Rows 0 and 1 of the chunk have outcomes, row 2 has none. Six rows of the file are before the
-    # chunk, so the next run begins after row 8.
+    # Rows 0 and 1 of the chunk have outcomes, and row 2 has no outcome. Six rows of the file
+    # precede the chunk, so the next run begins after row 8.
     state = state_in(path)
     assert state["file"] == 1
     assert state["row"] == 8
@@ -129,7 +130,7 @@ def test_an_unfinished_chunk_is_saved_up_to_its_first_row_without_an_outcome(
 
 
 def test_a_long_chunk_is_saved_from_time_to_time(tmp_path: Path) -> None:
-    """`save_if_due` saves if SAVE_SECONDS have passed since the last save or the chunk's begin."""
+    """`save_if_due` saves if SAVE_SECONDS have passed since the last save or the chunk's start."""
     path = tmp_path / "point"
     now = 100.0
     checkpoint = LoadCheckpoint(
@@ -151,7 +152,7 @@ def test_a_long_chunk_is_saved_from_time_to_time(tmp_path: Path) -> None:
     now += SAVE_SECONDS
     checkpoint.save_if_due()
     assert state_in(path)["row"] == 9
-    # The end of a chunk is a save, too, so the next one is due SAVE_SECONDS later.
+    # The end of a chunk also saves, so the next save is due SAVE_SECONDS later.
     checkpoint.end_chunk(CHUNK)
     checkpoint.begin_chunk(CHUNK)
     checkpoint.outcomes.note_group(range(4), [0, 1, 2, 3], is_applied=True)
@@ -161,9 +162,9 @@ def test_a_long_chunk_is_saved_from_time_to_time(tmp_path: Path) -> None:
 
 
 def test_a_disk_error_does_not_hide_the_error_that_ends_the_load(tmp_path: Path) -> None:
-    """`save_unfinished_chunk`, which is called after an error, ignores that it cannot save.
+    """`save_unfinished_chunk`, which is called after an error, ignores an error of the disk.
 
-    At the end of a chunk there is no other error, so the disk error is raised.
+    At the end of a chunk there is no other error to hide, so the error of the disk is raised.
     """
     checkpoint = run_of(tmp_path / "nowhere" / "point")
     checkpoint.begin_chunk(CHUNK)
@@ -175,6 +176,7 @@ def test_a_disk_error_does_not_hide_the_error_that_ends_the_load(tmp_path: Path)
 
 
 def test_without_a_file_nothing_is_saved() -> None:
+    """A load without a checkpoint file saves nothing, and suggests no way to resume."""
     checkpoint = LoadCheckpoint(
         Checkpoint(path=None, subject={}), LoadReport("t"), failed_rows=None
     )
@@ -189,9 +191,10 @@ def test_without_a_file_nothing_is_saved() -> None:
 
 
 def test_rows_that_failed_after_the_checkpoint_are_not_written_twice(tmp_path: Path) -> None:
-    """The checkpoint has the size of the file of failed rows at its time.
+    """The next run does not repeat failed rows that its file got after the last checkpoint.
 
-    The next run does not write rows again that the file has after this size.
+    The checkpoint has the size (bytes) that the file of failed rows had when the checkpoint was
+    saved. Rows after this size are known to be in the file.
     """
     path, failed_path = tmp_path / "point", tmp_path / "failed"
     file = failed_rows(failed_path)
@@ -201,7 +204,8 @@ def test_rows_that_failed_after_the_checkpoint_are_not_written_twice(tmp_path: P
     checkpoint.end_chunk(CHUNK)
     size = file.size
     assert state_in(path)["failed_rows"] == {"path": os.path.realpath(failed_path), "size": size}
-    # The process is killed after row 2 has failed, so the checkpoint does not know it.
+    # The process is killed after row 2 has failed, so row 2 is in the file but not in the
+    # checkpoint.
     checkpoint.begin_chunk(CHUNK)
     fail_row(file, 2)
     file.close()
@@ -213,7 +217,7 @@ def test_rows_that_failed_after_the_checkpoint_are_not_written_twice(tmp_path: P
     file.close()
     rows = [json.loads(line)["_row"] for line in failed_path.read_text().splitlines()]
     assert rows == [1, 2, 3]
-    # If the next run uses another file of failed rows, the file needs the row.
+    # If the next run uses another file of failed rows, row 2 must be written to that file.
     other_path = tmp_path / "other"
     file = failed_rows(other_path)
     run_of(path, file)
@@ -226,7 +230,10 @@ def test_rows_that_failed_after_the_checkpoint_are_not_written_twice(tmp_path: P
 
 
 def test_rows_that_must_not_be_written_twice_have_no_checkpoint() -> None:
-    """A resumed load may write rows again, so the statement must be idempotent or conditional."""
+    """A checkpoint is refused for statements that must not be repeated.
+
+    A resumed load may write rows again, so the statement must be idempotent or conditional.
+    """
     check_repeatable(Traits(is_idempotent=True, is_counter=False, is_conditional=True))
     with pytest.raises(ValueError, match="counters and checkpoint exclude each other"):
         check_repeatable(Traits(is_idempotent=False, is_counter=True, is_conditional=False))
@@ -237,9 +244,10 @@ def test_rows_that_must_not_be_written_twice_have_no_checkpoint() -> None:
 
 
 def test_the_subject_names_the_target_and_the_rows(tmp_path: Path) -> None:
-    """The subject has the table or statement, and the files or the name and number of the rows.
+    """The subject of a checkpoint names the table or statement, and the files or rows.
 
-    Rows of an application need a name, which says in the next run that they are the same.
+    Rows of an application need a name, with which the next run says that it has the same rows.
+    Their number is recorded, too.
     """
     table = TableMetadata("ks", "Orders")
     keyspace = SimpleNamespace(tables={"Orders": table})
@@ -249,7 +257,7 @@ def test_the_subject_names_the_target_and_the_rows(tmp_path: Path) -> None:
     named_options = LoadOptions(checkpoint="point", checkpoint_name="mine")
     subject = subject_of_load(metadata, table, [str(path)], LoadOptions())
     assert subject["table"] == 'ks."Orders"'
-    assert subject["table_id"] is None  # the metadata lacks it
+    assert subject["table_id"] is None  # The metadata does not know the table's id.
     assert [file["path"] for file in subject["files"]] == [str(path)]
     prepared = PreparedStatement(
         column_metadata=[],

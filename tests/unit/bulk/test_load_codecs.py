@@ -1,5 +1,6 @@
-"""In bulk work, converters apply to rows that an application passes, while files contain plain CQL
-values.
+"""In bulk work, converters apply only to rows of the application.
+
+Files and tables contain CQL values, which no converter changes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LOUD: Converter[str, str] = Converter(to_cql=str.lower, from_cql=str.upper)
 
 @pytest.fixture
 def inserted_names(node: FakeNode) -> list[Any]:
-    """Return a list that receives the value of the column "name" of each row that is inserted."""
+    """Return a list to which the value of the column "name" of each inserted row is appended."""
     names: list[Any] = []
 
     def record_name(request: Request) -> Answer:
@@ -50,7 +51,7 @@ def load(node: FakeNode, source: Any) -> None:
 
 
 def test_rows_of_the_application(node: FakeNode, inserted_names: list[Any]) -> None:
-    """Converters change the values of rows that an application passes."""
+    """A load applies converters to rows that the application passes."""
     load(node, [(1, "ADA"), {"id": 2, "name": "BOB"}])
     assert sorted(inserted_names) == [b"ada", b"bob"]
 
@@ -62,21 +63,21 @@ def test_rows_of_the_application(node: FakeNode, inserted_names: list[Any]) -> N
 def test_files(
     node: FakeNode, inserted_names: list[Any], tmp_path: Path, name: str, content: str
 ) -> None:
-    """Strings in files stand for CQL values, so no converter changes them."""
+    """A load applies no converter to files, because their strings represent CQL values."""
     (tmp_path / name).write_text(content)
     load(node, tmp_path / name)
     assert inserted_names == [b"ADA"]
 
 
 def test_tables(node: FakeNode, inserted_names: list[Any]) -> None:
-    """Columns of tables contain CQL values, so no converter changes them."""
+    """A load applies no converter to Arrow tables, because their columns contain CQL values."""
     pyarrow = pytest.importorskip("pyarrow")
     load(node, pyarrow.table({"id": [1], "name": ["ADA"]}))
     assert inserted_names == [b"ADA"]
 
 
 def prime(nodes: FakeCluster) -> None:
-    """Let the nodes prepare and answer the statement of a scan of `a.t0`."""
+    """Prime the nodes to prepare and execute the statement of a scan of `a.t0`."""
     token_bound = ("partition key token", "bigint")
     for each in nodes.nodes:
         prepared = each.prime_prepare(QUERY, [token_bound, token_bound], COLUMNS)
@@ -85,8 +86,8 @@ def prime(nodes: FakeCluster) -> None:
 
 
 def register_converters(cluster: Any) -> None:
-    """Register a converter that reads each int as a string, and one that must not be called."""
-    # A scan binds the bounds of token ranges, which are bigints. No converter may change them.
+    """Register converters: ints are read as strings, and the bigint converter fails if used."""
+    # A scan binds the bounds of token ranges as bigints, to which no converter may be applied.
     cluster.codecs.register_type("bigint", Converter(lambda value: 1 // 0))
     cluster.codecs.register_type("int", Converter(to_cql=None, from_cql=str))
 
@@ -94,7 +95,7 @@ def register_converters(cluster: Any) -> None:
 def test_scans_return_converted_values_and_unloads_write_cql_values(
     nodes: FakeCluster, tmp_path: Path
 ) -> None:
-    """A scan returns converted values, while an unload writes CQL values to its files."""
+    """A scan applies converters to its rows; an unload writes plain CQL values to its files."""
     prime(nodes)
     with Cluster(**settings(nodes)) as cluster:
         register_converters(cluster)
@@ -110,7 +111,7 @@ def test_scans_return_converted_values_and_unloads_write_cql_values(
 
 
 async def test_scans_by_asyncio(nodes: FakeCluster) -> None:
-    """A scan of `cassandra.aio` returns converted values."""
+    """A scan of `cassandra.aio` applies converters to its rows."""
     prime(nodes)
     async with aio.Cluster(**settings(nodes)) as cluster:
         register_converters(cluster)

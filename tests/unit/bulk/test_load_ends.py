@@ -1,6 +1,6 @@
-"""A load loses no row silently, whatever ends it.
+"""A load that ends early, for whatever reason, loses no row without an error or a checkpoint.
 
-The tests cover checkpoints, damaged files, conditions and full queues.
+The tests cover checkpoints, damaged files, conditional writes and full queues.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a chunk have ten rows, and let retries happen at once."""
+    """Limit chunks to ten rows, and let retries and waits happen without a delay."""
     monkeypatch.setattr(retrying, "LONGEST_DELAY", 0.0)
     monkeypatch.setattr(sender, "LONGEST_WAIT", 0.0)
     for name in ("CHUNK_ROWS", "TEXT_ROWS", "OBJECT_ROWS"):
@@ -53,6 +53,7 @@ def load(
 ) -> LoadReport:
     """Load `source` through the blocking API, with `query` as the prepared statement.
 
+    :param is_idempotent: whether the statement may be repeated.
     :param options: the options of the load, and `throttler`, the throttler of the cluster.
     """
     throttler: RequestThrottler | None = options.pop("throttler", None)
@@ -64,7 +65,7 @@ def load(
 
 
 def ids_sent(node: FakeNode, begin: int = 0) -> set[int]:
-    """Return the ids of all rows that the node received in its requests from number `begin` on."""
+    """Return the ids of all rows that the node received in its requests, from index `begin` on."""
     return {
         struct.unpack(">i", request.values[0])[0]
         for request in node.requests[begin:]
@@ -109,7 +110,7 @@ def interrupt_load(
 def test_a_checkpoint_of_another_cluster_is_refused(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The checkpoint of a load has the name of its cluster."""
+    """A checkpoint of a load is refused in a cluster with another name."""
     checkpoint_path = tmp_path / "point"
     source = csv_file(tmp_path / "a.csv", *range(30))
     interrupt_load(node, source, monkeypatch, checkpoint=checkpoint_path)
@@ -121,7 +122,7 @@ def test_a_checkpoint_of_another_cluster_is_refused(
 def test_a_checkpoint_of_other_files_or_options_is_refused(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A checkpoint names its files and options. A load with others is refused before it writes."""
+    """A checkpoint is refused for other files or options, before anything is written or changed."""
     checkpoint_path = tmp_path / "point"
     first_file = csv_file(tmp_path / "a.csv", *range(25))
     other_file = csv_file(tmp_path / "b.csv", 1, 2)
@@ -142,7 +143,7 @@ def test_a_checkpoint_of_other_files_or_options_is_refused(
     # checkpoint.
     assert load(node, [first_file], checkpoint=checkpoint_path, dry_run=True).read == 5
     assert checkpoint_path.read_bytes() == content_before
-    # For a checkpoint, the name of a file and a list with only that name are the same source.
+    # For the checkpoint, a file name and a list with only this name are the same source.
     report = load(node, str(first_file), checkpoint=checkpoint_path)
     assert report.skipped == 20
     assert report.written == 5
@@ -153,7 +154,7 @@ def test_a_checkpoint_of_other_files_or_options_is_refused(
 def test_a_replaced_or_inserted_file_is_refused(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A load of a folder cannot go on if its files have changed, unless restart=True is passed."""
+    """A load of a folder cannot resume if the folder's files have changed, unless restart=True."""
     checkpoint_path, folder = tmp_path / "point", tmp_path / "folder"
     folder.mkdir()
     csv_file(folder / "1.csv", *range(25))
@@ -175,13 +176,11 @@ def test_a_replaced_or_inserted_file_is_refused(
 def test_a_load_resumes_in_the_interrupted_file(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The checkpoint names the file and the row at which the load was interrupted. The next load
-    skips the rows before it.
-    """
+    """A load resumes at the file and row of its checkpoint, and skips the rows before this row."""
     folder = tmp_path / "folder"
     folder.mkdir()
-    # The checkpoint is in the source folder and has the name of a CSV file, but the load must not
-    # read it as one.
+    # The checkpoint is in the source folder and has the ending .csv, but the load must not read the
+    # checkpoint as a source.
     checkpoint_path = folder / "point.csv"
     for number in range(3):
         csv_file(folder / f"{number}.csv", *range(number * 10, number * 10 + 7))
@@ -203,7 +202,10 @@ def test_a_load_resumes_in_the_interrupted_file(
 def test_a_checkpoint_for_rows_of_the_application_needs_a_name(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The name says in the next run that the rows are the same. Their number must not change."""
+    """Rows of the application need `checkpoint_name=`, and their number must not change.
+
+    The name says in the next run that the rows are the same.
+    """
     checkpoint_path, source_rows = tmp_path / "point", [(n, "x") for n in range(25)]
     with pytest.raises(ValueError, match="a checkpoint= for list needs checkpoint_name="):
         load(node, source_rows, checkpoint=checkpoint_path)
@@ -222,7 +224,10 @@ def test_a_checkpoint_for_rows_of_the_application_needs_a_name(
 def test_writes_that_must_not_be_repeated_refuse_a_checkpoint(
     node: FakeNode, tmp_path: Path
 ) -> None:
-    """A resumed load may write rows again, which would change counters, for example."""
+    """A checkpoint is refused for counters and for statements that are not idempotent.
+
+    A resumed load may write rows again, which would change counters, for example.
+    """
     options: dict[str, Any] = {"checkpoint": tmp_path / "point", "checkpoint_name": "mine"}
     with pytest.raises(ValueError, match="needs a statement that may be executed twice"):
         load(node, [(1, "a")], is_idempotent=False, **options)
@@ -230,7 +235,7 @@ def test_writes_that_must_not_be_repeated_refuse_a_checkpoint(
         load(node, [(1,)], "UPDATE t SET n = n + ?", **options)
     with pytest.raises(ValueError, match="counters and checkpoint exclude each other"):
         load(node, [(1,)], counters=True, **options)
-    # Both options name the same file, in two ways.
+    # Both options name the same file, through different paths.
     with pytest.raises(ValueError, match="checkpoint and failed_rows are one file"):
         load(node, [(1, "a")], failed_rows=tmp_path / "x" / ".." / "point", **options)
     assert node.count(Opcode.EXECUTE) == 0
@@ -240,7 +245,7 @@ def test_writes_that_must_not_be_repeated_refuse_a_checkpoint(
 
 
 def test_a_damaged_row_fails_without_its_neighbours(node: FakeNode, tmp_path: Path) -> None:
-    """Each damaged row fails with an error of its own, and the other rows are written."""
+    """Each damaged row fails with its own error message, and the other rows are written."""
     path, failed_path = tmp_path / "a.csv", tmp_path / "failed.jsonl"
     damaged = b'1,a\n2,\xe9\n3,c,\n4,"d"x\n5,"e\ne"\nsix,f\n7,g'
     path.write_bytes(b"id,name\n" + damaged + b"\n9,i\n")
@@ -256,14 +261,17 @@ def test_a_damaged_row_fails_without_its_neighbours(node: FakeNode, tmp_path: Pa
         "line 5: ',' expected after '\"'",
         "line 8: column 'id': 'six' is not an integer",
     ]
-    # Rows that come from a file of failed rows fail again if nobody has corrected them.
+    # Rows from a file of failed rows fail again if nobody has corrected them.
     report_of_failed = load(node, failed_path, max_errors=None)
     assert report_of_failed.written == 0
     assert report_of_failed.failed == 4
 
 
 def test_a_quote_that_is_never_closed_ends_the_load(node: FakeNode, tmp_path: Path) -> None:
-    """The rest of the file cannot be read, so the load ends, whatever `max_errors` allows."""
+    """A quote that is never closed ends the load, whatever `max_errors` allows.
+
+    The rest of the file cannot be read.
+    """
     path = tmp_path / "a.csv"
     path.write_text("id,name\n" + "".join(f"{n},x\n" for n in range(12)) + '12,"y\n13,z\n')
     message = r"a\.csv, line 14: the quote that opens here is never closed: the rest of the file"
@@ -276,7 +284,7 @@ def test_a_quote_that_is_never_closed_ends_the_load(node: FakeNode, tmp_path: Pa
 
 
 def test_deeply_nested_values_and_lone_surrogates_fail(node: FakeNode, tmp_path: Path) -> None:
-    """Lines of JSON that cannot be read or encoded fail, and the others are written."""
+    """Lines of JSON that cannot be parsed or encoded fail, and the other lines are written."""
     path = tmp_path / "a.jsonl"
     lines = ["[" * 100_000, '{"id": 1, "name": "\\ud800"}', '{"id": 2, "name": "b"}', '{"id": tru']
     path.write_text("\n".join(lines))
@@ -294,7 +302,7 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def compressor_for(ending: str) -> Callable[[bytes], bytes]:
-    """Return a function that compresses bytes as in a file with this ending."""
+    """Return a function that compresses bytes to the content of a file with this ending."""
     if ending in COMPRESSORS:
         return COMPRESSORS[ending]
     if ending == ".lz4":
@@ -309,9 +317,12 @@ def compressor_for(ending: str) -> Callable[[bytes], bytes]:
 def test_a_truncated_compressed_file_ends_the_load(
     node: FakeNode, tmp_path: Path, file_format: str, ending: str
 ) -> None:
-    """A missing end is an error of the load, and not a failed row that `max_errors` may allow."""
+    """A compressed file without its end makes the load fail, whatever `max_errors` is.
+
+    The missing rows are not failed rows, which `max_errors` could allow.
+    """
     if file_format == "csv":
-        # The second numbers look random, so that the file stays long when it is compressed.
+        # The second numbers look random, so the compressed file stays long.
         lines = ["id,name", *(f"{n},{n * 7919 % 9973}" for n in range(200))]
     else:
         lines = [json.dumps({"id": n}) for n in range(200)]
@@ -323,8 +334,8 @@ def test_a_truncated_compressed_file_ends_the_load(
         path.write_bytes(truncated)
         with pytest.raises((LoadError, ValueError), match=r"ended before|has no bytes") as caught:
             load(node, path, max_errors=None)
-        # A ValueError is for a file without any bytes, which is refused before the load starts, so
-        # there is no report.
+        # A file without any bytes is refused with a ValueError before the load starts, so this
+        # error has no report.
         if isinstance(caught.value, LoadError):
             assert caught.value.report.failed == 0
 
@@ -333,7 +344,7 @@ def test_a_truncated_compressed_file_ends_the_load(
 def test_all_streams_of_a_compressed_file_are_read(
     node: FakeNode, tmp_path: Path, ending: str
 ) -> None:
-    """A compressed file may be several compressed files, one after the other."""
+    """A file may consist of several compressed streams, and a load reads all of them."""
     compress = compressor_for(ending)
     path = tmp_path / f"a.csv{ending}"
     path.write_bytes(compress(b"id,name\n1,a\n") + compress(b"2,b\n") + compress(b"3,c\n"))
@@ -344,7 +355,7 @@ def test_all_streams_of_a_compressed_file_are_read(
 # 40,000 rows are more than the buffer of a pipe (64 KiB) holds.
 @pytest.mark.parametrize("row_count", [1, 40_000])
 def test_a_pipe_is_opened_once(node: FakeNode, tmp_path: Path, row_count: int) -> None:
-    """A pipe can be read only once, so a load must not open it for the header and then again."""
+    """A pipe can be read only once, so a load reads header and rows without reopening it."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     content = "id,name\n" + "".join(f"{n},x\n" for n in range(row_count))
@@ -363,7 +374,10 @@ def test_a_pipe_is_opened_once(node: FakeNode, tmp_path: Path, row_count: int) -
 def test_files_that_cannot_be_written_are_errors_with_a_report(
     node: FakeNode, tmp_path: Path
 ) -> None:
-    """If the checkpoint or the file of failed rows cannot be written, the report says what was."""
+    """If the checkpoint or the file of failed rows cannot be written, the load fails with a report.
+
+    The report says how many rows were written.
+    """
     path = csv_file(tmp_path / "a.csv", *range(25))
     with pytest.raises(LoadError) as caught:
         load(node, path, checkpoint=tmp_path / "nowhere" / "point")
@@ -381,7 +395,7 @@ def test_files_that_cannot_be_written_are_errors_with_a_report(
 
 
 def test_rows_whose_condition_is_false_are_counted_as_not_applied(node: FakeNode) -> None:
-    """If the server does not apply a conditional INSERT, its row is neither written nor failed."""
+    """A row whose conditional INSERT is not applied counts as neither written nor failed."""
 
     def apply_even_ids(request: Request) -> Any:
         assert request.values is not None
@@ -402,6 +416,7 @@ def test_rows_whose_condition_is_false_are_counted_as_not_applied(node: FakeNode
 
 
 def test_write_failures_of_overloaded_servers_are_retried(node: FakeNode) -> None:
+    """A write failure without details is retried: an overloaded server may have caused it."""
     node.prime(Opcode.EXECUTE, error(ErrorCode.WRITE_FAILURE, failures={"127.0.0.1": 0}), times=5)
     report = load(node, [(n, "x") for n in range(25)])
     assert report.written == 25
@@ -412,7 +427,7 @@ def test_write_failures_of_overloaded_servers_are_retried(node: FakeNode) -> Non
 
 @pytest.mark.parametrize("queue_size", [0, 3])
 def test_a_load_waits_for_its_clusters_throttler(node: FakeNode, queue_size: int) -> None:
-    """If the throttler refuses a request, because its queue is full, the load waits: no row fails.
+    """A load waits while the throttler refuses requests because its queue is full: no row fails.
 
     The throttler allows two requests at a time.
     """
@@ -429,7 +444,7 @@ def test_a_load_waits_for_its_clusters_throttler(node: FakeNode, queue_size: int
 def test_a_throttler_that_never_has_room_is_an_error(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A load gives up after MOST_WAITS refusals of the throttler."""
+    """A load fails after the throttler has refused a request MOST_WAITS times."""
 
     class FullThrottler(ConcurrencyLimitingThrottler):
         """A throttler that refuses all requests of the application."""
@@ -444,7 +459,10 @@ def test_a_throttler_that_never_has_room_is_an_error(
 
 
 def test_a_generator_that_has_ended_is_refused(node: FakeNode) -> None:
-    """A generator that was read before has no rows, so the load would silently write nothing."""
+    """A generator that was exhausted before the load is refused.
+
+    It has no rows left, so the load would silently write nothing.
+    """
     rows = ((number, "x") for number in range(3))
     assert load(node, rows).written == 3
     with pytest.raises(ValueError, match=r"generator <genexpr> has ended: .* call its function"):

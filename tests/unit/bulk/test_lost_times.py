@@ -1,4 +1,4 @@
-"""A date column loses the time of day of a datetime. `LostTimes` warns of it."""
+"""Test `LostTimes`, which warns that a date column loses the time of day of a datetime."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ NOON = datetime.datetime(2026, 11, 23, 12)
 
 
 def test_values_with_a_time_of_day() -> None:
+    """`is_with_time` is True for datetimes that are not midnight, and False for other values."""
     utc = datetime.timezone.utc
     for value in (NOON, NOON.replace(tzinfo=utc), MIDNIGHT.replace(microsecond=1)):
         assert is_with_time(value)
@@ -24,6 +25,7 @@ def test_values_with_a_time_of_day() -> None:
 
 
 def test_timestamps_of_pandas() -> None:
+    """`is_with_time` considers the nanoseconds of a pandas Timestamp; NaT has no time of day."""
     pandas = pytest.importorskip("pandas")
     assert is_with_time(pandas.Timestamp("2026-11-23 00:00:00.000000001"))
     assert not is_with_time(pandas.Timestamp("2026-11-23"))
@@ -32,13 +34,13 @@ def test_timestamps_of_pandas() -> None:
 
 def test_only_the_type_date_loses_times() -> None:
     assert is_date(SimpleDateType)
-    # In cassandra-driver, DateType is the class of timestamps.
+    # cassandra-driver calls the class of timestamps DateType, and so does this driver.
     assert not is_date(DateType)
     assert not is_date(None)
 
 
 def test_rows_that_cannot_be_read_are_left_to_binding() -> None:
-    """`look_at_rows` skips rows whose value cannot be read. Binding reports them later."""
+    """`look_at_rows` skips rows whose value cannot be read; binding reports these rows later."""
 
     class FailingRow:
         @property

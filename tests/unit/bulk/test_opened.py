@@ -1,4 +1,7 @@
-"""Files are opened as bytes: compressed files, pipes, encodings, and lines that never end."""
+"""Test `opened_bytes` and `opened`, which open the files that a load reads.
+
+The tests cover compressed files, pipes, encodings, and lines without an end.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from cassandra.bulk.opened import (
 from cassandra.errors import DependencyException
 
 TEXT = "id,name\n1,é\r\n2,b\r3,c"
-# the compression for each ending of a file's name
+# the function that compresses bytes for each ending of a file's name
 COMPRESSORS: dict[str, Any] = {
     "": bytes,
     ".gz": gzip.compress,
@@ -42,7 +45,7 @@ COMPRESSORS: dict[str, Any] = {
 
 
 def whole(file: Any) -> bytes:
-    """Read the file to its end, chunk by chunk, and return all its bytes."""
+    """Read the file to its end with `read1`, and return all its bytes."""
     parts = []
     while part := file.read1():
         parts.append(part)
@@ -60,7 +63,7 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
     upper_case_path.write_bytes(path.read_bytes())
     with opened_bytes(str(upper_case_path)) as file:
         assert whole(file) == TEXT.encode()
-    # Closing the decompressor must also close the file that it reads from.
+    # Closing the decompressor must also close the file that the decompressor reads from.
     assert getattr(file._file, "_file", file._file).closed
     if ending:
         path.write_bytes(path.read_bytes()[:-3])
@@ -81,7 +84,7 @@ STREAMS = pytest.mark.parametrize("ending", [".bz2", ".xz"])
 
 @STREAMS
 def test_each_stream_is_read(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of several compressed streams is read to its end, whatever the read size in bytes."""
+    """A file of several compressed streams is read to its end, for any read size in bytes."""
     path = tmp_path / f"a.csv{ending}"
     # Random bytes cannot be compressed, so their stream is longer than the read sizes 1 and 1000.
     parts = [b"x" * 300_000, random.Random(1).randbytes(5000), b"", b"end"]
@@ -91,14 +94,17 @@ def test_each_stream_is_read(tmp_path: Path, ending: str, monkeypatch: pytest.Mo
         with opened_bytes(str(path)) as file:
             assert whole(file) == b"".join(parts)
     with opened_bytes(str(path)) as file:
-        # `read1` returns at most the given number of bytes, since a small file may expand to a huge
-        # one.
+        # `read1` returns at most the requested number of bytes, because a small compressed file may
+        # expand to a huge file.
         assert max(len(file.read1(1000)) for _ in range(50)) <= 1000
 
 
 @STREAMS
 def test_a_damaged_stream_is_an_error_wherever_it_is(tmp_path: Path, ending: str) -> None:
-    """The rows before the damage are read, and the error names the byte where the stream begins."""
+    """Damage in any stream is an error that names the byte where this stream begins.
+
+    The rows before the damage are read.
+    """
     path = tmp_path / f"a.csv{ending}"
     first_stream, second_stream = map(COMPRESSORS[ending], (b"id\n1\n", b"2\n" * 500))
     second_begin = len(first_stream)
@@ -165,6 +171,7 @@ def test_frames_of_lz4(tmp_path: Path) -> None:
 def test_errors_name_a_missing_decompression_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, package: str
 ) -> None:
+    """If the package for a compression is missing, the error says which package to install."""
     if package == "zstandard" and sys.version_info >= (3, 14):
         pytest.skip("the standard library decompresses Zstandard")
     monkeypatch.setitem(sys.modules, package, None)
@@ -175,13 +182,14 @@ def test_errors_name_a_missing_decompression_package(
 
 
 def test_bare_names_have_no_compression_suffix() -> None:
+    """`bare_name` returns a file's name in lower case, without folder and compression ending."""
     assert bare_name("/x.gz/A.CSV.GZ") == "a.csv"
     assert bare_name("b.tsv.zstd") == "b.tsv"
     assert bare_name("c.csv") == "c.csv"
 
 
 def test_encodings() -> None:
-    """Names of encodings are brought into their standard form; unknown names are refused."""
+    """`check_encoding` returns the standard name of an encoding, and refuses unknown names."""
     for name in ("utf8", "UTF-8", "utf-8-sig", "ascii"):
         assert check_encoding(name) == "utf-8"
     assert check_encoding("latin1") == "iso8859-1"
@@ -189,13 +197,13 @@ def test_encodings() -> None:
         check_encoding("none")
     with pytest.raises(ValueError, match="must be one that Python knows, but is 5"):
         check_encoding(5)  # type: ignore[arg-type]
-    # Python has a codec named base64, but the codec converts bytes to bytes, not to text.
+    # Python's base64 codec converts bytes to bytes, not to text.
     with pytest.raises(ValueError, match="must be one of texts, but is 'base64'"):
         check_encoding("base64")
 
 
 def test_files_of_another_encoding(tmp_path: Path) -> None:
-    """A file of another encoding is read as text, or converted to UTF-8.
+    """A file in another encoding is read as text, or converted to UTF-8.
 
     Bytes that are not valid in the encoding are refused.
     """
@@ -206,7 +214,7 @@ def test_files_of_another_encoding(tmp_path: Path) -> None:
     path.write_bytes(b"\xff")
     with opened_bytes(str(path), encoding="cp1252") as file:
         assert whole(file) == "ÿ".encode()
-    # This byte stands for no character in cp1252.
+    # This byte represents no character in cp1252.
     path.write_bytes(b"\x81")
     with (
         opened_bytes(str(path), encoding="cp1252") as file,
@@ -216,7 +224,7 @@ def test_files_of_another_encoding(tmp_path: Path) -> None:
 
 
 def test_bytes_that_are_not_utf_8_become_surrogates() -> None:
-    """Python decodes such a byte as a surrogate. `bad_byte` names the first one in a string."""
+    """Bytes that are not UTF-8 are decoded as surrogates, of which `bad_byte` names the first."""
     assert bad_byte("plain") is None
     assert bad_byte("é") is None
     message = bad_byte(b"a\xffb\xfe".decode("utf-8", "surrogateescape"))
@@ -230,7 +238,7 @@ def test_bytes_that_are_not_utf_8_become_surrogates() -> None:
 
 
 class Pieces:
-    """A fake file. Each call of `read` returns the next piece, whatever the size is."""
+    """A fake file whose `read` returns the next piece, whatever size is requested."""
 
     def __init__(self, *pieces: bytes) -> None:
         self.pieces = [*pieces]
@@ -240,7 +248,10 @@ class Pieces:
 
 
 def test_a_byte_order_mark_at_the_beginning_is_skipped() -> None:
-    """The mark is skipped even if it is read in pieces. Elsewhere, and in part, it is content."""
+    """A byte order mark at the beginning is skipped, even if it arrives in several pieces.
+
+    Elsewhere in the file, or if it is incomplete, the mark is content.
+    """
     mark = codecs.BOM_UTF8
     for pieces in ([mark + b"a"], [mark[:1], mark[1:2], mark[2:] + b"a"], [mark, b"a"]):
         assert whole(Limited(Pieces(*pieces), "a")) == b"a"
@@ -250,7 +261,7 @@ def test_a_byte_order_mark_at_the_beginning_is_skipped() -> None:
 
 
 def test_bytes_that_are_given_back_are_read_first() -> None:
-    """Bytes that are given back precede those that were given back before."""
+    """Bytes passed to `give_back` are read first, the bytes of the last call before the others."""
     file = Limited(Pieces(b"later"), "a")
     file.give_back(b"bc")
     file.give_back(b"a")
@@ -261,10 +272,11 @@ def test_bytes_that_are_given_back_are_read_first() -> None:
 
 
 def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of more than LONGEST_LINE bytes is refused; a file may be longer."""
     monkeypatch.setattr(chunks, "LONGEST_LINE", 100)
     for line_end in (b"\n", b"\r"):
         line = b"x" * 60 + line_end
-        # Only the length of each line is limited, not that of the file.
+        # Only the length of each line is limited, not the length of the file.
         assert whole(Limited(Pieces(*[line] * 5), "a")) == line * 5
     file = Limited(Pieces(b"\n" + b"x" * 60, b"x" * 60), "a.csv")
     file.read1()
@@ -273,6 +285,8 @@ def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_errors_of_decompressors_are_reported_as_damage() -> None:
+    """An error of a decompressor is raised as an OSError that calls the file damaged."""
+
     class BrokenDecompressor:
         def read(self, size: int) -> bytes:
             raise RuntimeError("bad block")
@@ -286,7 +300,7 @@ def test_errors_of_decompressors_are_reported_as_damage() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
 def test_a_pipe_is_opened_once(tmp_path: Path) -> None:
-    """`Pipes` keeps an opened pipe, so a second reader continues where the first one stopped."""
+    """`Pipes` keeps an opened pipe, so a second reader continues where the first reader stopped."""
     path = str(tmp_path / "pipe")
     os.mkfifo(path)
     assert is_pipe(path)
@@ -299,7 +313,7 @@ def test_a_pipe_is_opened_once(tmp_path: Path) -> None:
     pipes = Pipes()
     with opened_bytes(path, pipes) as file:
         data = file.read1()
-        # Give back what was read only to inspect the file, so that the next reader gets it again.
+        # Give back the bytes that were only inspected, so that the next reader gets them again.
         file.give_back(data)
     with opened_bytes(path, pipes) as same_file:
         assert same_file is file
@@ -311,7 +325,7 @@ def test_a_pipe_is_opened_once(tmp_path: Path) -> None:
 
 
 def test_files_are_not_pipes(tmp_path: Path) -> None:
-    """`is_pipe` is true for "-" (standard input). `Pipes` does not keep ordinary files open."""
+    """Ordinary files are closed after reading; pipes and "-" (standard input) stay open."""
     path = tmp_path / "a.csv"
     path.touch()
     assert not is_pipe(str(path))
@@ -323,7 +337,7 @@ def test_files_are_not_pipes(tmp_path: Path) -> None:
 
 
 def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The path "-" stands for the standard input, which is not closed after reading."""
+    """The path "-" means the standard input, which is not closed after reading."""
     path = tmp_path / "a.csv"
     path.write_bytes(b"a\n")
     with open(path, "rb") as stdin:
@@ -359,12 +373,13 @@ def test_the_message_for_a_missing_column() -> None:
     ids=["gzip", "zstd", "xz", "bz2", "empty-bz2", "lz4", "zip", "utf-16", "utf-32", "utf-32-be"],
 )
 def test_files_of_another_format_are_named(data: bytes, message: str) -> None:
+    """The error for a file in another format names the format and says what to do."""
     with pytest.raises(OSError, match=message):
         Limited(Pieces(data), "a").read1()
-    # Only the first bytes of a file are compared with the formats.
+    # Only the first bytes of a file are compared with the signatures of the formats.
     assert whole(Limited(Pieces(b"PK", data), "a")) == b"PK" + data
 
 
 def test_a_text_may_begin_like_the_name_of_a_compression() -> None:
-    """A file compressed by bzip2 begins with "BZh9", but so may a header of CSV."""
+    """A CSV header that begins like a bzip2 file ("BZh9") is read as CSV."""
     assert whole(Limited(Pieces(b"BZh9,id\n"), "a")) == b"BZh9,id\n"

@@ -1,4 +1,4 @@
-"""The keyword arguments of a load and their types are those of `LoadOptions`."""
+"""Test `LoadOptions`, the options of a load, and the annotations of its keyword arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cassandra.bulk.options import LoadOptions, LoadSettings, load_options
 
 
 def test_load_settings_have_the_fields_of_load_options() -> None:
-    """`LoadSettings` annotates the keyword arguments, and `LoadOptions` holds them."""
+    """`LoadSettings`, the annotations of keyword arguments, has the fields of `LoadOptions`."""
     assert list(LoadSettings.__annotations__) == [field.name for field in fields(LoadOptions)]
     types = {field.name: field.type for field in fields(LoadOptions)}
     for name, annotation in LoadSettings.__annotations__.items():
@@ -55,12 +55,13 @@ def test_load_settings_have_the_fields_of_load_options() -> None:
 def test_wrong_values_of_options_are_refused(
     options: dict[str, Any], error_type: type[Exception], message: str
 ) -> None:
+    """A wrong value of an option is refused with an error that names the option."""
     with pytest.raises(error_type, match=message):
         load_options(options)
 
 
 def test_fields_of_bind_markers_that_are_no_columns() -> None:
-    """The options name the fields of a row that hold its TTL and write time."""
+    """`marker_fields` returns the fields with TTL and write time, by the bind markers' names."""
     assert LoadOptions().marker_fields() == {}
     options = LoadOptions(ttl=5, timestamp_column="at")
     assert options.marker_fields() == {"[timestamp]": "at"}
@@ -68,7 +69,10 @@ def test_fields_of_bind_markers_that_are_no_columns() -> None:
 
 
 def test_options_that_change_rows_are_json() -> None:
-    """A checkpoint stores the options that change which rows are written, in a standard form."""
+    """`subject_options` returns the options that change which rows are written, as JSON.
+
+    A checkpoint stores these options in a standard form, to compare them with the next run's.
+    """
     options = LoadOptions(columns={"a": "b"}, null=("", "x"), encoding="UTF8").subject_options()
     assert json.loads(json.dumps(options))["columns"] == {"a": "b"}
     assert options["encoding"] == "utf-8"
@@ -77,6 +81,7 @@ def test_options_that_change_rows_are_json() -> None:
 
 
 def test_unknown_options_are_refused_by_name() -> None:
+    """An unknown option is refused, and the error names the existing options."""
     assert load_options({"ttl": 5}) == LoadOptions(ttl=5)
     with pytest.raises(TypeError, match="load has no option 'xyz'; there are columns"):
         load_options({"xyz": 5})
@@ -84,8 +89,11 @@ def test_unknown_options_are_refused_by_name() -> None:
 
 @pytest.mark.parametrize("name", [field.name for field in fields(LoadOptions)])
 def test_none_is_the_default_of_an_option_or_is_refused_by_name(name: str) -> None:
-    """A program may pass None for an option that it does not use."""
-    if name in ("batch", "max_errors"):  # here, None has a meaning
+    """None means the default of an option; options without this meaning refuse None by name.
+
+    An application may pass None for an option that it does not use.
+    """
+    if name in ("batch", "max_errors"):  # For these two options, None has another meaning.
         return
     refused_names = {"concurrency", "counters", "dry_run", "encoding", "header", "null", "quote"}
     if name in {*refused_names, "restart"}:
@@ -124,6 +132,7 @@ def test_the_number_of_errors_is_at_least_0(value: Any) -> None:
     ],
 )
 def test_formats_of_dates_are_checked(formats: Any, error: type[Exception]) -> None:
+    """A date or timestamp format that `datetime.strptime` does not support is refused."""
     for name in ("date_format", "timestamp_format"):
         options: Any = {name: formats}
         with pytest.raises(error, match=rf"{name}\S* is (not )?a format of datetime.strptime"):
@@ -140,7 +149,7 @@ def test_formats_of_dates_are_checked(formats: Any, error: type[Exception]) -> N
     ],
 )
 def test_formats_that_would_change_values_are_refused(form: str, problem: str) -> None:
-    """A format without a year or %p is refused.
+    """A format without a year, or with %I but without %p, is refused.
 
     Python would assume the year 1900, and read 12:30 as half past midnight.
     """

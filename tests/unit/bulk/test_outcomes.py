@@ -1,4 +1,7 @@
-"""For a checkpoint, rows are done only up to the first row without an outcome."""
+"""Test `Outcomes`, which counts a chunk's rows up to the first row without an outcome.
+
+A checkpoint records only these rows as done.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from cassandra.bulk.outcomes import Outcomes
 
 
 def outcomes(size: int) -> Outcomes:
-    """Return the outcomes of a chunk of `size` rows, none of which has one yet."""
+    """Return the outcomes of a chunk of `size` rows, in which no row has an outcome yet."""
     return Outcomes(
         Chunk(
             [()] * size,
@@ -22,15 +25,16 @@ def outcomes(size: int) -> Outcomes:
 
 
 def test_rows_are_done_up_to_the_first_gap() -> None:
-    """Only rows before the first gap are done.
+    """Only rows before the first gap, a row without an outcome, are counted as done.
 
-    Row 0 of the chunk could not be bound, so the rows of the wave have other numbers.
+    Row 0 of the chunk could not be bound, so the rows of the wave have other numbers than in the
+    chunk.
     """
     rows = outcomes(8)
-    # `count_first_rows` returns the number of rows before the first gap, and how many of them
+    # `count_first_rows` returns three numbers: the rows before the first gap, how many of these
     # failed, and how many were not applied.
     assert rows.count_first_rows() == (0, 0, 0)
-    # This maps the rows of the wave to those of the chunk: its row 0 is row 1 of the chunk, and so
+    # Map the rows of the wave to rows of the chunk: row 0 of the wave is row 1 of the chunk, and so
     # on.
     numbers = range(1, 8)
     rows.note_group(numbers, [5, 6], is_applied=True)
@@ -47,4 +51,5 @@ def test_rows_are_done_up_to_the_first_gap() -> None:
 
 
 def test_an_empty_chunk_is_done() -> None:
+    """An empty chunk has no gap, so all counts are 0."""
     assert outcomes(0).count_first_rows() == (0, 0, 0)

@@ -1,7 +1,7 @@
-"""The pace of a load limits how many of its requests are in flight.
+"""Test `Pace`, which limits how many requests of a load are in flight.
 
 A load sends its requests in slices. After each slice, it calls `note` with the number of requests
-of the slice and the seconds that they took together.
+in the slice and the seconds that these requests took together.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from cassandra.bulk.pacing import Pace
 
 
 def test_the_limit_rises_while_answers_are_quick() -> None:
-    """The limit rises up to that of the application (100); a slice has eight times as many."""
+    """While responses are quick, the limit rises up to the application's limit (100).
+
+    A slice has eight times as many requests as the limit.
+    """
     pace = Pace(100, first=10)
     for _ in range(20):
         pace.note(pace.slice, 0.008, is_overloaded=False)
@@ -19,7 +22,7 @@ def test_the_limit_rises_while_answers_are_quick() -> None:
 
 
 def test_the_limit_falls_if_servers_cannot_keep_up() -> None:
-    """The limit halves after an overload, and falls if requests take longer. It is at least 1."""
+    """The limit halves after an overload, falls if requests take longer, and is at least 1."""
     pace = Pace(100, first=64)
     pace.note(pace.slice, 0.1, is_overloaded=True)
     assert pace.limit == 32
@@ -36,14 +39,15 @@ def test_the_limit_falls_if_servers_cannot_keep_up() -> None:
 
 
 def test_the_limit_rises_slowly_after_the_throttler_was_full() -> None:
-    """The limit of requests at once is halved each time that the throttler is full, and is never
-    less than 1.
+    """Each time the throttler is full, the limit is halved, and then rises slowly.
+
+    The limit of requests in flight is never less than 1.
     """
     pace = Pace(1000, first=64)
-    # A load calls `give_way` if the throttler was full. The limit is halved.
+    # A load calls `give_way` if the throttler was full.
     pace.give_way()
     assert pace.limit == 32
-    # From then on, the limit rises by 1 after each slice, and not by a quarter.
+    # After `give_way`, the limit rises by 1 after each slice, and not by a quarter.
     for number in range(1, 6):
         pace.note(pace.slice, 0.001, is_overloaded=False)
         assert pace.limit == 32 + number
@@ -53,7 +57,7 @@ def test_the_limit_rises_slowly_after_the_throttler_was_full() -> None:
 
 
 def test_a_few_requests_do_not_change_the_limit() -> None:
-    """Three requests of a slice that took 10 seconds say nothing about the servers."""
+    """A slice with few requests does not change the limit: it says little about the servers."""
     pace = Pace(100, first=64)
     pace.note(3, 10.0, is_overloaded=False)
     assert pace.limit == 64

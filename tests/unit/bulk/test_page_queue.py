@@ -1,4 +1,4 @@
-"""The queue of a scan decides in which order pages are requested.
+"""Test `PageQueue`, which decides in which order a scan requests pages.
 
 A checkpoint records which pages were used.
 """
@@ -18,7 +18,10 @@ RANGES = [TokenRange(number, number + 1) for number in range(4)]
 
 
 def test_a_started_range_continues_before_others_begin() -> None:
-    """Two pages may be requested at once. When one arrives, the next page of its range is next."""
+    """The next page of a started range is requested before the first page of another range.
+
+    Two pages may be requested at once.
+    """
     queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=False)
     first, second = queue.to_send()
     assert first.number == 0
@@ -33,7 +36,7 @@ def test_a_started_range_continues_before_others_begin() -> None:
 
 
 def test_in_order_the_first_range_is_read_to_its_end() -> None:
-    """With `in_order`, `oldest` returns a page of the first range, even the latest request."""
+    """With `in_order`, `oldest` returns a page of the first range, even one requested last."""
     queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=True)
     first, _ = queue.to_send()
     queue.arrived(first, state=b"next", size=10)
@@ -42,8 +45,9 @@ def test_in_order_the_first_range_is_read_to_its_end() -> None:
 
 
 def test_in_order_the_next_page_is_requested_even_above_the_limits() -> None:
-    """The buffer is full, but the next page of the first range is needed before those of the second
-    range, so waiting for room in the buffer would never end.
+    """With `in_order`, the next page of the first range is requested even if the buffer is full.
+
+    This page is needed before the pages of the second range, so the buffer would never empty.
     """
     queue = PageQueue(RANGES, concurrency=2, max_bytes=100, in_order=True)
     first, second = queue.to_send()
@@ -54,18 +58,18 @@ def test_in_order_the_next_page_is_requested_even_above_the_limits() -> None:
     assert queue.oldest() is next_page
     queue.arrived(next_page, state=b"2", size=90)
     (last_page,) = queue.to_send()
-    # The state None says that the range has no further page.
+    # The state None means that the range has no further page.
     queue.arrived(last_page, state=None, size=90)
     assert list(queue.to_send()) == []
     assert queue.oldest() is second
 
 
 def test_in_order_pages_are_returned_in_the_order_of_their_ranges() -> None:
-    """Whatever the sizes and limits are, all pages of a range come before those of the next one."""
+    """With `in_order`, all pages of a range precede the pages of the next range, for any limits."""
     generator = random.Random(3)
     for _ in range(300):
         range_count = generator.randrange(1, 9)
-        # Each number says how many further pages the range has after its first one.
+        # the number of pages that each range has after its first page
         pages_left = [generator.randrange(5) for _ in range(range_count)]
         queue = PageQueue(
             [TokenRange(number, number + 1) for number in range(range_count)],
@@ -76,7 +80,7 @@ def test_in_order_pages_are_returned_in_the_order_of_their_ranges() -> None:
         range_numbers = []
         page_count = sum(pages_left) + range_count
         for _ in range(page_count):
-            # The pages are requested when the generator runs.
+            # `to_send` is a generator, so it must run to request the pages.
             list(queue.to_send())
             fetch = queue.oldest()
             assert fetch is not None
@@ -91,6 +95,7 @@ def test_in_order_pages_are_returned_in_the_order_of_their_ranges() -> None:
 
 
 def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
+    """After large pages, fewer pages are requested at once, to keep within the limit of bytes."""
     ranges = [TokenRange(number, number + 1) for number in range(200)]
     queue = PageQueue(ranges, concurrency=8, max_bytes=1000, in_order=False)
     for _ in range(100):
@@ -98,10 +103,10 @@ def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
         fetch = queue.oldest()
         assert fetch is not None
         queue.arrived(fetch, state=None, size=10)
-    # Eight requests were allowed at once, and one of them has just been answered.
+    # Eight requests were allowed at once, and one of them has just been completed.
     assert len(queue.rest()) == 7
-    # Two pages of 600 bytes would exceed the limit of 1000. So no page is requested while another
-    # one is in flight.
+    # Two pages of 600 bytes would exceed the limit of 1000 bytes. So no page is requested while
+    # another page is in flight.
     while len(queue.rest()) > 1:
         fetch = queue.oldest()
         assert fetch is not None
@@ -110,11 +115,11 @@ def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
 
 
 def test_the_byte_limit_always_allows_one_page() -> None:
-    """A page that is larger than the limit of bytes is requested if no other page is in flight."""
+    """A page larger than the limit of bytes is requested if no other page is in flight."""
     queue = PageQueue(RANGES, concurrency=2, max_bytes=100, in_order=False)
     first, second = queue.to_send()
     queue.arrived(first, state=None, size=90)
-    # Another page of about 90 bytes would exceed the limit of 100, so nothing is requested.
+    # Another page of about 90 bytes would exceed the limit of 100 bytes, so nothing is requested.
     assert list(queue.to_send()) == []
     queue.arrived(second, state=None, size=500)
     (third,) = queue.to_send()
@@ -132,13 +137,14 @@ def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
         return Checkpoint(path, {"work": "scan", "table": table})
 
     queue = PageQueue(RANGES, concurrency=4, max_bytes=1000, in_order=False)
-    queue.resume(checkpoint_of("it"))  # there is no checkpoint, so the scan begins anew
+    # There is no checkpoint yet, so the scan starts at the beginning.
+    queue.resume(checkpoint_of("it"))
     pages = list(queue.to_send())
-    # The first range is finished; the second one has a further page.
+    # The first range is finished, and the second range has a further page.
     queue.used(pages[0], state=None)
     queue.used(pages[1], state=b"\x01\xff")
     queue.save(checkpoint_of("it"))
-    # The resumed scan uses the ranges of the checkpoint, not those it was created with.
+    # The resumed scan uses the ranges of the checkpoint, not the ranges passed to the constructor.
     resumed = PageQueue(RANGES[:1], concurrency=4, max_bytes=1000, in_order=False)
     resumed.resume(checkpoint_of("it"))
     assert resumed.ranges == RANGES
@@ -146,7 +152,7 @@ def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
     assert fetches == [(1, b"\x01\xff"), (2, None), (3, None)]
     with pytest.raises(ValueError, match="its table is 'it', and not 'that'"):
         resumed.resume(checkpoint_of("that"))
-    # Replace each part of the state by a value of a wrong type.
+    # Replace each part of the state with a value of a wrong type.
     damaged = checkpoint_of("it")
     for name, value in (("finished", 5), ("places", {"x": "01"}), ("ranges", [[1]])):
         damaged.state = {**checkpoint_of("it").state, name: value}

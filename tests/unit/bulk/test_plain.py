@@ -43,7 +43,7 @@ ESTIMATES = [
 
 
 class Address:
-    """An application's class that shows no fields."""
+    """An application's class for a user-defined type, which exposes no fields."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class Address:
 
 
 class OwnHandler(ProtocolHandler):
-    """An application's handler that replaces all rows."""
+    """An application's protocol handler, which replaces the rows of each result."""
 
     @classmethod
     def decode_message(cls, *arguments: Any, **named: Any) -> Any:
@@ -62,12 +62,12 @@ class OwnHandler(ProtocolHandler):
 
 
 def frame_factory(names: Any, rows: Any) -> Any:
-    """A row factory that returns a dict of columns, as one for data frames would."""
+    """A row factory that returns a dict of columns, like a factory for data frames."""
     return {name: [] for name in names}
 
 
 def object_factory(names: Any, rows: Any) -> object:
-    """A row factory that returns neither a list nor a mapping, as one for data frames would."""
+    """A row factory that returns neither a list nor a mapping, like a factory for data frames."""
     return object()
 
 
@@ -90,7 +90,8 @@ def nodes() -> Iterator[FakeCluster]:
             )
             node.prime(QUERY, answer_scan)
             node.prime(count_query, rows([("count", "bigint")], [(1,)]))
-            # size estimates of 2.5 GiB for each of two ranges
+            # size estimates of 2.5 GiB for each of two ranges: 10 partitions with a mean size of
+            # 256 MiB
             estimates = [("-5000", "0", 1 << 28, 10), ("0", "5000", 1 << 28, 10)]
             node.prime(re.compile("^SELECT range_start, .*'t0'$"), paged(ESTIMATES, estimates))
             field_names = rows(
@@ -119,13 +120,13 @@ def change_settings(session: Any, handler: Any) -> None:
 
 
 def check_files(folder: Path) -> None:
-    """Check that the JSON lines and the CSV file in `folder` have the table's rows."""
+    """Check that the JSON lines file and the CSV file in `folder` have the table's rows."""
     lines = (folder / "jsonl" / "part-00000.jsonl").read_text().splitlines()
     expected = [{"id": n, "home": home, "way": list(way)} for n, home, way in ROWS]
     assert [json.loads(line) for line in lines] == expected
     with open(folder / "csv" / "part-00000.csv", newline="") as file:
         records = list(csv.DictReader(file))
-    # In CSV, the user type and the vector are JSON.
+    # In CSV, the user-defined type and the vector are written as JSON.
     assert [
         (int(row["id"]), json.loads(row["home"] or "null"), json.loads(row["way"]))
         for row in records
@@ -137,7 +138,7 @@ def check_files(folder: Path) -> None:
 def test_unloaded_files_do_not_depend_on_settings_of_the_session(
     nodes: FakeCluster, tmp_path: Path, handler: Any, row_factory: Any
 ) -> None:
-    """Files, counts and token ranges are right with any handler and row factory of the session."""
+    """Unloaded files, counts and token ranges are correct with any handler and row factory."""
     with Cluster(**with_factory(nodes, row_factory)) as cluster, cluster.connect() as session:
         change_settings(session, handler)
         cluster.register_user_type("a", "address", Address)
@@ -145,13 +146,13 @@ def test_unloaded_files_do_not_depend_on_settings_of_the_session(
             report = session.unload("a.t0", tmp_path / file_format, format=file_format)
             assert report.rows == len(ROWS)
         ranges = session.scan("a.t0").token_ranges()
-        # The nodes answer each range's SELECT count(*) with 1.
+        # The nodes respond to each range's SELECT count(*) with 1.
         assert session.count("a.t0") == len(ranges)
         row_counts = [page._message.row_count for page in session.scan("a.t0").pages()]
         assert sum(row_counts) == len(ROWS)
         assert session.client_protocol_handler is handler
-    # All size estimates count, whatever the session's fetch size is: one range for each 32 MiB of
-    # 5 GiB.
+    # All size estimates count, whatever the session's fetch size is: there is one range for each 32
+    # MiB of 5 GiB.
     assert len(ranges) > 150
     check_files(tmp_path)
 
@@ -160,7 +161,7 @@ def test_unloaded_files_do_not_depend_on_settings_of_the_session(
 async def test_unloaded_files_do_not_depend_on_settings_of_the_session_on_asyncio(
     nodes: FakeCluster, tmp_path: Path, handler: Any
 ) -> None:
-    """Neither the row factory, the protocol handler nor registered classes change the files."""
+    """On asyncio, no row factory, protocol handler or registered class changes the files."""
     async with (
         aio.Cluster(**with_factory(nodes, dict_factory)) as cluster,
         await cluster.connect() as session,
@@ -176,6 +177,7 @@ async def test_unloaded_files_do_not_depend_on_settings_of_the_session_on_asynci
 
 @pytest.mark.parametrize("handler", HANDLERS)
 def test_a_scan_applies_the_session_s_row_factory(nodes: FakeCluster, handler: Any) -> None:
+    """A scan returns rows of the session's row factory, with any protocol handler."""
     with Cluster(**with_factory(nodes, dict_factory)) as cluster, cluster.connect() as session:
         session.client_protocol_handler = handler
         records = sorted(session.scan("a.t0"), key=lambda row: row["id"])
@@ -184,7 +186,10 @@ def test_a_scan_applies_the_session_s_row_factory(nodes: FakeCluster, handler: A
 
 
 def test_iteration_refuses_a_row_factory_that_returns_no_list(nodes: FakeCluster) -> None:
-    """The pages of such a scan can be read, but it has no single rows."""
+    """Iterating over a scan fails if the row factory returns no list for a page.
+
+    The pages of such a scan can be read, but a page has no single rows.
+    """
     with Cluster(**with_factory(nodes, object_factory)) as cluster, cluster.connect() as session:
         with pytest.raises(TypeError, match="of a page, and not a list of rows"):
             list(session.scan("a.t0"))
@@ -194,6 +199,7 @@ def test_iteration_refuses_a_row_factory_that_returns_no_list(nodes: FakeCluster
 async def test_iteration_on_asyncio_refuses_a_row_factory_that_returns_no_list(
     nodes: FakeCluster,
 ) -> None:
+    """On asyncio, iterating over a scan fails if the row factory returns no list for a page."""
     async with (
         aio.Cluster(**with_factory(nodes, object_factory)) as cluster,
         await cluster.connect() as session,
@@ -205,13 +211,17 @@ async def test_iteration_on_asyncio_refuses_a_row_factory_that_returns_no_list(
 def test_plain_session_returns_a_session_with_the_default_handler(nodes: FakeCluster) -> None:
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         assert plain_session(session) is session
-        # An object of another class, such as a test's fake session, is returned as it is.
+        # An object of another class, such as a test's fake session, is returned unchanged.
         fake_session = object()
         assert plain_session(fake_session) is fake_session
 
 
 def test_each_result_is_read_by_its_own_columns(nodes: FakeCluster) -> None:
-    """`PlainRows` caches how to read columns. A result with other columns cannot use the cache."""
+    """`PlainRows` reads each result by the columns of that result.
+
+    `PlainRows` caches how to read columns, but must not use the cache for a result with other
+    columns.
+    """
     plain_rows = PlainRows()
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         for columns, row in (([("a", "int")], (1,)), ([("a", "text"), ("b", "int")], ("x", 2))):
@@ -221,14 +231,14 @@ def test_each_result_is_read_by_its_own_columns(nodes: FakeCluster) -> None:
 
 
 def test_elements_that_are_equal_in_python_are_all_kept(nodes: FakeCluster) -> None:
-    """Sets and maps are read as lists of their elements: Python's set would drop 0.0 after -0.0."""
+    """Sets and maps are read as lists, because a Python set would drop 0.0 after -0.0."""
     plain_rows = PlainRows()
     columns: Any = [
         ("s", "set<double>"),
         ("m", "map<double, int>"),
         ("l", "list<tuple<set<double>, int>>"),
     ]
-    # equal in Python, but different values of CQL
+    # These values are equal in Python, but different in CQL.
     zeros = [-0.0, 0.0]
     row = (zeros, {-0.0: 1}, [(zeros, 1)])
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -240,13 +250,13 @@ def test_elements_that_are_equal_in_python_are_all_kept(nodes: FakeCluster) -> N
 
 
 def test_a_json_map_may_have_keys_that_are_equal_in_python() -> None:
-    """A map with the keys -0.0 and 0.0 is read as a list of pairs, since a dict has only one."""
+    """A JSON map with the keys -0.0 and 0.0 is read as a list of pairs; a dict would merge them."""
     read_map = json_reader(lookup_casstype("MapType(DoubleType, Int32Type)"), Formats())
     assert repr(read_map('{"-0.0": 1, "0.0": 2}')) == "[(-0.0, 1), (0.0, 2)]"
 
 
 class IterableObject:
-    """An iterable class that is not a CQL value."""
+    """An iterable class that does not represent a CQL value."""
 
     def __iter__(self) -> Iterator[int]:
         return iter([1])
@@ -254,6 +264,7 @@ class IterableObject:
 
 @pytest.mark.parametrize("value", [object(), IterableObject(), 1j, range(3)])
 def test_values_that_are_not_cql_values_are_refused(value: Any) -> None:
+    """Objects that are not CQL values are refused when they are written as CSV or JSON."""
     for nested in (value, [value], {"a": [value]}, (1, value)):
         with pytest.raises(TypeError, match="cannot be written as CSV or JSON"):
             text_of(nested)
@@ -262,10 +273,13 @@ def test_values_that_are_not_cql_values_are_refused(value: Any) -> None:
 
 
 def test_the_error_names_the_column(implementation: Implementation) -> None:
-    """The codec of the column b returns an object, which cannot be written as CSV."""
+    """If a value cannot be written as CSV, the error names its column.
+
+    The codec of the column b returns an object that is not a CQL value.
+    """
     object_codec = from_functions("own", encode=bytes, decode=lambda data: object())
     codecs = [implementation.codecs.text("text"), object_codec]
-    # one row: each value follows its length, 1
+    # one row with two values, each after its length, which is 1
     page = b"\0\0\0\1x" + b"\0\0\0\1y"
     for csv_lines in (python_csv_lines, implementation.csv_texts.csv_lines):
         with pytest.raises(TypeError, match=r'column "b": .*builtins\.object'):

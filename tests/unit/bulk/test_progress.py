@@ -1,4 +1,4 @@
-"""The progress display of bulk work on a terminal."""
+"""Test `Progress`, the display of the progress of bulk work on a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cassandra.bulk.progress import Progress
 def test_without_tqdm_progress_is_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each update returns to the beginning of the line, and writes over it."""
+    """Without tqdm, each update returns to the beginning of the line, and overwrites the line."""
     monkeypatch.setitem(sys.modules, "tqdm", None)
     # With 0 seconds between updates, each change is shown at once.
     monkeypatch.setattr(progress, "_INTERVAL", 0.0)
@@ -27,10 +27,11 @@ def test_without_tqdm_progress_is_one_line(
 
 
 def test_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """No progress is shown if `is_shown` is False, or by default if stderr is not a terminal."""
     with Progress(is_shown=False) as hidden:
         hidden.add(10)
-    # By default, progress is shown on a terminal. Here standard error is captured, so it is not
-    # one.
+    # By default, progress is shown only on a terminal. The test captures standard error, so it is
+    # not a terminal.
     with Progress() as not_on_terminal:
         not_on_terminal.add(10)
     assert capsys.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""The token ranges of a scan cover the ring, each token exactly once."""
+"""Test `ring_ranges`, `split_ranges` and `weigh`: a scan's token ranges cover each token once."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class Ring:
         self.ring = [Murmur3Token(token) for token, _ in self.owners]
 
     def get_replicas(self, keyspace: str, token: Any) -> list[Host]:
-        """Return the hosts of the next two tokens of the ring, from `token` on."""
-        index = 0  # after the last token of the ring, the first one follows
+        """Return the hosts of the next two tokens of the ring, starting at `token`."""
+        index = 0  # After the last token of the ring, the first token follows.
         for position, (owned_token, _) in enumerate(self.owners):
             if owned_token >= token.value:
                 index = position
                 break
         ring_twice = self.owners * 2
         first_host, second_host = (host for _, host in ring_twice[index : index + 2])
-        # Both tokens may belong to the same host, which is then the only replica.
+        # Both tokens may belong to the same host, which then is the only replica.
         return [first_host] if first_host is second_host else [first_host, second_host]
 
 
 class Tablets:
-    """The fake registry of the tablets of ScyllaDB: either all keyspaces use them, or none does."""
+    """The fake registry of ScyllaDB's tablets: either all keyspaces use tablets, or none."""
 
     def __init__(self, used: bool) -> None:
         self.used = used
@@ -73,7 +73,7 @@ class Metadata:
 def check_cover(ranges: list[TokenRange]) -> None:
     """Check that the ranges contain each token exactly once.
 
-    The token FIRST is in none of them, because no key has it.
+    No range contains the token FIRST, because no key has this token.
     """
     assert ranges[0].start == FIRST
     assert ranges[-1].end == LAST
@@ -82,7 +82,7 @@ def check_cover(ranges: list[TokenRange]) -> None:
 
 
 def random_ring(seed: int) -> Ring:
-    """Return a ring of up to six hosts with up to 50 tokens, among them the extreme ones."""
+    """Return a ring of up to six hosts and 50 tokens, often with the smallest and largest token."""
     rng = random.Random(seed)
     hosts = [Host(i) for i in range(rng.randint(1, 6))]
     tokens = [rng.choice([FIRST, LAST, 0, rng.randint(FIRST, LAST)]) for _ in range(50)]
@@ -91,7 +91,7 @@ def random_ring(seed: int) -> Ring:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_ranges_and_their_splits_cover_any_ring_once(seed: int) -> None:
-    """The replicas of a range are those of all its tokens; splits contain each token once."""
+    """All tokens of a range have the range's replicas; splits contain each token exactly once."""
     ring = random_ring(seed)
     rng = random.Random(seed)
     ranges = ring_ranges(Metadata(ring), "ks")  # type: ignore[arg-type]
@@ -116,6 +116,7 @@ def test_ranges_and_their_splits_cover_any_ring_once(seed: int) -> None:
 
 
 def test_without_a_ring_and_with_tablets_there_is_one_range() -> None:
+    """Without a token ring, and for tablets, the whole ring is one range without replicas."""
     for metadata in (Metadata(token_map=None), Metadata(random_ring(1), tablets=True)):
         assert ring_ranges(metadata, "ks") == [(FIRST, LAST, ())]  # type: ignore[arg-type]
 
@@ -123,9 +124,11 @@ def test_without_a_ring_and_with_tablets_there_is_one_range() -> None:
 @pytest.mark.parametrize("splits", [1, 3, 8, 10, 100])
 @pytest.mark.parametrize("tablets", [1, 2, 8, 64])
 def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> None:
-    """A keyspace has 2**n tablets of equal width. Ranges that are 2**m equal parts respect them.
+    """If a keyspace uses tablets, no scan range crosses a tablet's border.
 
-    `rounded_to_tablets` rounds the number of splits up to such a number of parts.
+    A keyspace has 2**n tablets of equal width, so ranges that are 2**m equal parts of the ring
+    respect the borders. `rounded_to_tablets` rounds the number of splits up to such a number of
+    parts.
     """
     metadata: Any = Metadata(token_map=None, tablets=True)
     part_count = rounded_to_tablets(metadata, "ks", splits)
@@ -139,7 +142,7 @@ def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> N
     for token_range in ranges:
         borders_inside = [end for end in tablet_ends if token_range.start < end < token_range.end]
         # Both numbers are powers of two. If there are more ranges than tablets, no tablet's border
-        # lies inside a range; otherwise, each range ends at one.
+        # is inside a range. Otherwise each range ends at a tablet's border.
         if part_count >= tablets:
             assert borders_inside == []
         else:
@@ -150,18 +153,24 @@ def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> N
 
 
 def test_a_ring_of_another_partitioner_is_one_range() -> None:
-    """Only the tokens of Murmur3Partitioner are integers that can be split."""
+    """The ring of another partitioner is one range.
+
+    Only the tokens of Murmur3Partitioner are integers that can be split.
+    """
     ring = random_ring(1)
     ring.token_class = object
     assert ring_ranges(Metadata(ring), "ks") == [(FIRST, LAST, ())]  # type: ignore[arg-type]
 
 
 def test_heavy_ranges_are_split_and_light_ones_merged() -> None:
-    """`split_ranges` takes the ranges, their weights, and the number of parts of equal weight."""
+    """`split_ranges` divides heavy ranges, and merges light ranges if fewer parts are requested.
+
+    Its arguments are the ranges, their weights, and the number of parts of equal weight.
+    """
     ranges = [TokenRange(FIRST, 0, ("a",)), TokenRange(0, 100, ("a", "b")), TokenRange(100, LAST)]
-    # The first range becomes ten parts, and each of the light ones stays one.
+    # The first range becomes ten parts, and the two light ranges stay undivided.
     assert len(split_ranges(ranges, [98.0, 1.0, 1.0], 10)) == 12
-    # The merged range has no replica, because no host has all of its tokens.
+    # The merged range has no replica, because no host has all tokens of the range.
     assert split_ranges(ranges, [1.0, 1.0, 1.0], 1) == [(FIRST, LAST, ())]
 
 
@@ -171,21 +180,22 @@ def test_each_range_has_a_weight() -> None:
 
 
 def test_weights_come_from_estimates_including_one_that_wraps_around() -> None:
-    """The weight of a range is its share of the bytes of the estimates that overlap it.
+    """The weight of a range is its share of the bytes of the size estimates that overlap it.
 
-    Without estimates, its weight is its width. An estimate is from a token to another one, and a
-    number of bytes.
+    Without estimates, the weight of a range is its width. An estimate consists of a start token, an
+    end token and a number of bytes, and may continue at the beginning of the ring.
     """
     ranges = [TokenRange(FIRST, 0), TokenRange(0, LAST)]
     assert weigh(ranges, estimates=[]) == [float(token_range.width) for token_range in ranges]
-    # Each estimate has one half of its tokens in each range. The first one continues at the
-    # beginning of the ring.
+    # Half of each estimate's tokens are in each of the two ranges. The first estimate continues at
+    # the beginning of the ring.
     quarter = 1 << 62
     estimates = [Estimate(quarter, -quarter, 800), Estimate(-quarter, quarter, 100)]
     assert weigh(ranges, estimates) == pytest.approx([450, 450])
 
 
 def test_equal_estimates_of_three_replicas_count_once() -> None:
+    """Equal estimates come from the replicas of the same data, so they count once."""
     estimates = [Estimate(FIRST, LAST, 90)] * 3
     assert weigh([TokenRange(FIRST, LAST)], estimates) == [90]
 
@@ -198,7 +208,7 @@ def test_key_of_token_returns_a_key_with_this_token(token: int) -> None:
 def test_keys_of_random_tokens() -> None:
     """`key_of_token` returns a partition key whose hash is the token, for any token.
 
-    The routing key of a range is such a key for its last token.
+    The routing key of a range is such a key for the last token of the range.
     """
     rng = random.Random(5)
     for token in (rng.randint(FIRST + 1, LAST) for _ in range(500)):
@@ -216,7 +226,7 @@ def test_weights_equal_a_simple_sum_over_overlaps() -> None:
         for _ in range(generator.randrange(1, 12)):
             start, end = sorted(generator.sample(range(-120, 120), 2))
             estimates.append(Estimate(start, end, generator.randrange(1, 1000)))
-        # If there are several estimates for one range, the largest one counts.
+        # If there are several estimates for the same tokens, only the largest estimate counts.
         sizes: dict[tuple[int, int], int] = {}
         for estimate in estimates:
             bounds = (estimate.start, estimate.end)
@@ -232,7 +242,10 @@ def test_weights_equal_a_simple_sum_over_overlaps() -> None:
 
 
 def test_many_ranges_are_weighed_and_split_in_linear_time() -> None:
-    """An algorithm that compares all pairs of 20,000 ranges and estimates would take minutes."""
+    """20,000 ranges and estimates are weighed and split in linear time.
+
+    An algorithm that compares all pairs would take minutes.
+    """
     count = 20_000
     step = (LAST - FIRST) // count
     borders = [FIRST + number * step for number in range(count)] + [LAST]

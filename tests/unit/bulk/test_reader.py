@@ -1,4 +1,4 @@
-"""The reader of a load reads one chunk ahead in its thread, and closes the source."""
+"""Test `Reader`, which reads a load's source one chunk ahead in a thread, and closes the source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.waiting import WAIT, until
 
 
 class Chunks:
-    """Chunks of a source, and a binder that returns them as they are.
+    """Chunks of a source, and a fake binder that returns the chunks unchanged.
 
     The attribute `is_closed` is an event that is set when the chunks are closed. The second chunk
     can be read when the event `may_go_on` is set.
@@ -26,7 +26,7 @@ class Chunks:
         self.may_go_on = threading.Event()
 
     def read(self) -> Generator[Any, None, None]:
-        """Yield two chunks, the second one after `may_go_on` is set."""
+        """Yield two chunks: the second chunk after `may_go_on` is set."""
         try:
             yield 1
             assert self.may_go_on.wait(WAIT)
@@ -52,7 +52,7 @@ def reader(source: Chunks) -> Reader:
 
 
 def test_chunks_are_read_in_the_thread(reader: Reader, source: Chunks) -> None:
-    """Calls run in the reader's thread. After the last chunk, `read_next` returns None."""
+    """Calls are executed in the reader's thread. After the last chunk, `read_next` returns None."""
     source.may_go_on.set()
     thread_name = reader.submit(lambda: threading.current_thread().name)
     assert thread_name.future.result(WAIT) == "a-reader"
@@ -62,6 +62,7 @@ def test_chunks_are_read_in_the_thread(reader: Reader, source: Chunks) -> None:
 
 
 def test_a_source_between_two_calls_is_closed_at_once(reader: Reader, source: Chunks) -> None:
+    """If the thread reads no chunk at the moment, `close` closes the source at once."""
     assert reader.read_next().future.result(WAIT) == 1
     reader.close()
     assert source.is_closed.is_set()
@@ -70,13 +71,13 @@ def test_a_source_between_two_calls_is_closed_at_once(reader: Reader, source: Ch
 def test_a_source_that_is_being_read_is_closed_by_the_thread(
     reader: Reader, source: Chunks
 ) -> None:
-    """The source may hang, so `close` does not wait for it.
+    """`close` does not wait for a read in progress, because the source may hang.
 
     The thread closes the source after it has read the chunk.
     """
     reader.read_next().future.result(WAIT)
     second_chunk = reader.read_next().future
-    # Wait until the thread has begun to read: before, the call could be cancelled.
+    # Wait until the thread has started to read. Before that, the call could still be cancelled.
     until(second_chunk.running)
     reader.close()
     assert not source.is_closed.is_set()
@@ -86,10 +87,10 @@ def test_a_source_that_is_being_read_is_closed_by_the_thread(
 
 
 def test_a_reader_may_be_closed_before_it_has_read() -> None:
-    """`close` shuts the executor down, and submits nothing to it."""
+    """Closing an unused reader shuts its executor down, and submits no call to the executor."""
 
     class UnusedExecutor(Executor):
-        """An executor that accepts no call, but only `shutdown`."""
+        """An executor that fails on each submitted call, and only allows `shutdown`."""
 
         is_shut_down = False
 
@@ -105,7 +106,10 @@ def test_a_reader_may_be_closed_before_it_has_read() -> None:
 
 
 def test_the_thread_of_a_load_is_a_worker() -> None:
-    """A `Worker` is a daemon thread, so a source that hangs does not keep the process alive."""
+    """The thread of a load is a `Worker`, a daemon thread.
+
+    So a source that hangs does not keep the process alive.
+    """
     worker = new_worker("a-load")
     assert isinstance(worker, Worker)
     worker.shutdown()

@@ -1,4 +1,4 @@
-"""The recorder of a load counts the outcomes of rows, and ends the load after too many failures."""
+"""Test `Recorder`, which counts the outcomes of a load's rows and ends the load at `max_errors`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHUNK = Chunk(
 
 
 class Rows:
-    """The rows of a request, like a `Group`: `size` is the size of their values in bytes."""
+    """The rows of a request, like the driver's `Group`; `size` is the bytes of their values."""
 
     size = 10
 
@@ -45,10 +45,11 @@ def recorder_of(
 
 
 def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path: Path) -> None:
-    """Of three rows, one cannot be bound, one is written, and the condition of one is false.
+    """The report and the checkpoint count rows that fail, are written, or are not applied.
 
-    `count_first_rows` returns how many rows have an outcome, before the first row without one, and
-    how many of these have failed, and were not applied.
+    Of three rows, the first is written, the second cannot be bound, and the condition of the third
+    is false. `count_first_rows` returns how many rows precede the first row without an outcome, how
+    many of these have failed, and how many were not applied.
     """
     path, report = tmp_path / "failed", LoadReport("t")
     failed_rows = FailedRows(path, [Column("id", Int32Type)], ["id"], mapping={}, nulls=("",))
@@ -89,7 +90,10 @@ def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path
 
 
 def test_a_dry_run_counts_the_bytes_of_the_rows_that_could_be_bound() -> None:
-    """A load counts the bytes of rows when they are written. A dry run writes none."""
+    """A dry run counts the bytes of the rows that could be bound.
+
+    A load counts the bytes of rows when they are written, but a dry run writes no rows.
+    """
     report = LoadReport("t", is_dry=True)
     recorder, _ = recorder_of(report)
     recorder.note_read(
@@ -106,7 +110,7 @@ def test_a_dry_run_counts_the_bytes_of_the_rows_that_could_be_bound() -> None:
     [(0, "^row 1: no 0$"), (1, "^more than max_errors=1 rows failed, the last one: row 2: no 1$")],
 )
 def test_too_many_failed_rows_end_the_load(max_errors: int, message: str) -> None:
-    """The load ends with the error of the first row after `max_errors` failed ones."""
+    """If more than `max_errors` rows fail, the load ends with the error of the last failed row."""
     report = LoadReport("t")
     recorder, _ = recorder_of(report, max_errors=max_errors)
     errors = [ValueError(f"no {index}") for index in range(3)]
@@ -119,7 +123,7 @@ def test_too_many_failed_rows_end_the_load(max_errors: int, message: str) -> Non
 
 
 def test_an_outage_names_the_way_to_resume(tmp_path: Path) -> None:
-    """If the load has a checkpoint, the error says how to continue the load."""
+    """If the load has a checkpoint, the error for an outage says how to continue the load."""
     report = LoadReport("t")
     recorder_without_file, _ = recorder_of(report)
     outage = recorder_without_file.outage(ValueError("gone"))

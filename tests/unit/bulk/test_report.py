@@ -1,4 +1,4 @@
-"""The report of a load, and its text."""
+"""Test `LoadReport`, the result of a load, and its printed form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from cassandra.protocol.messages.errors import ServerError
 
 
 def test_a_report_without_failures_is_one_line() -> None:
-    """The line has the number of rows, the time and the rate. The rate of zero seconds is 0."""
+    """A report without failures is one line with the number of rows, the time and the rate.
+
+    The rate is 0 if the load took zero seconds.
+    """
     report = LoadReport("ks.t", read=2000, written=2000, seconds=2.0, bytes=9000, requests=200)
     assert str(report) == (
         "2,000 rows written to ks.t in 2.0 s (1,000 rows/s, 9,000 bytes, 200 requests)"
@@ -18,6 +21,7 @@ def test_a_report_without_failures_is_one_line() -> None:
 
 
 def test_a_report_has_singulars_and_retries() -> None:
+    """A report uses the singular for one row, and shows the number of retries."""
     report = LoadReport("ks.t", read=1, written=1, seconds=1.0, bytes=9, requests=1, retries=2)
     assert str(report) == (
         "1 row written to ks.t in 1.0 s (1 rows/s, 9 bytes, 1 request, 2 retried)"
@@ -25,9 +29,10 @@ def test_a_report_has_singulars_and_retries() -> None:
 
 
 def test_a_failure_has_the_notes_of_its_error_without_the_statement() -> None:
-    """The reason of a failure has the notes of a server's error, also if the error is in another.
+    """The reason of a failure includes the notes of the server's error, but not the statement.
 
-    The note with the statement is left out, since it is the same for all rows.
+    The server's error may be nested in an error for all hosts. The note with the statement is the
+    same for all rows, so it is left out.
     """
     server_error = ServerError(0, "NullPointerException")
     vars(server_error)["__notes__"] = ["(from host, executing INSERT)", "(nulls: element 1)"]
@@ -38,7 +43,7 @@ def test_a_failure_has_the_notes_of_its_error_without_the_statement() -> None:
 
 
 def test_failures_are_counted_and_the_first_are_kept() -> None:
-    """A report counts all failures, keeps the first MOST_FAILURES, and prints ten of them."""
+    """A report counts all failures, keeps the first MOST_FAILURES of them, and prints ten."""
     report = LoadReport("ks.t", read=300)
     for row in range(300):
         report.note_failure(RowFailure(f"row {row}", ValueError("wrong")))
@@ -51,7 +56,7 @@ def test_failures_are_counted_and_the_first_are_kept() -> None:
 
 
 def test_a_report_shows_each_kind_of_failure() -> None:
-    """A rare mistake is shown, although other rows have failed before it."""
+    """A report shows each kind of failure, even if many failures of another kind precede it."""
     report = LoadReport("shop.orders")
     for line in range(1, 41):
         reason = {20: "column 'tags': 'x' is not JSON", 30: "3 fields, but the header has 8"}.get(
@@ -66,7 +71,7 @@ def test_a_report_shows_each_kind_of_failure() -> None:
 
 
 def test_rows_of_earlier_runs_have_their_outcomes() -> None:
-    """The second line of a resumed load's report says what became of the rows of earlier runs."""
+    """The second line of a resumed load's report has the outcomes of the rows of earlier runs."""
     report = LoadReport("ks.t", skipped=20_000, skipped_failed=801)
     message = "20,000 rows were done by earlier runs: 19,199 written, 801 failed"
     assert str(report).splitlines()[1:] == [message]

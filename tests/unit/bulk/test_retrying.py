@@ -1,4 +1,4 @@
-"""A load or a scan decides after an error whether to retry, and after how long."""
+"""After an error, a load or scan decides whether to retry, and how long to wait before."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ from cassandra.protocol.messages.errors import (
 
 
 def test_the_delay_before_a_retry_is_none_for_permanent_errors() -> None:
-    """The delay in seconds grows with the number of attempts, up to the last retry."""
+    """`delay_before_retry` returns seconds that grow with each attempt, or None for no retry.
+
+    There is no retry after RETRIES attempts, and none after a permanent error.
+    """
     assert delay_before_retry(OperationTimedOut(), 1) == 0.04
     assert delay_before_retry(NoHostAvailable("none", errors={}), RETRIES) == 5.0
     assert delay_before_retry(NoHostAvailable("none", errors={}), RETRIES + 1) is None
@@ -72,7 +75,7 @@ def test_the_delay_before_a_retry_is_none_for_permanent_errors() -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_overload_may_pass_and_refusals_do_not(error: BaseException, is_temporary: bool) -> None:
-    """`may_pass` returns whether the same request may succeed later."""
+    """`may_pass` returns True if the same request may succeed later."""
     assert may_pass(error) is is_temporary
 
 
@@ -91,21 +94,21 @@ def test_overload_may_pass_and_refusals_do_not(error: BaseException, is_temporar
     ],
 )
 def test_messages_of_servers_that_reject_a_value(message: str) -> None:
-    """An error with such a message is about the data, so the request is not retried.
+    """A server error whose message is about a value is a data error, so there is no retry.
 
-    The message may be that of the error itself, or of the error of a host that was tried.
+    The message may belong to the error itself, or to the error of one of the hosts that were tried.
     """
     server_error = ServerError(0, message)
     assert is_data_error(server_error)
     assert is_data_error(WriteFailure(message))
     assert is_data_error(refused_everywhere("no host is left", {"a": server_error}, server_error))
     assert is_data_error(NoHostAvailable("no host is left", {"a": OSError(), "b": server_error}))
-    # An overloaded server may accept the value later, whatever its message says.
+    # An overloaded server may accept the value later, even if its message mentions the value.
     assert not is_data_error(OverloadedErrorMessage(0x1001, message, info=None))
     assert delay_before_retry(server_error, 1) is None
 
 
-# Codes of the reasons why a replica failed, as Cassandra sends them in read failures.
+# Codes of the reasons why a replica failed, from Cassandra's read failures.
 TOMBSTONES, READ_SIZE, TIMEOUT = 1, 4, 2
 
 
@@ -116,20 +119,23 @@ TOMBSTONES, READ_SIZE, TIMEOUT = 1, 4, 2
         ({"127.0.0.1": TOMBSTONES, "127.0.0.2": READ_SIZE}, False),
         ({"127.0.0.1": TOMBSTONES, "127.0.0.2": TIMEOUT}, True),
         ({}, True),
-        (None, True),  # protocol version 4 has no codes
+        (None, True),  # Read failures of protocol version 4 have no codes.
     ],
 )
 def test_a_read_that_each_replica_rejects_is_not_repeated(
     code_by_replica: dict[str, int] | None, repeats: bool
 ) -> None:
-    """Too many tombstones stay too many, but a replica that timed out may answer later."""
+    """A read is not repeated if each replica rejects it, and repeated if a replica timed out.
+
+    Too many tombstones stay too many, but a replica that timed out may respond later.
+    """
     failure = ReadFailure("failed", error_code_map=code_by_replica)
     assert is_data_error(failure) is not repeats
     assert (delay_before_retry(failure, 1) is not None) is repeats
 
 
 def test_errors_without_details_may_be_about_a_value() -> None:
-    """`may_be_data_error` is also true for errors that do not say whether a value is the reason."""
+    """`may_be_data_error` is also True for errors that do not say whether a value is the reason."""
     for error in (ServerError(0, "java.lang.RuntimeException"), WriteFailure("1 failure")):
         assert not is_data_error(error)
         assert may_be_data_error(error)
@@ -144,7 +150,7 @@ def test_errors_without_details_may_be_about_a_value() -> None:
 
 
 def test_an_outage_is_that_no_server_answers() -> None:
-    """`is_outage` is true if all hosts that were tried have lost their connections."""
+    """`is_outage` is True if all hosts that were tried have lost their connections."""
     lost = ConnectionException("lost")
     assert is_outage(NoHostAvailable("every host is down", {"a": lost, "b": OSError()}))
     assert is_outage(NoHostAvailable("the query plan is empty", errors={}))

@@ -1,4 +1,4 @@
-"""Errors for a value of a scan say how to find its row: table, primary key and token range."""
+"""The error for a bad value in a scan says where its row is: table, primary key and token range."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ BAD_INT = PLACE + r'column "c0" \(int\): '
 
 
 class Table:
-    """A fake table that answers scans of the node. Its two rows have the token 5.
+    """A fake table that answers the node's scans. Its two rows have the token 5.
 
-    The attribute `values` has the last three values of the second row, and `names` the columns that
-    the scan selects.
+    The attribute `values` has the last three values of the second row, and `names` has the columns
+    that the scan selects.
     """
 
     def __init__(self, node: FakeNode) -> None:
@@ -53,7 +53,7 @@ class Table:
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a node with the tables `a.t0` and `a.t1`, which can prepare scans of some columns."""
+    """Yield a node with the tables `a.t0` and `a.t1` that can prepare scans of some columns."""
     with FakeNode() as running_node:
         running_node.schema = schema("a")
         for table in ("t0", "t1"):
@@ -83,7 +83,7 @@ def session(node: FakeNode, table: Table) -> Iterator[Any]:
 
 
 NAMES = [name for name, _ in COLUMNS]
-# ways to read all rows of a scan
+# functions that read all rows of a scan, by the method they use
 READERS: dict[str, Callable[[Any], Any]] = {
     "rows": list,
     "to_arrow": lambda scan: scan.to_arrow(),
@@ -95,7 +95,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 
 
 def skip_without_packages(reader: str) -> None:
-    """Skip the test if a package that this way to read a scan needs is not installed."""
+    """Skip the test if a package is missing that this method of reading a scan needs."""
     if reader == "rows":
         return
     pytest.importorskip("pyarrow")
@@ -106,6 +106,7 @@ def skip_without_packages(reader: str) -> None:
 
 @pytest.mark.parametrize("reader", READERS)
 def test_scans_name_the_row_that_cannot_be_decoded(session: Any, reader: str) -> None:
+    """The error for a cell that cannot be decoded names the cell's row and column."""
     skip_without_packages(reader)
     with pytest.raises(DecodeError, match=BAD_INT):
         READERS[reader](session.scan("t0", NAMES))
@@ -113,9 +114,7 @@ def test_scans_name_the_row_that_cannot_be_decoded(session: Any, reader: str) ->
 
 @pytest.mark.parametrize("reader", READERS)
 def test_scans_on_asyncio_name_the_row(node: FakeNode, table: Table, reader: str) -> None:
-    """If a cell of a page cannot be decoded, the error of each way to read a scan names its row and
-    column.
-    """
+    """On asyncio, the error for a cell that cannot be decoded names the cell's row and column."""
     skip_without_packages(reader)
 
     async def main() -> None:
@@ -139,7 +138,7 @@ def test_scans_on_asyncio_name_the_row(node: FakeNode, table: Table, reader: str
 def test_unloads_name_the_row(
     session: Any, node: FakeNode, tmp_path: Path, file_format: str
 ) -> None:
-    """If a cell cannot be decoded, the error of the unload names its row and column."""
+    """The error of an unload for a cell that cannot be decoded names the cell's row and column."""
     pytest.importorskip("pyarrow")
     with pytest.raises(DecodeError, match=BAD_INT):
         session.unload("t0", tmp_path / "out", columns=NAMES, format=file_format)
@@ -163,6 +162,7 @@ def test_unloads_name_the_row(
 def test_values_that_an_unload_cannot_write_name_the_row(
     session: Any, table: Table, tmp_path: Path, options: dict[str, str], message: str
 ) -> None:
+    """The error for a value that an unload cannot write names the value's row and column."""
     date = Encoded(struct.pack(">I", (1 << 31) + 20_780))  # 2026-11-23, in days since 1970
     table.values = (1, date, None)
     with pytest.raises(ValueError, match=PLACE + message):
@@ -170,17 +170,19 @@ def test_values_that_an_unload_cannot_write_name_the_row(
 
 
 def test_a_value_that_does_not_fit_the_arrow_type_names_the_row(session: Any, table: Table) -> None:
+    """The error for a decimal that does not fit its Arrow type names the row and column."""
     pytest.importorskip("pyarrow")
     table.values = (1, None, Decimal("1.234"))
-    # Ten digits, two of them after the point, cannot hold 1.234.
+    # A decimal of ten digits with two after the point cannot hold 1.234.
     match = PLACE + r'column "price" \(decimal\): the value does not fit decimal\(10, 2\)'
     with pytest.raises(DecodeError, match=match):
         session.scan("t0", NAMES).to_arrow(decimals=(10, 2))
 
 
 def test_only_the_key_columns_that_were_selected_are_named(session: Any, table: Table) -> None:
-    """The error names a row by the columns of its key, or by its number in the page if none was
-    read.
+    """The error names a row by those columns of its key that the scan selects.
+
+    If the scan selects no column of the key, the error has only the number of the row in its page.
     """
     table.names = ["c0"]
     with pytest.raises(DecodeError, match=r"^table a\.t0, tokens after -1 up to \d+: row 1, "):
@@ -202,7 +204,10 @@ def test_errors_that_are_not_about_a_row_are_left_alone() -> None:
 def test_an_error_of_a_whole_column_names_the_first_row_that_cannot_be_decoded(
     session: Any, table: Table
 ) -> None:
-    """A decoder of columns does not always know the row, so the scan looks for it in the page."""
+    """If an error names only the column, the scan finds the first row that cannot be decoded.
+
+    A decoder of columns does not always know the row, so the scan looks for the row in the page.
+    """
     scan = session.scan("t0", NAMES)
     for page in scan.pages():
         if page._message.row_count:
@@ -213,7 +218,10 @@ def test_an_error_of_a_whole_column_names_the_first_row_that_cannot_be_decoded(
 
 
 def test_a_page_of_another_iteration_has_no_token_range(session: Any, table: Table) -> None:
-    """A scan knows only the token range of the page that it returned last."""
+    """An error for a page of an earlier iteration names no token range.
+
+    A scan knows only the token range of the page that it returned last.
+    """
     scan = session.scan("t0", NAMES)
     page = next(page for page in scan.pages() if page._message.row_count)
     # Begin another iteration.

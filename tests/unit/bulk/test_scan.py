@@ -1,4 +1,4 @@
-"""Scans of a whole table on fake nodes, also while nodes fail."""
+"""Scans of a whole table on fake nodes, also while requests or nodes fail."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ from tests.waiting import cancelled_after, until_on_loop
 QUERY = 'SELECT "id", "c0" FROM "a"."t0" WHERE token("id") > ? AND token("id") <= ?'
 COLUMNS = [("id", "int"), ("c0", "int")]
 ROWS = 1000
-# Maps the number n of each row to its token. The tokens are spread evenly over the ring.
+# the token of each row, by the row's number n; the tokens are spread evenly over the ring
 TOKENS = {n: n * ((1 << 64) // ROWS) - LAST for n in range(ROWS)}
 
 
 class Table:
-    """A fake table that answers the request for a token range with the rows of the range.
+    """A fake table that answers the request for a token range with the rows of this range.
 
     :param faults: called with the number of the request, counted from 1. Returns another answer to
-        send instead of the rows, or None.
+        send instead of the rows, or None to send the rows.
     """
 
     def __init__(self, faults: Callable[[int], Answer | None]) -> None:
@@ -64,7 +64,7 @@ class Table:
             return fault
         assert request.values is not None
         start, end = (int.from_bytes(value, "big", signed=True) for value in request.values)  # type: ignore[arg-type]
-        # Count a range only with its first page, so once.
+        # Count each range once, with the request for its first page.
         if request.paging_state is None:
             self.ranges[start, end] += 1
         matching_rows = [(n, n * 2) for n, token in TOKENS.items() if start < token <= end]
@@ -83,7 +83,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 def settings(nodes: FakeCluster) -> dict[str, Any]:
-    """Return the settings of a cluster that connects, and soon reconnects, to the nodes."""
+    """Return the settings of a cluster that reconnects to lost nodes after 0.01 seconds."""
     return {
         "contact_points": nodes.contact_points,
         "port": nodes.port,
@@ -92,11 +92,11 @@ def settings(nodes: FakeCluster) -> dict[str, Any]:
 
 
 def no_fault(request_number: int) -> None:
-    """The argument of a `Table` that answers every request with rows."""
+    """Return None, so that a `Table` with this argument answers every request with rows."""
 
 
 def fail_each_fifth(request_number: int) -> Answer | None:
-    """Return one of four faults in turn for each fifth request, and None for the others."""
+    """Return a fault for each fifth request, in turn one of four, and None for other requests."""
     if request_number % 5:
         return None
     faults = [
@@ -116,7 +116,7 @@ EXPECTED = [(n, n * 2) for n in range(ROWS)]
 def test_each_row_comes_once(
     nodes: FakeCluster, fault_of_request: Callable[[int], Answer | None], in_order: bool
 ) -> None:
-    """A scan returns each row once, even if requests fail, and sorted by token with `in_order`."""
+    """A scan returns each row once, even if requests fail; with `in_order`, sorted by token."""
     table = Table(fault_of_request)
     nodes.prime(QUERY, table)
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -128,7 +128,7 @@ def test_each_row_comes_once(
 
 
 class IgnoringPolicy(RetryPolicy):
-    """Ignores each error that a server reports."""
+    """A retry policy of an application that ignores each error of a server."""
 
     def on_read_timeout(self, *args: Any, **options: Any) -> Decision:
         return self.IGNORE, None
@@ -137,8 +137,9 @@ class IgnoringPolicy(RetryPolicy):
 
 
 async def test_the_error_of_a_range_is_not_ignored(nodes: FakeCluster) -> None:
-    """If the retry policy of the application ignores errors, a scan requests the page again: an
-    empty page would be the end of its range.
+    """Even if the application's retry policy ignores errors, a scan requests a failed page again.
+
+    With an ignored error, the page would be empty, and so count as the end of its range.
     """
     profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=IgnoringPolicy())}
     options: dict[str, Any] = {"page_size": 20, "splits": 20}
@@ -159,9 +160,10 @@ async def test_the_error_of_a_range_is_not_ignored(nodes: FakeCluster) -> None:
 async def test_a_scan_cancelled_at_any_step_leaves_no_task(
     nodes: FakeCluster, in_order: bool
 ) -> None:
-    """A scan is cancelled after 0, 1, 2 ... turns of the event loop, until it ends before that.
+    """A scan that is cancelled at any step leaves no task behind, and no request in flight.
 
-    After each cancellation, no task of the scan and no request in flight may be left.
+    The test cancels the scan after 0, 1, 2 ... turns of the event loop, until the scan ends before
+    its cancellation.
     """
     nodes.prime(QUERY, Table(no_fault))
     tasks_before = asyncio.all_tasks()
@@ -181,13 +183,13 @@ async def test_a_scan_cancelled_at_any_step_leaves_no_task(
         turns = 0
         while turns < 1_000_000:
             is_finished = await cancelled_after(turns, scan)
-            # The responses to requests of the cancelled scan may still come, so wait until they
-            # have freed the streams.
+            # Responses to requests of the cancelled scan may still arrive, so wait until the
+            # responses have freed the streams.
             await until_on_loop(lambda: asyncio.all_tasks() <= tasks_without_scan)
             await until_on_loop(no_request_is_in_flight)
             if is_finished:
                 break
-            # Cancel after each of the first ten numbers of turns, and then at growing distances.
+            # Cancel after 0 to 10 turns of the event loop, and then at growing distances.
             turns += 1 + turns // 10
         else:
             raise AssertionError("the scan was never over")
@@ -195,6 +197,7 @@ async def test_a_scan_cancelled_at_any_step_leaves_no_task(
 
 
 async def test_each_row_is_returned_once_on_asyncio(nodes: FakeCluster) -> None:
+    """A scan on asyncio returns each row once, even if requests fail."""
     nodes.prime(QUERY, Table(fail_each_fifth))
     async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
         scanned = [tuple(row) async for row in session.scan("a.t0", page_size=20, splits=20)]
@@ -202,7 +205,10 @@ async def test_each_row_is_returned_once_on_asyncio(nodes: FakeCluster) -> None:
 
 
 def test_a_checkpoint_is_refused_for_other_columns(nodes: FakeCluster, tmp_path: Path) -> None:
-    """A checkpoint of all columns is refused for a scan of some columns, and stays as it is."""
+    """A checkpoint of a scan of all columns is refused for a scan of some columns.
+
+    The checkpoint's file is not changed.
+    """
     nodes.prime(QUERY, Table(no_fault))
     path = tmp_path / "point"
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -213,12 +219,13 @@ def test_a_checkpoint_is_refused_for_other_columns(nodes: FakeCluster, tmp_path:
         assert subject["table"] == "a.t0"
         with pytest.raises(ValueError, match="its columns is None, and not"):
             list(session.scan("a.t0", ["id", "c0"], checkpoint=path))
-        # The first scan has read all rows, so the checkpoint leaves none.
+        # The first scan has read all rows, so nothing is left to read.
         assert list(session.scan("a.t0", checkpoint=path)) == []
     assert path.read_bytes() == content_before
 
 
 def test_a_count_takes_no_checkpoint(nodes: FakeCluster, tmp_path: Path) -> None:
+    """A count does not have the option `checkpoint`."""
     with (
         Cluster(**settings(nodes)) as cluster,
         cluster.connect() as session,
@@ -230,7 +237,7 @@ def test_a_count_takes_no_checkpoint(nodes: FakeCluster, tmp_path: Path) -> None
 def test_a_scan_warns_that_its_checkpoint_is_complete(
     nodes: FakeCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A scan logs a warning if it reads nothing because its checkpoint already has all rows.
+    """A scan logs a warning if it reads nothing because its checkpoint is already complete.
 
     The warning has the time at which the checkpoint was written.
     """
@@ -246,8 +253,8 @@ def test_a_scan_warns_that_its_checkpoint_is_complete(
         for _ in range(ROWS // 2):
             next(rows_of_table)
         del rows_of_table
-        # A scan that still has rows to read does not warn, and neither does one without rows that
-        # has no checkpoint yet.
+        # A scan that still has rows to read does not warn. A scan of no ranges does not warn either
+        # if its checkpoint does not exist yet.
         assert list(session.scan("a.t0", checkpoint=path))
         assert list(session.scan("a.t0", ranges=[], checkpoint=tmp_path / "other")) == []
         warning = f"The checkpoint {path} is complete: a scan of a.t0 has read all rows, and wrote"
@@ -262,7 +269,7 @@ def test_a_scan_warns_that_its_checkpoint_is_complete(
 
 
 def test_a_checkpoint_is_refused_for_another_cluster(nodes: FakeCluster, tmp_path: Path) -> None:
-    """The checkpoint of a scan has the name of its cluster."""
+    """A checkpoint of a scan is refused in a cluster with another name."""
     nodes.prime(QUERY, Table(no_fault))
     path = tmp_path / "point"
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -278,7 +285,7 @@ def test_a_checkpoint_is_refused_for_another_cluster(nodes: FakeCluster, tmp_pat
 
 
 def test_a_checkpoint_is_refused_for_other_ranges(nodes: FakeCluster, tmp_path: Path) -> None:
-    """A checkpoint of a scan with `ranges=` belongs to these ranges, whatever their replicas."""
+    """A checkpoint of a scan with `ranges=` is refused for other ranges; replicas may differ."""
     nodes.prime(QUERY, Table(no_fault))
     path = tmp_path / "point"
     lower_range, upper_range = TokenRange(FIRST, -1), TokenRange(-1, LAST)
@@ -294,14 +301,13 @@ def test_a_checkpoint_is_refused_for_other_ranges(nodes: FakeCluster, tmp_path: 
             with pytest.raises(ValueError, match=r"it is of other token ranges \(ranges=\)"):
                 list(session.scan("a.t0", ranges=ranges, **options))
         assert path.read_bytes() == content_before
-        # A checkpoint identifies a range by its tokens only, so the replicas may have changed in
-        # the meantime.
+        # A checkpoint identifies a range by its tokens, because the range's replicas may change.
         range_with_replica = TokenRange(*lower_range[:2], ("h",))
         numbers += [row.id for row in session.scan("a.t0", ranges=[range_with_replica], **options)]
-        # The first scan stopped within a page, which the second one reads again, so rows may come
-        # twice.
+        # The first scan stopped within a page. The second scan reads this page again, so some rows
+        # come twice.
         assert sorted(set(numbers)) == lower_half
-        # A checkpoint of a scan of the whole table is refused for a scan of some ranges.
+        # A checkpoint of a scan of the whole table is refused for a scan with `ranges=`.
         path.unlink()
         list(session.scan("a.t0", **options))
         with pytest.raises(ValueError, match="it is of other token ranges"):
@@ -309,7 +315,10 @@ def test_a_checkpoint_is_refused_for_other_ranges(nodes: FakeCluster, tmp_path: 
 
 
 def test_ranges_are_refused_with_another_partitioner() -> None:
-    """RandomPartitioner has tokens of another kind, so a table can only be read as a whole."""
+    """With RandomPartitioner, `ranges=` is refused, and a table can only be read as a whole.
+
+    Its tokens are not the 64-bit integers that a scan can split.
+    """
     columns = [("id", "int"), ("c0", "int")]
     with FakeNode() as node:
         node.partitioner = "org.apache.cassandra.dht.RandomPartitioner"
@@ -336,7 +345,7 @@ COLLECTING = ["to_arrow", "to_pandas", "to_polars", "to_numpy"]
 async def test_methods_that_collect_rows_have_no_checkpoint(
     nodes: FakeCluster, tmp_path: Path, method: str
 ) -> None:
-    """These methods return all rows at the end.
+    """Methods that return all rows at the end refuse a checkpoint.
 
     If a later page failed, the checkpoint would already count the lost pages as finished.
     """
@@ -359,9 +368,10 @@ async def test_methods_that_collect_rows_have_no_checkpoint(
 
 
 def test_a_reader_of_batches_has_no_checkpoint(nodes: FakeCluster, tmp_path: Path) -> None:
-    """A consumer such as DuckDB reads batches long before it uses them.
+    """`scan.reader()` refuses a checkpoint.
 
-    So the checkpoint would count pages as finished whose rows may be lost.
+    A consumer such as DuckDB reads batches long before it uses them, so the checkpoint would count
+    pages as finished whose rows may be lost.
     """
     nodes.prime(QUERY, Table(no_fault))
     with (
@@ -373,19 +383,24 @@ def test_a_reader_of_batches_has_no_checkpoint(nodes: FakeCluster, tmp_path: Pat
 
 
 def test_a_resumed_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path: Path) -> None:
-    """If a scan fails, its last page may not have been used, so the next scan reads it again."""
+    """After an error, the next scan with the same checkpoint reads the last page again.
+
+    The application may not have used all rows of this page.
+    """
     pytest.importorskip("pyarrow")
     path = tmp_path / "point"
     is_damaged = True
 
     def fail_after_third_request(request_number: int) -> Answer | None:
+        """Fail each request after the third while the table is damaged."""
         return error(ErrorCode.INVALID) if is_damaged and request_number > 3 else None
 
     options: Any = {"splits": 4, "page_size": 100, "concurrency": 1, "checkpoint": path}
     for method in ("__iter__", "arrow_batches"):
         path.unlink(missing_ok=True)
         is_damaged = True
-        # The first attempt fails at its fourth request. The second one resumes from the checkpoint.
+        # The first attempt fails at its fourth request. The second attempt resumes from the
+        # checkpoint.
         numbers: list[Any] = []
         with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
             nodes.prime(QUERY, Table(fail_after_third_request))
@@ -403,8 +418,9 @@ def test_a_resumed_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path:
 
 @pytest.mark.parametrize("method", COLLECTING)
 def test_collecting_a_scan_of_no_ranges_is_refused(nodes: FakeCluster, method: str) -> None:
+    """A method that collects all rows refuses an empty list of ranges."""
     pytest.importorskip("pyarrow")
-    # Maps each method to the library that it needs.
+    # the package that each method needs; pandas is the default
     pytest.importorskip({"to_numpy": "numpy"}.get(method, "pandas"))
     if method == "to_polars":
         pytest.importorskip("polars")
@@ -417,7 +433,7 @@ def test_collecting_a_scan_of_no_ranges_is_refused(nodes: FakeCluster, method: s
 
 
 def test_each_range_is_requested_from_a_replica(nodes: FakeCluster) -> None:
-    """Each node gets exactly the requests for token ranges of which it is the replica."""
+    """Each range is requested from the node that is its replica."""
     tables = [Table(no_fault) for _ in nodes.nodes]
     for node, table in zip(nodes.nodes, tables, strict=True):
         node.prime(QUERY, table)
@@ -435,7 +451,7 @@ def test_each_range_is_requested_from_a_replica(nodes: FakeCluster) -> None:
 
 
 def test_a_virtual_table_is_one_range_without_tokens(nodes: FakeCluster) -> None:
-    """The rows of a virtual table are not spread over the ring, so one SELECT reads it."""
+    """A virtual table is read with one SELECT, because its rows are not spread over the ring."""
     query = QUERY.partition(" WHERE")[0]
     for node in nodes.nodes:
         node.prime_prepare(query, [], COLUMNS)
@@ -447,6 +463,7 @@ def test_a_virtual_table_is_one_range_without_tokens(nodes: FakeCluster) -> None
 
 
 def test_a_permanent_error_ends_the_scan(nodes: FakeCluster) -> None:
+    """A permanent error, such as INVALID, ends the scan without a retry."""
     nodes.prime(QUERY, error(ErrorCode.INVALID, "no such thing"))
     with (
         Cluster(**settings(nodes)) as cluster,
@@ -460,7 +477,10 @@ def test_a_permanent_error_ends_the_scan(nodes: FakeCluster) -> None:
     "begin", [iter, lambda scan: scan.pages(), lambda scan: scan.arrow_batches()]
 )
 def test_a_scan_that_has_failed_does_not_report_its_end(nodes: FakeCluster, begin: Any) -> None:
-    """If the application calls `next` again, it must not take the rows so far for all rows."""
+    """After a scan has failed, each further `next` raises an error instead of StopIteration.
+
+    Otherwise the application might take the rows so far for all rows of the table.
+    """
     table = Table(lambda number: error(ErrorCode.INVALID, "no") if number > 6 else None)
     nodes.prime(QUERY, table)
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -480,7 +500,10 @@ def test_a_scan_that_has_failed_does_not_report_its_end(nodes: FakeCluster, begi
 async def test_an_asyncio_scan_that_was_cancelled_does_not_report_its_end(
     nodes: FakeCluster, begin: Any
 ) -> None:
-    """``asyncio.wait_for(anext(rows), 5)`` cancels the scan after 5 seconds."""
+    """After an asyncio scan was cancelled, each further `anext` raises an error.
+
+    For example, ``asyncio.wait_for(anext(rows), 5)`` cancels the scan after 5 seconds.
+    """
     held = hold()
     nodes.prime(QUERY, Table(lambda number: held if number > 6 else None))
     async with aio.Cluster(**settings(nodes)) as cluster:
@@ -493,7 +516,7 @@ async def test_an_asyncio_scan_that_was_cancelled_does_not_report_its_end(
 
         reading = asyncio.ensure_future(read())
         await until_on_loop(lambda: held.held)
-        # The pages before have come.
+        # The earlier pages have been read, and the scan waits for the page that is held.
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading
@@ -504,7 +527,7 @@ async def test_an_asyncio_scan_that_was_cancelled_does_not_report_its_end(
 
 
 def test_rows_that_cannot_be_read_are_not_skipped(nodes: FakeCluster) -> None:
-    """If a row factory of the application fails, the scan does not go on with the next page."""
+    """If the application's row factory fails, the scan does not continue with the next page."""
     nodes.prime(QUERY, Table(no_fault))
 
     def make_rows(names: Any, values: Any) -> Iterator[Any]:
@@ -522,7 +545,7 @@ def test_rows_that_cannot_be_read_are_not_skipped(nodes: FakeCluster) -> None:
 
 
 def test_pages_ahead_are_bounded_by_their_bytes(nodes: FakeCluster) -> None:
-    """`max_buffered_bytes` limits the pages requested before the application uses them."""
+    """`max_buffered_bytes` limits the bytes of pages that are requested before they are used."""
     table = Table(no_fault)
     nodes.prime(QUERY, table)
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -531,7 +554,8 @@ def test_pages_ahead_are_bounded_by_their_bytes(nodes: FakeCluster) -> None:
         for _ in range(8):
             next(pages)
         # There was one request for each of the 8 pages. Before the first pages have arrived, the
-        # driver does not know their size, so it has sent four requests at once (`concurrency`).
+        # driver does not know the size of a page, so it has sent four requests at once
+        # (`concurrency`).
         assert table.request_count <= 8 + 4
         pages.close()  # type: ignore[attr-defined]
 
@@ -553,18 +577,19 @@ def test_a_scan_releases_its_last_page(nodes: FakeCluster, is_complete: bool) ->
         del pages
         gc.collect()
         assert latest_page() is None
-        # The scan itself can be read again.
+        # The scan object can be iterated again.
         assert len(list(scan)) == ROWS
 
 
 def test_count_adds_the_ranges(nodes: FakeCluster) -> None:
+    """`session.count` adds the counts of all token ranges."""
     query = QUERY.replace('"id", "c0"', "count(*)")
     for node in nodes.nodes:
         node.prime_prepare(query, [("a", "bigint"), ("b", "bigint")], [("count", "bigint")])
     nodes.prime(query, rows([("count", "bigint")], [(7,)]))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         ranges = session.scan("a.t0", splits=9).token_ranges()
-        # The node answers each range with a count of 7.
+        # The node responds to each range with a count of 7.
         assert session.count("a.t0", splits=9) == 7 * len(ranges)
 
 
@@ -580,6 +605,7 @@ def test_count_adds_the_ranges(nodes: FakeCluster) -> None:
 def test_wrong_options_are_refused_before_the_scan_starts(
     nodes: FakeCluster, options: dict[str, Any], message: str
 ) -> None:
+    """Wrong options, and a table without a keyspace, are refused before any request is sent."""
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         with pytest.raises((TypeError, ValueError), match=message):
             session.scan("a.t0", **options)
@@ -588,7 +614,7 @@ def test_wrong_options_are_refused_before_the_scan_starts(
 
 
 def test_each_row_is_returned_once_if_a_node_dies_during_the_scan(nodes: FakeCluster) -> None:
-    """The ranges of the dead node are read from other nodes, and no page is read twice."""
+    """If a node dies during a scan, other nodes serve its ranges, and each row comes once."""
     nodes.prime(QUERY, Table(no_fault))
     scanned: list[Any] = []
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -598,7 +624,7 @@ def test_each_row_is_returned_once_if_a_node_dies_during_the_scan(nodes: FakeClu
             if number == 5:
                 nodes.nodes[1].refuse_connections()
                 nodes.nodes[1].drop_connections(reset=True)
-            # The node is back, and another one stops.
+            # The dead node is back, and another node stops.
             if number == 15:
                 nodes.nodes[1].accept_connections()
                 nodes.nodes[2].refuse_connections()
@@ -607,8 +633,9 @@ def test_each_row_is_returned_once_if_a_node_dies_during_the_scan(nodes: FakeClu
 
 
 async def test_to_numpy_concatenates_all_pages(nodes: FakeCluster) -> None:
-    """The blocking scan and that of asyncio return one array for each column, with the values of
-    all pages.
+    """`to_numpy` returns one array for each column, with the values of all pages.
+
+    This holds for the blocking scan and the asyncio scan.
     """
     numpy = pytest.importorskip("numpy")
     nodes.prime(QUERY, Table(no_fault))
@@ -639,6 +666,7 @@ async def test_to_numpy_concatenates_all_pages(nodes: FakeCluster) -> None:
 def test_the_error_for_an_unknown_option_has_advice(
     nodes: FakeCluster, option: str, advice: str
 ) -> None:
+    """The error for an unknown option of a scan says what to write instead."""
     options: Any = {option: 1}
     with (
         Cluster(**settings(nodes)) as cluster,
@@ -650,6 +678,7 @@ def test_the_error_for_an_unknown_option_has_advice(
 
 @pytest.mark.parametrize("where", ["WHERE c0 = 1", " where c0 = 1"])
 def test_a_condition_with_where_is_refused(nodes: FakeCluster, where: str) -> None:
+    """`where=` is refused if it begins with the keyword WHERE."""
     with (
         Cluster(**settings(nodes)) as cluster,
         cluster.connect() as session,
@@ -661,8 +690,9 @@ def test_a_condition_with_where_is_refused(nodes: FakeCluster, where: str) -> No
 @pytest.mark.parametrize("limit", [1, 7, 70, 500, ROWS - 1, ROWS, ROWS + 1])
 @pytest.mark.parametrize("in_order", [False, True])
 async def test_a_limit_is_exact(nodes: FakeCluster, limit: int, in_order: bool) -> None:
-    """With `limit`, a scan returns as many rows, or all rows if there are fewer. In order, these
-    are the first ones.
+    """With `limit`, a scan returns exactly so many rows, or all rows if the table has fewer.
+
+    With `in_order`, these are the first rows of the table.
     """
     nodes.prime(QUERY, Table(no_fault))
     options: Any = {"page_size": 70, "splits": 10, "limit": limit, "in_order": in_order}
@@ -673,7 +703,7 @@ async def test_a_limit_is_exact(nodes: FakeCluster, limit: int, in_order: bool) 
         aio_rows = [tuple(row) async for row in aio_session.scan("a.t0", **options)]
     for scanned in (blocking_rows, aio_rows):
         assert len(scanned) == min(limit, ROWS)
-        # No row comes twice.
+        # No row may come twice.
         assert len(set(scanned)) == len(scanned)
         assert set(scanned) <= set(EXPECTED)
         if in_order:
@@ -681,7 +711,10 @@ async def test_a_limit_is_exact(nodes: FakeCluster, limit: int, in_order: bool) 
 
 
 async def test_a_limit_holds_for_pages_and_tables(nodes: FakeCluster) -> None:
-    """Each way to read a scan returns 33 rows: one page of 20 rows, and a part of another page."""
+    """With `limit=33`, each method of reading a scan returns 33 rows.
+
+    The rows come from one page of 20 rows and a part of another page.
+    """
     pytest.importorskip("pyarrow")
     pytest.importorskip("pandas")
     pytest.importorskip("numpy")
@@ -712,7 +745,7 @@ def test_a_limit_holds_for_polars(nodes: FakeCluster) -> None:
 
 
 def test_no_page_is_requested_after_the_limit(nodes: FakeCluster) -> None:
-    """A limit of 40 rows needs two pages of 20 rows."""
+    """After a limit of 40 rows is reached with two pages of 20 rows, no page is requested."""
     table = Table(no_fault)
     nodes.prime(QUERY, table)
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -722,7 +755,7 @@ def test_no_page_is_requested_after_the_limit(nodes: FakeCluster) -> None:
 
 
 def test_calls_that_refuse_a_limit(nodes: FakeCluster, tmp_path: Path) -> None:
-    """Scans with a checkpoint, counts and tasks have no limit, and a limit is at least 1."""
+    """Counts, tasks and scans with a checkpoint refuse `limit`, and a limit must be at least 1."""
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         with pytest.raises(ValueError, match="with a checkpoint does not have the option 'limit'"):
             session.scan("a.t0", limit=5, checkpoint=tmp_path / "point")
@@ -735,7 +768,7 @@ def test_calls_that_refuse_a_limit(nodes: FakeCluster, tmp_path: Path) -> None:
 
 
 def test_a_scan_shows_its_progress(nodes: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    """A scan shows its progress only if this is requested."""
+    """A scan shows its progress on stderr only with `progress=True`."""
     nodes.prime(QUERY, Table(no_fault))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         assert len(list(session.scan("a.t0"))) == ROWS
@@ -759,6 +792,7 @@ def test_a_scan_shows_its_progress(nodes: FakeCluster, capsys: pytest.CaptureFix
 def test_wrong_values_of_options_are_refused_at_the_call(
     nodes: FakeCluster, options: dict[str, Any], error_type: type[Exception], message: str
 ) -> None:
+    """A wrong value of an option is refused when `session.scan` is called."""
     with (
         Cluster(**settings(nodes)) as cluster,
         cluster.connect() as session,
@@ -768,9 +802,9 @@ def test_wrong_values_of_options_are_refused_at_the_call(
 
 
 def test_a_scan_gives_advice_for_habits(nodes: FakeCluster) -> None:
-    """Names of methods of other libraries raise an error that says what to write instead.
+    """A scan raises errors with advice for names of methods that other libraries have.
 
-    A consistency level may be given by its name.
+    A consistency level may be a name, such as "quorum".
     """
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         scan: Any = session.scan("a.t0", consistency_level="quorum")
@@ -790,7 +824,11 @@ def test_a_scan_gives_advice_for_habits(nodes: FakeCluster) -> None:
 
 
 def test_the_values_of_a_list_for_in_are_one_parameter(nodes: FakeCluster) -> None:
-    """If the parameters are as many as the list has values, the error shows the list in a list."""
+    """The list of values for ``IN ?`` is a single parameter.
+
+    If the values of the list are passed as separate parameters, the error shows the list inside a
+    list.
+    """
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         query = f"{QUERY} AND c0 IN ? ALLOW FILTERING"
         columns = [("a", "bigint"), ("b", "bigint"), ("in(c0)", "list<int>")]
@@ -801,6 +839,7 @@ def test_the_values_of_a_list_for_in_are_one_parameter(nodes: FakeCluster) -> No
 
 
 async def test_awaiting_a_scan_names_the_loop_to_write(nodes: FakeCluster) -> None:
+    """The error for awaiting a scan, or for not awaiting its `to_pandas`, says what to write."""
     async with aio.Cluster(**settings(nodes)) as cluster:
         scan: Any = (await cluster.connect()).scan("a.t0")
         with pytest.raises(TypeError, match="`async for row in session"):
@@ -812,6 +851,7 @@ async def test_awaiting_a_scan_names_the_loop_to_write(nodes: FakeCluster) -> No
 
 
 def test_a_number_is_no_list_of_ranges(nodes: FakeCluster) -> None:
+    """A number is refused for `ranges` and `checkpoint`; the error says what to write."""
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         options: Any = {"ranges": 5}
         with pytest.raises(TypeError, match=r"and not 5: write splits=n"):

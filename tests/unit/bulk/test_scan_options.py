@@ -1,4 +1,4 @@
-"""`help` explains each option of loads, scans and unloads; each option of a scan has a default."""
+"""The options of scans, loads and unloads: their documentation, defaults and error messages."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from cassandra.bulk.unload_form import FileForm
 
 @pytest.mark.parametrize("cls", [LoadOptions, ScanOptions, UnloadOptions])
 def test_help_explains_each_option(cls: type[Any]) -> None:
+    """`help` of each options class explains each option."""
     help_text = pydoc.plain(pydoc.render_doc(cls))
     explained_options = re.findall(r":param (\w+):", help_text)
     assert sorted(explained_options) == sorted(cls.__annotations__)
 
 
 def test_each_option_of_a_scan_has_a_default() -> None:
+    """Each option of a scan has a default."""
     assert scan_options({}).keys() == ScanOptions.__annotations__.keys()
     assert scan_options({"page_size": 5})["page_size"] == 5
 
 
 @pytest.mark.parametrize("function", [unload, aunload])
 def test_unloads_have_the_options_of_their_type(function: Any) -> None:
-    """`UnloadOptions` has the options of token ranges and of file formats, and three others."""
+    """`UnloadOptions` has the options of token ranges and file formats, and three more."""
     parameters = inspect.signature(function).parameters
     own_options = {"file_bytes", "decimals", "varints"}
     assert own_options <= parameters.keys()
@@ -55,5 +57,6 @@ def test_unloads_have_the_options_of_their_type(function: Any) -> None:
     ],
 )
 def test_unknown_options_are_refused(name: str, advice: str) -> None:
+    """The error for an unknown option of a scan has advice."""
     with pytest.raises(TypeError, match=advice):
         scan_options({name: 1})

@@ -1,4 +1,4 @@
-"""The plan of a scan: its statement, and the ranges into which it divides the table."""
+"""Test `plan_steps`: the statement of a scan, and the ranges into which it divides the table."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ ESTIMATE_COLUMNS = [
     ("partitions_count", "bigint"),
 ]
 TOKENS = 'token("id") > ? AND token("id") <= ?'
-# Without estimates, a plan aims at four ranges for each page in flight. `plan` allows one page.
+# Without estimates, a plan aims at four ranges for each page in flight. `plan` allows one page in
+# flight.
 RANGES_WITHOUT_ESTIMATES = 4
-# Two nodes with one token each divide the ring into three ranges. A plan cuts each of them into a
-# whole number of parts, at least one, so it may have a few ranges more than it aims at.
+# Two nodes with one token each divide the ring into three ranges. A plan cuts each of these into a
+# whole number of parts, so it may have a few ranges more than it aims at.
 MORE_RANGES = 3
 
 
@@ -64,7 +65,7 @@ def plan(
     *parameters: Any,
     **options: Any,
 ) -> ScanStatement:
-    """Run the steps of a plan as a blocking scan does, and return its statement and ranges.
+    """Execute the steps of a plan like a blocking scan, and return the statement with its ranges.
 
     :param columns: the selected columns, as names or in CQL. None selects all columns.
     :param where: a further condition in CQL, whose bind markers get the `parameters`.
@@ -75,7 +76,8 @@ def plan(
     steps = plan_steps(
         session, "a.t0", columns, where, parameters, settings["splits"], settings["concurrency"]
     )
-    # Each step is a function of the session. The plan gets its result, or the error that it raised.
+    # Each step is a function of the session. Send its result, or the error that it raised, to the
+    # plan.
     outcome: Any = None
     is_error = False
     while True:
@@ -109,7 +111,10 @@ def plan(
 def test_the_query_selects_a_token_range(
     session: Session, columns: Any, where: str | None, expected: str
 ) -> None:
-    """A condition of the application follows that of the range, and may need filtering."""
+    """The statement of a scan selects a token range; the application's condition follows, filtered.
+
+    With a condition, the statement ends with ALLOW FILTERING, because the condition may need it.
+    """
     assert plan(session, columns, where, 5).prepared.query_string == expected
 
 
@@ -128,9 +133,9 @@ def test_the_query_selects_a_token_range(
 def test_aggregates_of_each_range_are_refused(
     nodes: FakeCluster, session: Session, columns: Any, where: str | None
 ) -> None:
-    """A scan refuses aggregates, because the server would return one for each token range.
+    """A scan refuses aggregates, because the server would return one result for each token range.
 
-    A count, which adds them, selects an `AggregateOfRanges`.
+    A count, which adds these results, selects an `AggregateOfRanges` instead.
     """
     session.cluster.metadata.keyspaces["a"].aggregates = {"own_sum(int)": object()}
     with pytest.raises(ValueError, match="would be computed for each token range"):
@@ -140,30 +145,34 @@ def test_aggregates_of_each_range_are_refused(
 
 
 def test_selectors_in_a_list_of_names_are_refused(session: Session) -> None:
-    """A scan quotes the names of a list, so servers would look for a column "writetime(c0)"."""
+    """A list of columns may only have names, so selectors in a list are refused.
+
+    A scan quotes the names of a list, so servers would look for a column named "writetime(c0)".
+    """
     with pytest.raises(ValueError, match=r"write columns='id, writetime\(c0\)' for selectors"):
         plan(session, ["id", "writetime(c0)"])
 
 
 @pytest.mark.parametrize("where", ["c0 > 1 LIMIT 10", "c0 = ? limit ?", "c0 > 1\nLimit 10"])
 def test_a_limit_of_each_range_is_refused(session: Session, where: str) -> None:
-    """A LIMIT in the condition would apply to each token range, and not to the whole table."""
+    """A LIMIT in the condition is refused, because it would apply to each token range."""
     parameters = [1] * where.count("?")
     with pytest.raises(ValueError, match=r"each token range of the scan: write limit=\.\.\."):
         plan(session, None, where, *parameters)
 
 
 def test_a_search_by_a_vector_is_refused(session: Session) -> None:
-    """A server would ask for a LIMIT, which a scan refuses."""
+    """A scan refuses ORDER BY ... ANN OF, because servers require a LIMIT for it."""
     for where in ("c0 > 1 ORDER BY v ANN OF ?", "c0 > 1\norder by v ann\nof [1, 2] LIMIT 5"):
         with pytest.raises(ValueError, match=r"a scan cannot do: write session\.execute\('SELECT"):
             plan(session, None, where, *[[1, 2]] * where.count("?"))
 
 
 def test_what_applies_to_partitions_and_quoted_words_is_accepted(session: Session) -> None:
-    """A partition is in one token range, so its limits and aggregates are right.
+    """Limits and aggregates per partition are accepted, and so are such words in quotes or names.
 
-    The words "limit" and "count" in quotes, or as names of columns, are neither.
+    A partition is in one token range, so its limits and aggregates are correct. The words "limit"
+    and "count" in quotes, or as names of columns, are neither limits nor aggregates.
     """
     cases: list[tuple[str | None, str | None]] = [
         (None, "c0 > 1 PER PARTITION LIMIT 1"),
@@ -178,6 +187,7 @@ def test_what_applies_to_partitions_and_quoted_words_is_accepted(session: Sessio
 
 @pytest.mark.parametrize("where", ["WHERE c0 = 5", " where\tc0 = 5"])
 def test_a_condition_with_the_keyword_is_refused(session: Session, where: str) -> None:
+    """`where=` is refused if it begins with the keyword WHERE."""
     with pytest.raises(ValueError, match="where is the condition alone, without WHERE"):
         plan(session, None, where)
 
@@ -193,6 +203,7 @@ def test_a_condition_with_the_keyword_is_refused(session: Session, where: str) -
 def test_a_condition_with_the_end_of_a_statement_is_refused(
     session: Session, where: str, without: str
 ) -> None:
+    """`where=` is refused if it ends with a semicolon or with ALLOW FILTERING."""
     with pytest.raises(ValueError, match=f"condition alone, without {without}, but is"):
         plan(session, None, where)
 
@@ -209,13 +220,17 @@ def test_a_condition_with_the_end_of_a_statement_is_refused(
 def test_names_that_the_table_lacks_are_refused(
     session: Session, columns: list[str], advice: str
 ) -> None:
+    """Names of columns that the table lacks are refused, and the error suggests what to write."""
     with pytest.raises(ValueError, match=rf"table a\.t0 has no column '.*', but id, .*{advice}"):
         plan(session, columns)
 
 
 @pytest.mark.parametrize("marker", ["%s", "%(low)s"])
 def test_markers_of_other_statements_are_refused(session: Session, marker: str) -> None:
-    """The server's error for them said to pass values to `execute`."""
+    """A condition must have `?` as bind markers; `%s` and `%(name)s` are refused before a request.
+
+    The server's error for these markers suggested `execute`, which does not fit a scan.
+    """
     match = re.escape(f"where has {marker}, but the markers of a condition are written ?, and")
     with pytest.raises(ValueError, match=match):
         plan(session, None, f"c0 > {marker}", 1)
@@ -224,12 +239,14 @@ def test_markers_of_other_statements_are_refused(session: Session, marker: str) 
 
 @pytest.mark.parametrize("columns", ["c0 > 5", "id = 'x'", "c0 >= ?", "c0<1"])
 def test_a_condition_in_place_of_columns_is_refused(session: Session, columns: str) -> None:
+    """If a condition is passed as `columns`, the error says to pass it as `where`."""
     match = re.escape(f"{columns!r} is a condition: write where={columns!r}")
     with pytest.raises(ValueError, match=match):
         plan(session, columns)
 
 
 def test_selectors_with_signs_of_comparisons_are_no_conditions(session: Session) -> None:
+    """Selectors with comparison characters in quotes or type names are not taken for conditions."""
     for columns in ('"a=b", id', "id, (list<int>)[1] AS numbers", "m['>']"):
         plan(session, columns)
 
@@ -237,9 +254,10 @@ def test_selectors_with_signs_of_comparisons_are_no_conditions(session: Session)
 def test_a_range_is_bound_with_the_values_of_the_condition(
     session: Session, nodes: FakeCluster
 ) -> None:
-    """The bound statement has the page size and consistency level of the scan, and is idempotent.
+    """`bind` sets the range, the condition's values, the page size and the consistency level.
 
-    Its values are the bounds of the range and the value of the condition.
+    The bound statement is idempotent. Its values are the bounds of the range and the value of the
+    condition.
     """
     markers = [("a", "bigint"), ("b", "bigint"), ("c0", "int")]
     query = f'SELECT "c0" FROM "a"."t0" WHERE {TOKENS} AND c0 = ? ALLOW FILTERING'
@@ -261,7 +279,7 @@ def test_a_range_is_bound_with_the_values_of_the_condition(
 
 
 def test_a_table_that_is_not_on_the_ring_is_read_at_once(nodes: FakeCluster) -> None:
-    """Another partitioner has other tokens, so the whole table is one range."""
+    """With another partitioner, whose tokens cannot be split, the whole table is one range."""
     for node in nodes.nodes:
         node.partitioner = "org.apache.cassandra.dht.RandomPartitioner"
         node.tokens = ("5",)
@@ -272,12 +290,12 @@ def test_a_table_that_is_not_on_the_ring_is_read_at_once(nodes: FakeCluster) -> 
     bound = statement.bind(statement.ranges[0], 500, None)
     assert bound.values == []
     assert bound.routing_key is None
-    # No node was asked for estimates of ranges.
+    # No node was asked for size estimates.
     assert not nodes.queries(ESTIMATES)
 
 
 def test_virtual_tables_are_read_at_once(nodes: FakeCluster) -> None:
-    """Each node has its own rows of a virtual table, so such a table has no token ranges."""
+    """A virtual table is one range, because it has no tokens: each node has its own rows of it."""
     for node in nodes.nodes:
         node.schema = {
             "system_virtual_schema.keyspaces": [{"keyspace_name": "a"}],
@@ -294,7 +312,7 @@ def test_virtual_tables_are_read_at_once(nodes: FakeCluster) -> None:
 
 
 def widths(statement: ScanStatement) -> list[float]:
-    """Return the width of each range, as a share of the ring. Fail if the ranges have a gap."""
+    """Return the width of each range as a share of the ring. Fail if the ranges have a gap."""
     ranges = statement.ranges
     assert ranges[0].start == FIRST
     assert ranges[-1].end == LAST
@@ -309,14 +327,21 @@ def widths(statement: ScanStatement) -> list[float]:
 def test_a_table_without_estimates_has_ranges_of_equal_width(
     session: Session, splits: int | None, concurrency: int, expected: int
 ) -> None:
-    """Without a number of splits, there are four ranges for each page in flight."""
+    """Without size estimates, ranges have equal width.
+
+    If `splits` is None, there are four ranges for each page in flight.
+    """
     shares = widths(plan(session, splits=splits, concurrency=concurrency))
     assert expected <= len(shares) <= expected + MORE_RANGES
     assert max(shares) == pytest.approx(1 / expected, rel=0.3)
 
 
 def estimates(*partition_counts: tuple[int, int, int]) -> Any:
-    """Return the estimates of a node: (start, end, number of partitions of 1 MiB)."""
+    """Return a node's response with size estimates.
+
+    :param partition_counts: for each estimate, the start token, the end token, and the number of
+        partitions of 1 MiB.
+    """
     return rows(
         ESTIMATE_COLUMNS,
         [(str(start), str(end), 1 << 20, count) for start, end, count in partition_counts],
@@ -326,21 +351,22 @@ def estimates(*partition_counts: tuple[int, int, int]) -> Any:
 def test_a_range_has_about_as_many_bytes_as_any_other(session: Session, nodes: FakeCluster) -> None:
     """Ranges are narrower where the nodes estimate more bytes.
 
-    The sum of the estimates of all nodes decides how many ranges there are, unless `splits` does.
+    The sum of the estimates of all nodes determines how many ranges there are, unless `splits` says
+    so.
     """
-    # The partitions of the estimates have 1 MiB each.
+    # Each partition of the estimates has 1 MiB, so shift the bytes of a range by 20 bits.
     partitions = 90 * (BYTES_OF_A_RANGE >> 20)
     nodes[0].prime(ESTIMATES, estimates((FIRST, 0, partitions)))
     nodes[1].prime(ESTIMATES, estimates((0, LAST, partitions // 9)))
     statement = plan(session, splits=None)
     # Check that the ranges have no gap.
     widths(statement)
-    # There is a range for each BYTES_OF_A_RANGE: 90 ranges below the token 0, and 10 above it.
+    # There is one range for each BYTES_OF_A_RANGE bytes: 90 ranges below the token 0, and 10 above.
     below_zero = [token_range for token_range in statement.ranges if token_range.end <= 0]
     assert 100 <= len(statement.ranges) <= 100 + MORE_RANGES
     assert 88 <= len(below_zero) <= 92
-    # The requested number of splits decides how many there are, and the estimates where: nine
-    # tenths of the bytes, so 18 of the 20 ranges, are below the token 0.
+    # `splits` determines the number of ranges, and the estimates determine their borders. Nine
+    # tenths of the bytes are below the token 0, and so are 18 of the 20 ranges.
     statement = plan(session, splits=20)
     assert 20 <= len(statement.ranges) <= 20 + MORE_RANGES
     assert 16 <= sum(token_range.end <= 0 for token_range in statement.ranges) <= 20
@@ -366,19 +392,19 @@ def test_incomplete_estimates_are_left_out(session: Session, nodes: FakeCluster)
 def test_a_scan_works_without_the_estimates_of_some_nodes(
     session: Session, nodes: FakeCluster
 ) -> None:
-    """A plan does not ask nodes that are down, and ignores a node that answers with an error."""
-    # The partitions of the estimates have 1 MiB each.
+    """A plan does not ask nodes that are down for estimates, and ignores nodes that fail."""
+    # Each partition of the estimates has 1 MiB.
     partitions = 40 * (BYTES_OF_A_RANGE >> 20)
     nodes[0].prime(ESTIMATES, error(ErrorCode.OVERLOADED))
     nodes[1].prime(ESTIMATES, estimates((FIRST, LAST, partitions)))
-    # One range for each BYTES_OF_A_RANGE.
+    # There is one range for each BYTES_OF_A_RANGE bytes.
     assert 40 <= len(plan(session, splits=None).ranges) <= 40 + MORE_RANGES
     requested_addresses = [request.connection.node.address for request in nodes.queries(ESTIMATES)]
     assert sorted(requested_addresses) == nodes.contact_points
     nodes.stop_node(nodes[1])
     until(lambda: any(host.is_up is False for host in session.cluster.metadata.all_hosts()))
-    # Now there are no estimates: one node refuses, and the other one is down.
+    # Now there are no estimates: one node responds with an error, and the other node is down.
     range_count = len(plan(session, splits=None).ranges)
     assert RANGES_WITHOUT_ESTIMATES <= range_count <= RANGES_WITHOUT_ESTIMATES + MORE_RANGES
-    # Two nodes were asked by the first plan, and one by the second: the node that is up.
+    # The first plan has asked two nodes, and the second plan only the node that is up.
     assert len(nodes.queries(ESTIMATES)) == 3

@@ -1,6 +1,6 @@
-"""The sender of a load repeats failed requests, and finds out which rows have failed.
+"""Test `Sender`, which repeats failed requests of a load, and finds out which rows have failed.
 
-The sender is a generator of steps. In a test, `Servers` carries out the steps and answers the
+The sender is a generator of steps. In these tests, `Servers` executes the steps and answers the
 requests.
 """
 
@@ -53,12 +53,12 @@ PREPARED = PreparedStatement(
 )
 IDEMPOTENT = Traits(is_idempotent=True, is_counter=False, is_conditional=False)
 
-# called with the ids of the rows of a request; returns the error that answers it, or None
+# called with the ids of the rows of a request; returns the request's error, or None if it succeeds
 Answer = Callable[[list[int]], BaseException | None]
 
 
 def bound_chunk(*waves: Sequence[Sequence[int]]) -> Bound:
-    """Return a chunk of rows with ids.
+    """Return a chunk of bound rows with ids.
 
     :param waves: for each wave, the ids of the rows of each request.
     """
@@ -93,13 +93,14 @@ def ids_of(statement: Any) -> list[int]:
 
 
 class Servers:
-    """Carries out the steps of a sender, and answers its requests.
+    """Executes the steps of a sender, and answers its requests.
 
     The attribute `requests` has the ids in each request, `pauses` the seconds of each pause, and
     `limits` the maximum number of requests in flight of each slice. A slice is a group of requests,
     after which the sender adjusts this maximum.
 
-    :param answer: called with the ids of the rows of a request; returns its error, or None.
+    :param answer: called with the ids of the rows of a request; returns the request's error, or
+        None.
     :param result: the result of each request without an error.
     """
 
@@ -115,9 +116,9 @@ class Servers:
         self._answer = answer
         self._result = result
         self.requests: list[list[int]] = []
-        self.are_idempotent: list[bool | None] = []  # whether the engine may repeat each request
+        self.are_idempotent: list[bool | None] = []  # whether the driver may repeat each request
         self.pauses: list[float] = []  # the seconds of each pause that the sender made
-        self.limits: list[int] = []  # how many requests of each slice were allowed at once
+        self.limits: list[int] = []  # how many requests of each slice were allowed in flight
         self.report = LoadReport("t")
         checkpoint = LoadCheckpoint(
             Checkpoint(path=None, subject={}), self.report, failed_rows=None
@@ -129,13 +130,14 @@ class Servers:
             progress=Progress(is_shown=False),
             max_errors=max_errors,
         )
-        # Each call of this clock returns a second more. The sender reads it before and after each
-        # slice (requests that are sent together), so each slice seems to take one second.
+        # Each call of this clock returns one second more. The sender reads the clock before and
+        # after each slice (requests that are sent together), so each slice seems to take one
+        # second.
         clock = count().__next__
         self.sender = Sender(recorder, traits, Pace(concurrency), clock=clock)
 
     def run(self, bound: Bound) -> LoadReport:
-        """Send the requests of a chunk; return the report."""
+        """Send the requests of a chunk, and return the report."""
         for step in self.sender.send(bound):
             if isinstance(step, Pause):
                 self.pauses.append(step.seconds)
@@ -160,13 +162,13 @@ class Servers:
 
 
 def refuse(*ids: int, error: BaseException) -> Answer:
-    """Return an answer that is `error` for each request with one of these rows."""
+    """Return an `Answer` that fails each request with one of these rows with `error`."""
     refused_ids = set(ids)
     return lambda request: None if refused_ids.isdisjoint(request) else error
 
 
 def fail_times(times: int, error: BaseException) -> Answer:
-    """Return an answer that is `error` for the first `times` requests."""
+    """Return an `Answer` that fails the first `times` requests with `error`."""
     numbers = count()
     return lambda request: error if next(numbers) < times else None
 
@@ -175,27 +177,27 @@ def fail_times(times: int, error: BaseException) -> Answer:
 
 
 def test_waves_are_sent_one_after_the_other() -> None:
-    """The second wave begins when each request of the first one has its outcome."""
+    """The second wave starts after each request of the first wave has its outcome."""
     servers = Servers(fail_times(1, OperationTimedOut()))
     report = servers.run(bound_chunk([[1, 2], [3]], [[4]]))
-    # The request of the rows 1 and 2 timed out. It is sent again in the next round.
+    # The request with the rows 1 and 2 timed out, so it is sent again before the next wave.
     assert servers.requests == [[1, 2], [3], [1, 2], [4]]
     assert report.written == 4
     assert report.requests == 4
     assert report.retries == 1
-    # The pause before the first retry (see `delay_before_retry`).
+    # the pause in seconds before the first retry (see `delay_before_retry`)
     assert servers.pauses == [0.04]
 
 
 def test_a_round_waits_for_the_longest_delay_of_its_requests() -> None:
-    """Both requests fail twice. They are repeated together, after one pause for both (seconds)."""
+    """Two requests that fail twice are repeated together, after one pause for both (seconds)."""
     servers = Servers(fail_times(4, OperationTimedOut()))
     servers.run(bound_chunk([[1], [2]]))
     assert servers.pauses == [0.04, 0.16]
 
 
 def test_overload_reduces_the_number_of_requests_in_flight() -> None:
-    """After the error OVERLOADED, the next slice has at most 32 instead of 64 in flight."""
+    """After the error OVERLOADED, the next slice has up to 32 requests in flight, not 64."""
     servers = Servers(fail_times(1, OverloadedErrorMessage(0x1001, "busy", info=None)))
     servers.run(bound_chunk([[1], [2]]))
     assert servers.limits == [64, 32]
@@ -205,9 +207,10 @@ def test_overload_reduces_the_number_of_requests_in_flight() -> None:
 
 
 def test_a_row_that_a_server_rejects_fails_alone() -> None:
+    """If a server rejects a request because of one row, only this row fails."""
     servers = Servers(refuse(2, error=InvalidRequest("no")))
     report = servers.run(bound_chunk([[1, 2, 3], [4]]))
-    # The rows of the rejected request are sent again at once, each alone.
+    # The rows of the rejected request are sent again at once, each in a separate request.
     assert servers.requests == [[1, 2, 3], [4], [1], [2], [3]]
     assert servers.pauses == [0.0]
     assert report.written == 3
@@ -217,9 +220,10 @@ def test_a_row_that_a_server_rejects_fails_alone() -> None:
 
 
 def test_rows_are_sent_alone_once_after_all_tries_of_their_request() -> None:
-    """A server may reject a value with an error that does not say so.
+    """After all retries of a request have failed, its rows are sent once more, one by one.
 
-    So the request is repeated as after any error, and only then its rows are sent one by one.
+    A server may reject a value with an error that does not say so. So the request is first repeated
+    as after any error, and its rows are sent one by one only at the end.
     """
     servers = Servers(refuse(2, error=ServerError(0, "bug", info=None)))
     report = servers.run(bound_chunk([[1, 2]]))
@@ -229,6 +233,7 @@ def test_rows_are_sent_alone_once_after_all_tries_of_their_request() -> None:
 
 
 def test_requests_that_are_not_idempotent_are_not_repeated() -> None:
+    """Requests that are not idempotent are not repeated after an error."""
     traits = Traits(is_idempotent=False, is_counter=True, is_conditional=False)
     servers = Servers(refuse(1, error=OperationTimedOut()), traits=traits)
     report = servers.run(bound_chunk([[1], [2]]))
@@ -240,8 +245,10 @@ def test_requests_that_are_not_idempotent_are_not_repeated() -> None:
 
 @pytest.mark.parametrize("has_lists", [True, False])
 def test_requests_with_lists_are_repeated_with_a_new_write_time(has_lists: bool) -> None:
-    """The engine would repeat a request with its write time, and add the elements again. So only
-    the sender repeats it, as a new request.
+    """Requests with lists are only repeated by the sender, with a new write time.
+
+    The driver would repeat a request with its old write time, and so add the elements to the lists
+    again.
     """
     traits = IDEMPOTENT._replace(has_lists=has_lists)
     servers = Servers(fail_times(1, error=OperationTimedOut()), traits=traits)
@@ -252,10 +259,11 @@ def test_requests_with_lists_are_repeated_with_a_new_write_time(has_lists: bool)
 
 
 def test_too_many_failed_rows_end_the_load() -> None:
+    """If more than `max_errors` rows fail, the load ends."""
     servers = Servers(refuse(1, 2, 3, error=InvalidRequest("no")), max_errors=1)
     with pytest.raises(LoadError, match="more than max_errors=1 rows failed, the last one: row 2"):
         servers.run(bound_chunk([[1], [2], [3], [4]]))
-    # All requests of the slice were sent before their outcomes counted.
+    # All requests of the slice were sent before their outcomes were counted.
     assert servers.report.written == 1
     assert servers.report.failed == 2
 
@@ -278,7 +286,7 @@ def test_the_condition_of_a_row_may_not_hold(is_applied: bool) -> None:
 
 
 def test_an_outage_ends_the_load_without_failed_rows() -> None:
-    """If no server can be reached, the request is repeated, and then the load ends."""
+    """If no server can be reached, a request is repeated RETRIES times, then the load ends."""
     outage = NoHostAvailable("none", errors={})
     servers = Servers(refuse(2, error=outage))
     with pytest.raises(LoadError, match="no server can be reached: none") as caught:
@@ -292,6 +300,7 @@ def test_an_outage_ends_the_load_without_failed_rows() -> None:
 
 @pytest.mark.parametrize("error", [SessionShutdown("over"), KeyError("bug")], ids=repr)
 def test_other_errors_end_the_load_at_once(error: BaseException) -> None:
+    """An error that is neither temporary nor about a row ends the load at once."""
     servers = Servers(refuse(2, error=error))
     with pytest.raises(type(error)) as caught:
         servers.run(bound_chunk([[1], [2]]))
@@ -301,7 +310,7 @@ def test_other_errors_end_the_load_at_once(error: BaseException) -> None:
 
 
 def test_an_interrupted_slice_is_counted() -> None:
-    """The report has the requests that were sent before the interruption, and the rows written.
+    """The report of an interrupted load counts the requests that were sent and the rows written.
 
     Here two of three requests were sent, and one of them has an outcome.
     """
@@ -327,7 +336,7 @@ def test_an_interrupted_slice_is_counted() -> None:
 
 
 def test_throttled_requests_are_no_tries() -> None:
-    """A request that the throttler refuses was not sent, so this does not count as a retry.
+    """A request that the throttler refuses was not sent, so sending it later is not a retry.
 
     The throttler refuses the request more often than a failed request would be repeated.
     """
@@ -339,14 +348,14 @@ def test_throttled_requests_are_no_tries() -> None:
     assert report.failed == 0
     assert report.requests == 1
     assert report.retries == 0
-    # The delay doubles up to its limit.
+    # The delay in seconds doubles up to LONGEST_WAIT.
     assert servers.pauses[:3] == [0.002, 0.004, 0.008]
     assert servers.pauses[-1] == LONGEST_WAIT
     assert servers.limits[:3] == [64, 32, 16]
 
 
 def test_a_row_fails_if_the_throttler_never_has_room() -> None:
-    """After MOST_WAITS refusals, each further one counts as a failed attempt."""
+    """After MOST_WAITS refusals of the throttler, each further refusal is a failed attempt."""
     servers = Servers(lambda request: RequestThrottled("full"))
     report = servers.run(bound_chunk([[1]]))
     assert len(servers.requests) == MOST_WAITS + RETRIES
@@ -358,9 +367,10 @@ def test_a_row_fails_if_the_throttler_never_has_room() -> None:
 def test_rows_that_servers_reject_are_no_waits_for_the_throttler(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A load gives up if the throttler refuses every request of MOST_WAITS slices in a row.
+    """Slices with rows that servers reject do not count as waits for the throttler.
 
-    If a server rejects the rows of a slice, the slice was sent, so it does not count. Here servers
+    A load gives up if the throttler refuses every request of MOST_WAITS slices in a row. If a
+    server rejects the rows of a slice, the slice was sent, so it does not count. Here servers
     reject many slices first. Then the throttler refuses a row almost as often as is allowed.
     """
     monkeypatch.setattr(sender, "MOST_WAITS", RETRIES * 2)
@@ -370,22 +380,23 @@ def test_rows_that_servers_reject_are_no_waits_for_the_throttler(
     def answer(request: list[int]) -> BaseException | None:
         return throttle(request) if request == [0] else InvalidRequest("no")
 
-    # With one request in flight, a slice has eight requests.
+    # With a limit of one request in flight, a slice has eight requests.
     servers = Servers(answer, concurrency=1)
     rejected_ids = range(1, 8 * RETRIES * 2 + 1)
     report = servers.run(bound_chunk([[row_id] for row_id in rejected_ids], [[0]]))
     assert report.written == 1
     assert report.failed == len(rejected_ids)
     assert report.retries == 0
-    assert servers.pauses[0] == 0.002  # the first wait is as short as in any other load
+    assert servers.pauses[0] == 0.002  # The first wait is as short as in any other load.
 
 
 def test_a_throttler_that_lets_some_requests_pass_is_not_full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The throttler lets only the first request of each slice pass, and servers reject all rows.
+    """If the throttler lets one request of each slice pass, the load does not give up.
 
-    Each row fails with the server's error, so each row was sent.
+    Servers reject all rows here, so each row must fail with the server's error, which shows that
+    the row was sent.
     """
     monkeypatch.setattr(sender, "MOST_WAITS", 3)
     slices_with_requests: set[int] = set()

@@ -1,4 +1,4 @@
-"""Sources of a load yield chunks of rows, together with the position of each row."""
+"""Test `chunks_of`, which reads any source of a load in chunks of rows with their positions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.unit.bulk.readings import reading
 
 
 def read(source: object, **changes: Any) -> list[Chunk]:
-    """Return the chunks of a source; `changes` are changes of the options in `reading`."""
+    """Return the chunks of a source; `changes` replaces options of the reader."""
     return list(chunks_of(source, reading(**changes)))
 
 
@@ -33,14 +33,15 @@ def rows_of(read_chunks: Sequence[Chunk]) -> list[Any]:
 
 
 def write(path: Path, content: str) -> Path:
-    """Write a file of UTF-8, and return its path."""
+    """Write a file in UTF-8, and return its path."""
     path.write_text(content, encoding="utf-8")
     return path
 
 
 def test_csv_fields_are_matched_by_the_names_of_the_header(tmp_path: Path) -> None:
-    """Fields that are not columns are left out, and the locations of rows have the numbers of their
-    lines.
+    """CSV fields are matched by the header's names; other fields are left out.
+
+    The locations of rows have the line numbers of the file.
     """
     # The file begins with a byte order mark, and has an empty line, which counts as a line but not
     # as a row.
@@ -87,7 +88,7 @@ def test_unreadable_rows_become_errors_in_their_place(tmp_path: Path) -> None:
 def test_errors_of_damaged_files_name_the_file(
     tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
-    """The damaged files are truncated, or do not have the format of their names."""
+    """The error for a file that is truncated, or not in the format of its name, names the file."""
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
     path = tmp_path / name
@@ -98,7 +99,10 @@ def test_errors_of_damaged_files_name_the_file(
 
 
 def test_fields_without_a_column_are_refused_if_columns_are_closed(tmp_path: Path) -> None:
-    """With `is_closed`, a row fails if it has an unknown field, except a note such as "_error"."""
+    """With `is_closed`, a row with an unknown field fails, except for notes such as "_error".
+
+    Loads add notes to failed rows.
+    """
     content = '{"id": 1, "title": "a"}\n{"id": 2, "_error": "of another load"}\n'
     path = write(tmp_path / "a.jsonl", content)
     assert rows_of(read(path)) == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
@@ -111,13 +115,14 @@ def test_fields_without_a_column_are_refused_if_columns_are_closed(tmp_path: Pat
 
 
 def test_empty_files_have_no_rows(tmp_path: Path) -> None:
+    """Empty files, and files with only a header, have no chunks."""
     for name in ("a.csv", "a.jsonl"):
         assert read(write(tmp_path / name, "")) == []
     assert read(write(tmp_path / "b.csv", "id,name\n")) == []
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit of LONGEST_LINE bytes is for one line, and not for the file."""
+    """A line of more than LONGEST_LINE bytes is refused; a longer file of short lines is read."""
     monkeypatch.setattr(chunks, "LONGEST_LINE", 100_000)
     # A lone carriage return ends a line, too.
     many_lines = write(tmp_path / "old.csv", "id,name\r" + "1,a\r" * 50_000)
@@ -168,7 +173,10 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
 
 
 def test_rows_of_the_application_are_read_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading may begin at any row. Objects that are not rows, files or tables are refused."""
+    """Rows of the application are read in chunks, starting at any row.
+
+    Objects that are not rows, files or tables are refused.
+    """
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 2)
     rows = [(n, str(n)) for n in range(5)]
     read_chunks = read(iter(rows))
@@ -178,7 +186,7 @@ def test_rows_of_the_application_are_read_in_chunks(monkeypatch: pytest.MonkeyPa
     for skipped_count in range(6):
         remaining_chunks = read(iter(rows), skip=Position(file=0, row=skipped_count))
         assert rows_of(remaining_chunks) == rows[skipped_count:]
-        # When rows were skipped, locations still count from the first row of the source. Each row
+        # If rows were skipped, locations still count from the first row of the source. Each row
         # begins with its number.
         for chunk in remaining_chunks:
             assert chunk.location(0).row == chunk.rows[0][0]
@@ -192,7 +200,10 @@ def test_rows_of_the_application_are_read_in_chunks(monkeypatch: pytest.MonkeyPa
 def test_data_frames_and_arrow_tables_are_read_in_chunks(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Each kind of table is read in chunks of at most CHUNK_ROWS rows, with renamed columns."""
+    """Frames, tables, readers and batches are read in chunks of at most CHUNK_ROWS rows.
+
+    A mapping renames their columns.
+    """
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -206,14 +217,14 @@ def test_data_frames_and_arrow_tables_are_read_in_chunks(
         "reader": table.to_reader(),
         "batch": table.to_batches()[0],
     }
-    # The mapping renames the columns.
+    # The mapping renames the column "number" to "id".
     for name, source in tables.items():
         read_chunks = read(source, mapping={"id": "number"})
         assert [chunk.size for chunk in read_chunks] == [2, 1], name
         rows = read_chunks[0].rows
         names = list(rows.columns) if name == "frame" else rows.schema.names
         assert names == ["id", "name"]
-    # The location of a row in a Parquet file is its number.
+    # A row of a Parquet file is located by its number, counted from 1.
     read_chunks = read(tmp_path / "a.parquet", mapping={"id": "number"})
     assert [str(chunk.location(0)) for chunk in read_chunks] == [
         f"{tmp_path / 'a.parquet'}, row 1",
@@ -228,7 +239,7 @@ def test_data_frames_and_arrow_tables_are_read_in_chunks(
 
 
 def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
-    """A chunk of a table has a limited number of bytes, in memory as in a Parquet file."""
+    """Chunks of a table have a limited number of bytes, in memory and from a Parquet file."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     # The table has 40 MB, more than three times the limit of a chunk (12 MiB).
@@ -243,29 +254,30 @@ def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
     assert [chunk.size for chunk in read(tmp_path / "a.parquet")] == [
         table_chunk.size for table_chunk in read_chunks
     ]
-    # A chunk of an application's rows has at most 5000 rows (OBJECT_ROWS), however short they are.
+    # A chunk of an application's rows has at most 5000 rows (OBJECT_ROWS), even if the rows are
+    # short.
     assert [chunk.size for chunk in read([(n, "") for n in range(12_000)])] == [5000, 5000, 2000]
 
 
 def test_chunks_of_a_slow_generator_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chunk of an iterator ends after 5 seconds, even if it could have more rows.
 
-    Otherwise the rows would be written, and saved in a checkpoint, long after they came.
+    Otherwise the rows would be written, and saved in a checkpoint, long after they arrived.
     """
     now = 0.0
 
     def generate(*delays: float) -> Iterator[Any]:
-        """Yield a row for each delay: the seconds until the row comes."""
+        """Yield a row for each delay: the seconds until the row arrives."""
         nonlocal now
         for number, delay in enumerate(delays):
             now += delay
             yield number, ""
 
     monkeypatch.setattr(sources, "monotonic", lambda: now)
-    # A row that comes after the 5 seconds is the last one of its chunk.
+    # A row that arrives after the 5 seconds is the last row of its chunk.
     assert [chunk.size for chunk in read(generate(*[2.0] * 7))] == [3, 3, 1]
     assert [chunk.size for chunk in read(generate(60.0, 60.0))] == [1, 1]
-    # 1000 rows come at once, and the others slowly.
+    # Yield 1000 rows at once, and then one row per second.
     sizes = [chunk.size for chunk in read(generate(*[0.0] * 1000, *[1.0] * 100))]
     assert sum(sizes) == 1100
     assert sizes[0] < 1100
@@ -273,7 +285,7 @@ def test_chunks_of_a_slow_generator_are_small(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_iterator_or_a_reader_without_rows_warns() -> None:
-    """A load warns of a source that can be read only once and has no rows.
+    """A load warns about a source without rows if the source can only be read once.
 
     Such a source was probably read before.
     """
@@ -286,14 +298,14 @@ def test_an_iterator_or_a_reader_without_rows_warns() -> None:
             assert read(source) == []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # These sources are empty, but have not been read before, or could be read again.
+        # No warning: these sources are empty, but were not read before, or can be read again.
         sources_without_rows: list[Any] = [[], (n for n in range(0)), pyarrow.table({"id": []})]
         for source in sources_without_rows:
             assert read(source) == []
 
 
 def test_names_of_fields(tmp_path: Path) -> None:
-    """`fields_of_each` returns the names of the fields of each file or table; None for no names."""
+    """`fields_of_each` returns the field names of each file or table; None if it has none."""
 
     def names_of(source: object, **changes: Any) -> Any:
         """Return the field names of each file of the source, or of the source itself."""
@@ -319,7 +331,7 @@ def test_names_of_fields(tmp_path: Path) -> None:
 
 
 def test_a_dict_of_columns_is_read_as_rows() -> None:
-    """A dict of columns of equal lengths becomes a sequence of rows, which are dicts by name."""
+    """A dict of columns with equal lengths is read as rows, which are dicts by column name."""
     rows = sources.rows_of_columns({"id": (1, 2), "name": ["a", "b"]})
     assert isinstance(rows, sources.RowsOfColumns)
     assert list(rows) == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
@@ -339,7 +351,7 @@ def test_a_dict_of_columns_is_read_as_rows() -> None:
 
 
 def test_a_dict_of_columns_is_read_by_position() -> None:
-    """A row has the values of one position of each column, whatever the index of a Series is."""
+    """A row of a dict of columns has the values at one position, whatever index a Series has."""
     pandas = pytest.importorskip("pandas")
     names = pandas.Series(["x", "y", "z"]).sort_values(ascending=False)
     dates = pandas.Series(pandas.to_datetime(["2020-01-02", "2020-01-01"]), index=[1, 0])
@@ -354,13 +366,14 @@ def test_a_dict_of_columns_is_read_by_position() -> None:
 
 
 def test_an_empty_file_logs_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """An empty file has no field names, and a warning is logged."""
     path = write(tmp_path / "a.csv", "")
     assert sources.fields_of_each(path, reading()) == []
     assert "a.csv is empty: it has no header, and no rows" in caplog.text
 
 
 def test_errors_explain_json_that_is_not_one_object_a_line(tmp_path: Path) -> None:
-    """A file that is one JSON document gets an error that says how JSON lines are written."""
+    """For a file that is one JSON document, the error says how JSON lines are written."""
     path = write(tmp_path / "a.json", '[{"id": 1},\n{"id": 2}]\n["id"]\n')
     errors = [str(row) for row in rows_of(read(path)) if isinstance(row, Exception)]
     assert errors[0].startswith("the line is not JSON")
@@ -376,7 +389,7 @@ def test_errors_explain_json_that_is_not_one_object_a_line(tmp_path: Path) -> No
 
 
 def test_open_files_are_named_instead(tmp_path: Path) -> None:
-    """A load takes the path of a file. For an open file, the error says what to pass instead."""
+    """An open file is refused, because a load takes a path; the error says what to pass instead."""
     path = write(tmp_path / "a.csv", "id,name\n1,a\n")
     with (
         open(path) as file,
@@ -388,7 +401,7 @@ def test_open_files_are_named_instead(tmp_path: Path) -> None:
 
 
 def test_frames_among_rows_are_refused() -> None:
-    """An iterator of data frames, or of (index, Series), is not an iterator of rows."""
+    """An iterator of data frames, or of pairs (index, Series), is refused as a source."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": [1], "name": ["a"]})
     with pytest.raises(TypeError, match=r"is a DataFrame.*for frame in frames: session\.load"):
@@ -400,7 +413,10 @@ def test_frames_among_rows_are_refused() -> None:
 
 
 def test_a_tuple_of_columns_is_refused() -> None:
-    """The matrix of the vectors is no row."""
+    """A tuple of columns, such as ids and a matrix of vectors, is refused as a source of rows.
+
+    A matrix is not a row; the error says to write a mapping of columns.
+    """
     numpy = pytest.importorskip("numpy")
     matrix = numpy.zeros((2, 3), "f4")
     for source in (([1, 2], matrix), (numpy.arange(2), ["a", "b"], matrix), [matrix]):
@@ -410,6 +426,7 @@ def test_a_tuple_of_columns_is_refused() -> None:
 
 
 def test_names_of_files_that_a_load_does_not_read_are_no_tables() -> None:
+    """The error for a file of an unsupported format does not suggest that the name is a table."""
     for name in ("a.xlsx", "a.feather", "a.zip"):
         with pytest.raises(FileNotFoundError) as refused:
             read(name)
@@ -417,7 +434,7 @@ def test_names_of_files_that_a_load_does_not_read_are_no_tables() -> None:
 
 
 def test_numbers_among_rows_are_refused() -> None:
-    """The values of one row, or of one column, are not rows."""
+    """Numbers as items of a source are refused, because they are values of a row or column."""
     for source in ((1, "a", 2.5), [2.5, 1], iter([True])):
         with pytest.raises(
             TypeError, match=r"write \[row\] for one row, and \[\(value,\), \.\.\.\]"
@@ -426,7 +443,7 @@ def test_numbers_among_rows_are_refused() -> None:
 
 
 def test_files_that_pandas_reads() -> None:
-    """For a spreadsheet, the error shows how to load it through pandas."""
+    """For a spreadsheet, the error shows how to load the file through pandas."""
     with pytest.raises(ValueError, match=r"load\(table, pandas\.read_excel\('a\.xlsx'\)\)"):
         format_of("a.xlsx", format=None)
 
@@ -436,7 +453,7 @@ def test_sources_that_are_not_tables_say_what_to_write() -> None:
 
     class Lazy:
         def collect(self) -> None:
-            """Stand in for the method of this name of a LazyFrame of polars."""
+            """Imitate `LazyFrame.collect` of polars."""
 
     for source, advice in (
         (Lazy(), r"not from Lazy: write load\(table, frame\.collect\(\)\), or "),
@@ -461,7 +478,7 @@ def test_sources_that_are_not_tables_say_what_to_write() -> None:
         read(pandas.Series([1, 2]))
 
 
-# options that only have an effect on files of text, with values that are not the default
+# options that only affect text files (CSV and JSON lines), with values that are not the default
 OPTIONS_OF_TEXT: Any = [
     ("null", {"formats": Formats(null="NULL")}),
     ("date_format", {"formats": Formats(date="%d/%m/%Y")}),
@@ -477,7 +494,7 @@ OPTIONS_OF_TEXT: Any = [
 def test_options_for_text_are_refused_without_a_file_of_text(
     tmp_path: Path, name: str, changes: dict[str, Any]
 ) -> None:
-    """On rows and Parquet files, the options would have no effect.
+    """Options for text files are refused for rows and Parquet files, on which they have no effect.
 
     For example, the strings of ``null=`` would be written as strings.
     """
@@ -487,7 +504,7 @@ def test_options_for_text_are_refused_without_a_file_of_text(
         with pytest.raises(ValueError, match=match):
             fields_of_each(source, reading(**changes))
     assert fields_of_each([(1, "x")], reading()) == [("the rows", None)]
-    # A folder may have files of several formats.
+    # A folder may have files of several formats. Then one text file is enough.
     (tmp_path / "b.csv").touch()
     write(tmp_path / "a.jsonl", '{"id": 1}\n')
     assert fields_of_each([tmp_path / "a.jsonl", tmp_path / "b.csv"], reading(**changes))
@@ -497,11 +514,12 @@ def test_options_for_text_are_refused_without_a_file_of_text(
 def test_options_for_csv_are_refused_for_json_lines(
     tmp_path: Path, name: str, changes: dict[str, Any]
 ) -> None:
-    """The options for encodings, dates and timestamps also have an effect on JSON lines."""
+    """JSON lines refuse the options for CSV, except encoding, date and timestamp formats."""
     (tmp_path / "a.parquet").touch()
     path = write(tmp_path / "a.jsonl", '{"id": 1}\n')
     if name in ("encoding", "date_format", "timestamp_format"):
-        # The options are accepted. The fields of JSON lines have no names before they are read.
+        # JSON lines accept these options. JSON lines have no header, so the field names are
+        # unknown.
         assert fields_of_each(path, reading(**changes)) == [(str(path), None)]
         return
     for files, description in (
@@ -514,6 +532,7 @@ def test_options_for_csv_are_refused_for_json_lines(
 
 
 def test_all_options_without_effect_are_named(tmp_path: Path) -> None:
+    """The error names all options without an effect, not only the first option."""
     write(tmp_path / "a.jsonl", '{"id": 1}\n')
     options = reading(delimiter=";", header=False, encoding="latin-1")
     with pytest.raises(ValueError, match="delimiter=, header= are options for CSV, and have no "):
@@ -521,6 +540,7 @@ def test_all_options_without_effect_are_named(tmp_path: Path) -> None:
 
 
 def test_formats_that_a_load_does_not_read_get_advice() -> None:
+    """The error for an unsupported format says how to load the data instead."""
     with pytest.raises(ValueError, match="but is 'json': JSON is read as lines, 'jsonl'"):
         format_of("a", "json")
     with pytest.raises(ValueError, match=r"'column': numpy.load\('a.npy'\)"):
@@ -528,14 +548,17 @@ def test_formats_that_a_load_does_not_read_get_advice() -> None:
 
 
 def test_a_folder_without_a_file_of_its_manifest_is_refused(tmp_path: Path) -> None:
-    """An unload lists its files in the manifest, and a copy of the folder may have lost one."""
+    """A folder that lacks a file of its manifest is refused.
+
+    An unload lists its files in the manifest, and a copy of the folder may have lost a file.
+    """
     for name in ("a.csv", "b.csv.gz"):
         (tmp_path / name).touch()
     manifest = tmp_path / "_manifest.json"
-    # An unloaded file may have been compressed since.
+    # A file may have been compressed after the unload.
     manifest.write_text(json.dumps({"files": [{"name": "a.csv"}, {"name": "b.csv"}]}))
     assert files_of(tmp_path) == [str(tmp_path / "a.csv"), str(tmp_path / "b.csv.gz")]
-    # Or it was compressed by the unload, and uncompressed since.
+    # A file may also have been decompressed after the unload.
     manifest.write_text(json.dumps({"files": [{"name": "a.csv.gz"}, {"name": "b.csv"}]}))
     assert files_of(tmp_path) == [str(tmp_path / "a.csv"), str(tmp_path / "b.csv.gz")]
     (tmp_path / "b.csv.gz").unlink()
@@ -552,7 +575,10 @@ def test_a_folder_without_a_file_of_its_manifest_is_refused(tmp_path: Path) -> N
 def test_a_file_with_fewer_rows_than_its_manifest_says_is_warned_of(
     tmp_path: Path, name: str
 ) -> None:
-    """A copy of the folder of an unload may have ended in the middle of a file."""
+    """A load warns if a file has fewer rows than the manifest of its folder says.
+
+    A copy of an unload's folder may have ended in the middle of a file.
+    """
     text = "id,name\n1,a\n2,b\n" if name == "a.csv" else '{"id": 1}\n{"id": 2}\n'
     path = write(tmp_path / name, text)
     manifest = tmp_path / "_manifest.json"
@@ -569,7 +595,10 @@ def test_a_file_with_fewer_rows_than_its_manifest_says_is_warned_of(
 def test_the_manifest_of_a_folder_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A manifest lists all files, so to read it for each of them would take quadratic time."""
+    """The manifest of a folder is read once, not for each file.
+
+    A manifest lists all files, so reading it for each file would take quadratic time.
+    """
     paths = [str(write(tmp_path / f"{number}.csv", "id,name\n1,a\n")) for number in range(3)]
     (tmp_path / "_manifest.json").write_text('{"files": []}')
     load = Mock(side_effect=json.load)
@@ -580,7 +609,10 @@ def test_the_manifest_of_a_folder_is_read_once(
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_a_file_that_is_changed_while_it_is_read_is_warned_of(tmp_path: Path, name: str) -> None:
-    """A program that still writes it may have written half of the last row."""
+    """A load warns if a file grows while the load reads it.
+
+    Another process that still writes the file may have written half of the last row.
+    """
     path = write(tmp_path / name, "id,name\n1,a\n" if name == "a.csv" else '{"id": 1}\n')
     read_chunks = chunks_of(path, reading())
     assert next(read_chunks).size == 1
@@ -588,7 +620,8 @@ def test_a_file_that_is_changed_while_it_is_read_is_warned_of(tmp_path: Path, na
         file.write("\n")
     with pytest.warns(RuntimeWarning, match=f"{name} was changed while it was read"):
         assert list(read_chunks) == []
-    # Another file of its name, or none, does not change what is read.
+    # If the file was replaced or deleted, the load still reads the opened file, so it does not
+    # warn.
     for replace in (lambda: write(tmp_path / "b", "").replace(path), path.unlink):
         write(path, '{"id": 1}\n' if name == "a.jsonl" else "id,name\n1,a\n")
         read_chunks = chunks_of(path, reading())
@@ -600,15 +633,15 @@ def test_a_file_that_is_changed_while_it_is_read_is_warned_of(tmp_path: Path, na
 def test_a_folder_with_other_files_is_told_apart_by_a_pattern(tmp_path: Path) -> None:
     """If a folder has a file of an unknown format, the error suggests a pattern, and not `format=`.
 
-    With format='csv', the load would read the README as rows. For the README alone, the error lists
-    the formats. The rows of the other file are read by the pattern.
+    With format='csv', the load would read the README as rows. For the README alone, the error names
+    the formats. With the pattern, the load reads the rows of the other file.
     """
     write(tmp_path / "README.md", "hello")
     write(tmp_path / "a.jsonl", '{"id": 1}\n')
     pattern = str(tmp_path / "*.jsonl")
 
     def read_listed_files(source: object) -> list[Chunk]:
-        """Read the source as a load does, which lists the files of a folder first."""
+        """Read the source like a load, which lists the files of a folder first."""
         return read(files_of(source))
 
     def read_field_names(source: object) -> Any:
@@ -626,33 +659,39 @@ def test_a_folder_with_other_files_is_told_apart_by_a_pattern(tmp_path: Path) ->
 
 @pytest.mark.parametrize("field", ["NULL", "nan", "N/A", "\\N", "<NA>", "None", "-"])
 def test_nulls_of_other_tools_get_advice(tmp_path: Path, field: str) -> None:
-    """Other tools write null in these ways. The error says how to pass the string as `null=`."""
+    """The error for a string that other tools write for null says how to pass it as `null=`."""
     path = write(tmp_path / "a.csv", f"id,name\n {field},a\n")
     (chunk,) = read(path)
     advice = f"{field!r} is not an integer; if this means null, add it to null=, as null="
     assert advice in str(chunk.rows[0])
     assert str(chunk.rows[0]).endswith(repr(["", field]))
-    # With the advice, the field is null.
+    # With `null=` as advised, the field is null.
     (chunk,) = read(path, formats=Formats(["", field]))
     assert chunk.rows == [(None, "a")]
 
 
 def test_an_empty_field_that_is_not_null_gets_advice(tmp_path: Path) -> None:
-    """If `null=` has only "NULL", an empty field is not null, and not an integer either."""
+    """If `null="NULL"`, the error for an empty field suggests to add '' to `null=`."""
     path = write(tmp_path / "a.csv", "id,name\n,a\n")
     (chunk,) = read(path, formats=Formats("NULL"))
     assert str(chunk.rows[0]).endswith("add it to null=, as null=['', 'NULL']")
 
 
 def test_the_advice_on_nulls_keeps_those_of_the_caller(tmp_path: Path) -> None:
-    """Without "NA" in the advice, the texts "NA" of other columns would become values."""
+    """The advice on `null=` keeps the strings that the caller has passed.
+
+    Without "NA" in the advice, the strings "NA" of other columns would become values.
+    """
     path = write(tmp_path / "a.csv", "id,name\nn/a,NA\n")
     (chunk,) = read(path, formats=Formats(["", "NA"]))
     assert str(chunk.rows[0]).endswith("add it to null=, as null=['', 'NA', 'n/a']")
 
 
 def test_integers_that_pandas_has_written_as_floats_get_advice(tmp_path: Path) -> None:
-    """A data frame with a missing integer has floats, so its file has 7.0; 7.5 was no integer."""
+    """The error for 7.0 in an integer column says that pandas writes such floats, and what to do.
+
+    A data frame with a missing integer has floats. 7.5 was never an integer, so it gets no advice.
+    """
     path = write(tmp_path / "a.csv", "id,name\n7.0,a\n7.5,b\n")
     (chunk,) = read(path)
     assert "; pandas writes integers so if a value is missing: write" in str(chunk.rows[0])
@@ -660,7 +699,7 @@ def test_integers_that_pandas_has_written_as_floats_get_advice(tmp_path: Path) -
 
 
 def test_the_file_of_a_frame_with_nullable_integers_has_integers(tmp_path: Path) -> None:
-    """A file that pandas writes after `convert_dtypes()`, as the advice says, can be read."""
+    """A file that pandas writes after `convert_dtypes()`, as that advice says, has integers."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": [7, None], "name": ["a", "b"]})
     path = tmp_path / "a.csv"
@@ -669,7 +708,10 @@ def test_the_file_of_a_frame_with_nullable_integers_has_integers(tmp_path: Path)
 
 
 def test_null_strings_of_json_get_no_advice_on_csv(tmp_path: Path) -> None:
-    """JSON has a null of its own, so the option `null=` is not for JSON lines."""
+    """The error for a string such as "NULL" in JSON lines does not suggest `null=`.
+
+    JSON has its own null, so the option `null=` is not for JSON lines.
+    """
     path = write(tmp_path / "a.jsonl", '{"id": "NULL"}\n')
     (chunk,) = read(path)
     assert str(chunk.rows[0]) == "column 'id': 'NULL' is not an integer"
@@ -685,6 +727,7 @@ def test_null_strings_of_json_get_no_advice_on_csv(tmp_path: Path) -> None:
     ],
 )
 def test_archives_and_databases_get_advice(tmp_path: Path, name: str, advice: str) -> None:
+    """The error for an archive or a database file says how to load its rows."""
     path = tmp_path / name
     path.write_bytes(b"x")
     with pytest.raises(ValueError, match=advice):
@@ -692,6 +735,7 @@ def test_archives_and_databases_get_advice(tmp_path: Path, name: str, advice: st
 
 
 def test_a_connection_of_a_database_is_no_source() -> None:
+    """A database connection is refused as a source; the error shows the query to write."""
     with (
         contextlib.closing(sqlite3.connect(":memory:")) as connection,
         pytest.raises(TypeError, match=r"connection\.execute\('SELECT \.\.\.'\)\.fetchall\(\)"),

@@ -1,4 +1,4 @@
-"""The statement that a load prepares to write a row of a table."""
+"""Test the plan of a load's target: the table, and the statement that writes a row of the table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NO_OPTIONS: dict[str, Any] = {
 def table_metadata(**types: str) -> TableMetadata:
     """Return a table with the partition key `customer` and the clustering column `placed`.
 
-    :param types: the CQL types of the columns. Columns whose names begin with all_ are static.
+    :param types: the CQL types of the columns. Columns whose names begin with "all_" are static.
     """
     metadata = TableMetadata("ks", "Orders")
     for name, type_name in types.items():
@@ -54,15 +54,18 @@ def query_of(metadata: TableMetadata, *columns: str, **options: Any) -> str:
 
 
 def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
-    """If the clustering columns of a row are null, the load writes only its partition key and
-    static columns.
+    """`static_plan` returns a second INSERT for rows that set only static columns.
+
+    If the clustering columns of a row are null, the load writes only its partition key and static
+    columns.
     """
 
     def statement_for(*columns: str, **using: Any) -> str | None:
         """Return the CQL for rows with only static columns; None if the load needs no such CQL.
 
         :param columns: the columns of the load; by default all.
-        :param using: for TTL and TIMESTAMP, the value or the name of the field that has the value.
+        :param using: for TTL and TIMESTAMP, a pair: the fixed value, and the name of the field that
+            has the value of each row.
         """
         plan = plan_of(ORDERS, columns, **NO_OPTIONS)
         using_clauses = {"TTL": (None, None), "TIMESTAMP": (None, None), **using}
@@ -74,13 +77,16 @@ def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
     assert insert_with_times == f"{insert} USING TTL 5 AND TIMESTAMP ?"
     # A load without static columns needs no second statement.
     assert statement_for("customer", "placed", "total") is None
-    # Without the clustering column `placed`, the INSERT of the plan writes only static columns
-    # anyway, so no second statement is needed.
+    # Without the clustering column `placed`, the main INSERT writes only static columns anyway, so
+    # no second statement is needed.
     assert statement_for("customer", "all_names") is None
 
 
 def test_tables_are_found_by_their_names() -> None:
-    """A name may have a keyspace. As in CQL, it is read in lower case, unless it is quoted."""
+    """`table_of` finds a table by its name, with or without a keyspace.
+
+    As in CQL, an unquoted name is converted to lower case.
+    """
     keyspace = KeyspaceMetadata(
         "ks",
         durable_writes=True,
@@ -108,7 +114,10 @@ def test_tables_are_found_by_their_names() -> None:
 
 
 def test_the_statement_has_all_columns_or_the_selected_ones() -> None:
-    """The selected columns must have the primary key, or only static columns the partition key."""
+    """The INSERT has all columns of the table, or the selected columns in their order.
+
+    The selection must have the primary key, or the partition key and only static columns.
+    """
     assert query_of(ORDERS) == (
         'INSERT INTO ks."Orders" (customer, placed, total, all_names) VALUES (?, ?, ?, ?)'
     )
@@ -127,8 +136,9 @@ def test_the_statement_has_all_columns_or_the_selected_ones() -> None:
 
 
 def test_options_for_time_to_live_and_write_time() -> None:
-    """They are fixed numbers, or the values of a column. They become the clause USING of the
-    INSERT.
+    """The options for TTL and write time become the USING clause of the INSERT.
+
+    Each is a fixed number, or the name of the field with the value for each row.
     """
     assert query_of(ORDERS, ttl=60, timestamp_column="at").endswith(" USING TTL 60 AND TIMESTAMP ?")
     assert query_of(ORDERS, ttl_column="life").endswith(" USING TTL ?")
@@ -139,9 +149,9 @@ def test_options_for_time_to_live_and_write_time() -> None:
 
 
 def test_counters_are_added_with_the_option_counters() -> None:
-    """A counter can only be added to, so a load that is repeated counts twice.
+    """Counters are refused unless `counters=True`, because a repeated load counts twice.
 
-    The user accepts this with `counters=True`.
+    A counter can only be added to, not set.
     """
     counter_table = table_metadata(customer="uuid", placed="timestamp", hits="counter")
     with pytest.raises(ValueError, match=r"counts twice\. counters=True"):
@@ -155,13 +165,13 @@ def test_counters_are_added_with_the_option_counters() -> None:
 
 
 def test_counters_of_a_table_without_counters() -> None:
-    """If the table has no counters, the option `counters` causes a warning."""
+    """`counters=True` causes a warning if the table has no counters."""
     with pytest.warns(RuntimeWarning, match=r"counters=True has no effect: .* ks\.Orders"):
         assert query_of(ORDERS, "customer", "placed", "total", counters=True).startswith("INSERT")
 
 
 def test_traits_of_a_statement_that_the_application_has_prepared() -> None:
-    """Without a plan, the traits follow from the CQL, the bind markers and `counters=`."""
+    """The traits of an application's statement come from its CQL, its markers and `counters=`."""
 
     def traits(query: str, type_name: str = "int", counters: bool = False) -> tuple[bool, ...]:
         """Return (is_idempotent, is_counter, is_conditional, may_be_batched) of a statement.
@@ -185,7 +195,10 @@ def test_traits_of_a_statement_that_the_application_has_prepared() -> None:
 
 
 def test_a_statement_that_reads_is_refused() -> None:
-    """A load of it was reported as rows that were written."""
+    """A SELECT is refused as the statement of a load.
+
+    Such a load used to report rows as written.
+    """
     prepared: Any = SimpleNamespace(query_string=" select * FROM t WHERE k = ?")
     with pytest.raises(
         ValueError, match=r"writes rows, and ' select .*' reads: write session\.exe"
@@ -194,7 +207,7 @@ def test_a_statement_that_reads_is_refused() -> None:
 
 
 def test_traits_of_a_plan() -> None:
-    """The INSERT of a plan is idempotent, even if the prepared statement is not marked as such."""
+    """The INSERT of a plan is idempotent, even if the prepared statement is not marked so."""
     prepared: Any = SimpleNamespace(query_string="INSERT", is_idempotent=False, column_metadata=[])
     plan = plan_of(ORDERS, columns=(), **NO_OPTIONS)
     expected = Traits(is_idempotent=True, is_counter=False, is_conditional=False)
@@ -217,7 +230,11 @@ LISTS = table_metadata(
 def test_rows_with_a_static_list_are_not_batched(
     columns: tuple[str, ...], has_lists: bool, has_static_lists: bool
 ) -> None:
-    """The rows of a batch have one write time: each of them would add the elements of the list."""
+    """Rows with a static list are not batched.
+
+    The rows of a batch have the same write time, so each row would add the elements to the
+    partition's list.
+    """
     markers = [
         SimpleNamespace(name=name, type=SimpleNamespace(typename="int"))
         for name in (*columns, "[ttl]")
@@ -236,8 +253,10 @@ def test_rows_with_a_static_list_are_not_batched(
 
 @pytest.mark.parametrize("option", ["timestamp", "timestamp_column"])
 def test_lists_with_a_write_time_are_written_once(option: str) -> None:
-    """A list has the elements of all writes that have the same write time, so a write is not
-    repeated, and a static list is refused if each row of a partition has it.
+    """A write of a list with a fixed write time is not repeated, because elements would be added.
+
+    A list keeps the elements of all writes with the same write time. For this reason, a static list
+    is refused if each row of a partition would write it.
     """
     options = {**NO_OPTIONS, option: 5 if option == "timestamp" else "at"}
     assert not plan_of(LISTS, ("customer", "placed", "items"), **options).is_idempotent
@@ -261,7 +280,10 @@ def test_lists_with_a_write_time_are_written_once(option: str) -> None:
 def test_statements_with_lists_and_a_write_time_are_written_once(
     query: str, names: tuple[str, ...]
 ) -> None:
-    """The application's statement may also have a constant, and markers with names of its own."""
+    """A statement of the application that writes a list with a write time is not repeated.
+
+    The write time may be a constant, or a bind marker with any name.
+    """
     markers = [SimpleNamespace(name=name, type=SimpleNamespace(typename="int")) for name in names]
     prepared: Any = SimpleNamespace(query_string=query, is_idempotent=True, column_metadata=markers)
     assert not traits_of(prepared, None, False, LISTS).is_idempotent
@@ -288,16 +310,22 @@ def test_the_table_and_the_replicas_of_a_statement_may_be_unknown() -> None:
 
 
 def test_positions_of_bind_markers_in_rows_without_names() -> None:
-    """`positions_in` takes the names in the order of the row, and those of the bind markers."""
+    """`positions_in` returns, for each bind marker, the position of its value in the row.
+
+    Its arguments are the names in the order of the row, and the names of the bind markers.
+    """
     assert positions_in(["b", "a"], ["a", "b"]) == [1, 0]
-    # For a column that the statement binds twice, a row has either two values, or one that is used
-    # twice.
+    # If the statement binds a column twice, a row has either two values for the column, or one
+    # value that is used twice.
     assert positions_in(["a", "id", "a"], ["a", "id", "a"]) == [0, 1, 2]
     assert positions_in(["id", "a"], ["a", "id", "a"]) == [1, 0, 1]
 
 
 def test_a_time_to_live_is_seconds() -> None:
-    """A TTL has at most 20 years, and a write time 64 bits; the errors show how to convert them."""
+    """A TTL is at most 20 years in seconds, and a write time has 64 bits, in microseconds.
+
+    The errors show how to convert Python's times.
+    """
     for wrong_ttl in (-5, 630_720_001):
         with pytest.raises(ValueError, match="ttl is a number of seconds, from 0 to 630720000"):
             query_of(ORDERS, ttl=wrong_ttl)
@@ -313,8 +341,9 @@ def test_a_time_to_live_is_seconds() -> None:
 
 
 def test_a_table_is_named_by_a_string_that_is_no_statement() -> None:
-    """A statement or a TableMetadata is refused with advice. A view is found only if views are
-    allowed.
+    """A table is named by a string; a statement or a TableMetadata is refused with advice.
+
+    A view is found only with `with_views=True`.
     """
     view = table_metadata(customer="uuid", placed="timestamp")
     keyspace: Any = SimpleNamespace(tables={"orders": ORDERS}, views={"by_day": view})
@@ -356,7 +385,7 @@ def statement(*names: str, **types: str) -> Any:
 
 
 def test_the_columns_of_a_statement_have_the_types_of_its_values() -> None:
-    """If a load writes with a prepared statement, its columns are the bind markers."""
+    """The columns of a load with a prepared statement are its bind markers, with their types."""
     prepared = statement("a", "b")
     columns = columns_of(prepared)
     assert [column.name for column in columns] == ["a", "b"]
@@ -373,7 +402,7 @@ def test_the_columns_of_a_statement_have_the_types_of_its_values() -> None:
         (("a", "b"), {}, ("b", "a"), ["b", "a"]),
         (("a", "b", "a"), {}, ("a", "a", "b"), ["a", "a", "b"]),
         (("a", "[ttl]"), {}, ("a",), ["a"]),
-        (("a", "b"), {"b": "x"}, ("b",), ["a", "b"]),  # the mapping renames a field
+        (("a", "b"), {"b": "x"}, ("b",), ["a", "b"]),  # The mapping renames a field.
     ],
 )
 def test_the_order_of_the_values_of_a_statement(
@@ -382,9 +411,9 @@ def test_the_order_of_the_values_of_a_statement(
     selected: tuple[str, ...],
     expected: list[str],
 ) -> None:
-    """A row without names has the order of `columns=`, or else that of the bind markers.
+    """The values of a row without names are in the order of `columns=`, or of the bind markers.
 
-    The marker "[ttl]" is not a column, so its value is not among them.
+    The marker "[ttl]" is not a column, so its value is not in such a row.
     """
     assert order_of_statement(statement(*markers), mapping, selected, ignored=()) == expected
 
@@ -402,14 +431,16 @@ def test_the_order_of_the_values_of_a_statement(
 def test_columns_that_do_not_fit_a_statement_are_refused(
     mapping: dict[str, str], selected: tuple[str, ...], ignored: tuple[str, ...], message: str
 ) -> None:
+    """`columns=` and `ignore=` must fit the columns that a prepared statement binds."""
     with pytest.raises(ValueError, match=message):
         order_of_statement(statement("a", "b"), mapping, selected, ignored)
 
 
 def test_a_statement_has_its_own_time_to_live_and_write_time() -> None:
-    """`ttl_column=` needs a bind marker of the statement, and `ttl=` has no effect on it.
+    """`ttl_column=` needs a bind marker in a prepared statement, and `ttl=` is refused for it.
 
-    For TTL and TIMESTAMP, the argument has the value and the name of the field with the value.
+    For TTL and TIMESTAMP, the argument has the fixed value and the name of the field with the
+    value.
     """
     prepared = statement("a", "[ttl]")
     check_statement_using(prepared, {"TTL": (None, "life"), "TIMESTAMP": (None, None)})
@@ -420,9 +451,10 @@ def test_a_statement_has_its_own_time_to_live_and_write_time() -> None:
 
 
 def test_a_write_time_has_64_bits() -> None:
+    """A fixed write time has 64 bits, without the lowest number; other values are refused."""
     for timestamp in (0, -(2**63) + 1, 2**63 - 1):
         assert query_of(ORDERS, timestamp=timestamp).endswith(f"USING TIMESTAMP {timestamp}")
-    # Servers use the lowest number of 64 bits for "no write time".
+    # Servers use the lowest 64-bit number as "no write time".
     for refused in (-(2**63), 2**63):
         with pytest.raises(ValueError, match="timestamp is a number of 64 bits"):
             query_of(ORDERS, timestamp=refused)

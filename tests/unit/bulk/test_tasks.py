@@ -1,4 +1,4 @@
-"""A scan can be divided into tasks, which other processes may execute."""
+"""Test `scan_tasks`, which divides a scan into tasks that other processes may execute."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ __all__ = ["nodes"]
 
 
 def test_pickled_tasks_return_each_row_once(nodes: FakeCluster) -> None:
-    """Tasks can be pickled for other processes. Together they return each row once, and a task that
-    is repeated returns the same rows again.
+    """Tasks that were pickled and unpickled return, all together, each row exactly once.
+
+    A task that is repeated returns the same rows again.
     """
     nodes.prime(QUERY, Table(no_fault))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -50,7 +51,7 @@ def test_pickled_tasks_return_each_row_once(nodes: FakeCluster) -> None:
 def test_tasks_read_the_keyspace_of_the_session(
     keyspace: str | None, name: str, full_name: str
 ) -> None:
-    """A task keeps the full name of its table, because a worker's session has no keyspace."""
+    """A task stores the full name of its table, because a worker's session has no keyspace."""
     with FakeNode() as node:
         node.schema = schema("MyKs", "myks")
         add_table(node.schema, "myks", "a.b")
@@ -66,6 +67,7 @@ def test_tasks_read_the_keyspace_of_the_session(
 
 
 def test_tasks_have_no_checkpoint(nodes: FakeCluster) -> None:
+    """`scan_tasks` refuses the option `checkpoint`."""
     with (
         Cluster(**settings(nodes)) as cluster,
         cluster.connect() as session,
@@ -85,7 +87,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def test_a_process_connects_once_for_the_same_settings(node: FakeNode) -> None:
-    """`worker_session` caches its sessions by the settings, in whatever order these are."""
+    """`worker_session` returns the same session for equal settings, in whatever order they are."""
     settings = {"contact_points": [node.address], "port": node.port}
     session = worker_session(settings)
     assert worker_session(dict(reversed(settings.items()))) is session
@@ -93,6 +95,7 @@ def test_a_process_connects_once_for_the_same_settings(node: FakeNode) -> None:
 
 
 def test_what_a_task_lacks_gets_advice() -> None:
+    """Wrong uses of a task, such as `task.to_pandas()`, raise errors that say what to write."""
     task: Any = ScanTask("ks.t", None, None, TokenRange(0, 1))
     for name in ("to_pandas", "df", "count"):
         with pytest.raises(AttributeError, match=r"write (task\.scan\(session\)|session\.count\()"):
@@ -112,5 +115,6 @@ def test_what_a_task_lacks_gets_advice() -> None:
     ],
 )
 def test_tasks_need_a_session(session: Any, advice: str) -> None:
+    """`scan_tasks` raises TypeError for an object that is not a session."""
     with pytest.raises(TypeError, match=f"a session is needed, not an object of .*{advice}"):
         scan_tasks(session, "ks.t")

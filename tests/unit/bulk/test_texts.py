@@ -1,4 +1,4 @@
-"""Strings and JSON values are converted to CQL values, and back."""
+"""Conversions between CQL values and the strings or JSON values of files."""
 
 from __future__ import annotations
 
@@ -83,6 +83,7 @@ PERSON = (
     ],
 )  # fmt: skip
 def test_strings_are_read_as_values(type_name: str, string: str, value: Any) -> None:
+    """`text_reader` returns a function that reads strings as values of a CQL type."""
     read = text_reader(lookup_casstype(type_name), PLAIN)
     assert read(string) == value
 
@@ -147,6 +148,7 @@ def test_strings_are_read_as_values(type_name: str, string: str, value: Any) -> 
     ],
 )
 def test_invalid_strings_are_refused(type_name: str, string: str, message: str) -> None:
+    """A string that is not a value of the CQL type is refused with an error that shows it."""
     read = text_reader(lookup_casstype(type_name), PLAIN)
     with pytest.raises((ValueError, TypeError)) as caught:
         read(string)
@@ -154,18 +156,18 @@ def test_invalid_strings_are_refused(type_name: str, string: str, message: str) 
 
 
 def test_formats_of_dates_and_timestamps() -> None:
-    """Dates and timestamps are read in the formats that the options give."""
+    """Dates and timestamps are read in the formats of the options `date` and `timestamp`."""
     formats = Formats(date="%d.%m.%Y", timestamp="%d.%m.%Y %H:%M")
     read_date = text_reader(lookup_casstype("SimpleDateType"), formats)
     assert read_date("23.11.2026") == datetime.date(2026, 11, 23)
     read_time = text_reader(lookup_casstype("TimestampType"), formats)
     assert read_time("23.11.2026 12:30") == datetime.datetime(2026, 11, 23, 12, 30, tzinfo=UTC)
-    # Blanks around a field are ignored, as by the other forms.
+    # Blanks around a field are ignored, as without a format.
     assert read_date(" 23.11.2026\t") == datetime.date(2026, 11, 23)
 
 
 def test_named_formats_may_be_mixed_with_others() -> None:
-    """A file may mix ISO 8601 and milliseconds with other formats, if the options say so."""
+    """A list of formats may mix "iso" (ISO 8601) and "ms" (milliseconds) with other formats."""
     read = text_reader(
         lookup_casstype("TimestampType"), Formats(timestamp=["%d/%m/%Y %H:%M", "iso", "ms"])
     )
@@ -211,7 +213,7 @@ def test_named_formats_may_be_mixed_with_others() -> None:
 def test_the_error_of_formats_names_all_and_the_one_that_fits(
     formats: Any, string: str, message: str
 ) -> None:
-    """If no format fits, the error names the formats, and a standard format that would fit."""
+    """If no format fits, the error names all formats, and a standard format that would fit."""
     read = text_reader(lookup_casstype("TimestampType"), Formats(timestamp=formats))
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         read(string)
@@ -219,9 +221,10 @@ def test_the_error_of_formats_names_all_and_the_one_that_fits(
 
 
 def test_names_of_time_zones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With %Z, only UTC and GMT are read, because Python ignores the name of a time zone.
+    """With %Z, only UTC and GMT are read; names of other time zones are refused.
 
-    Python accepts the names of the machine's own zone, here CET, and would read the time as UTC.
+    Python accepts the names of the machine's own zone, here CET, but ignores them: it would read
+    the time as UTC.
     """
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
@@ -238,7 +241,7 @@ def test_names_of_time_zones_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("number", ["1,5", "-1.234,56", "1 234,56", "1,234.56", ",5"])
 @pytest.mark.parametrize("type_name", ["DoubleType", "FloatType", "DecimalType"])
 def test_the_error_for_a_comma_in_a_number_says_what_to_do(number: str, type_name: str) -> None:
-    """The error has advice if the text is a number apart from its commas."""
+    """The error has advice on commas if the string is a number apart from its commas."""
     read = text_reader(lookup_casstype(type_name), Formats())
     with pytest.raises(ValueError, match="is not a number: a comma may separate decimals or"):
         read(number)
@@ -268,7 +271,10 @@ def test_the_error_for_a_comma_in_a_number_says_what_to_do(number: str, type_nam
 def test_json_values_are_read_as_cql_values(
     type_name: str, json_value: Any, cql_value: Any
 ) -> None:
-    """Numbers of JSON come as int or Decimal, which has all of their digits."""
+    """`json_reader` returns a function that converts values of JSON to values of a CQL type.
+
+    Numbers of JSON are passed as int or Decimal, which keep all digits.
+    """
     read = json_reader(lookup_casstype(type_name), PLAIN)
     assert read(json_value) == cql_value
 
@@ -299,6 +305,7 @@ def test_json_values_are_read_as_cql_values(
 def test_json_values_of_the_wrong_type_are_refused(
     type_name: str, value: Any, message: str
 ) -> None:
+    """A JSON value that does not fit the CQL type is refused with an error that shows the value."""
     read = json_reader(lookup_casstype(type_name), PLAIN)
     with pytest.raises((ValueError, TypeError)) as caught:
         read(value)
@@ -306,9 +313,9 @@ def test_json_values_of_the_wrong_type_are_refused(
 
 
 def test_json_keeps_all_digits_and_has_each_name_once() -> None:
-    """`parsed_json` reads numbers without rounding them, and refuses objects with a name twice.
+    """`parsed_json` reads numbers without rounding, and refuses objects with a duplicate name.
 
-    It also reads integers that are too long for `int`.
+    It also reads integers that are too long for Python's `int`.
     """
     nines = "9" * 6000
     document = parsed_json('{"a": 12345678901234567890.50, "b": [1e400], "c": ' + nines + "}")
@@ -334,13 +341,13 @@ def test_timestamps_of_digits_are_milliseconds() -> None:
         expected = EPOCH + datetime.timedelta(milliseconds=millis)
         assert read_timestamp(str(millis)) == expected
         assert read_timestamp(f" {millis} ") == expected
-    # Many numbers of milliseconds of the years 2001 to 2033.
+    # Check many numbers of milliseconds from the years 2001 to 2033.
     generator = random.Random(5)
     for _ in range(20_000):
         millis = generator.randrange(10**12, 2 * 10**12)
         assert read_timestamp(str(millis)) == EPOCH + datetime.timedelta(milliseconds=millis)
-    # Times after the year 9999, or far before year 1, do not fit a datetime, so they stay numbers
-    # of milliseconds.
+    # Times after the year 9999, or far before the year 1, do not fit a datetime. They are returned
+    # as MillisTimestamp, a number of milliseconds.
     for millis in (253_402_300_800_000, -(2**63), 2**63 - 1):
         timestamp = read_timestamp(str(millis))
         assert timestamp == millis
@@ -349,7 +356,10 @@ def test_timestamps_of_digits_are_milliseconds() -> None:
 
 @pytest.mark.parametrize("days", [-(2**31), 2**31 - 1, 2_932_896, 2_932_897, -719_162, -719_163, 0])
 def test_dates_of_all_years_survive_a_round_trip(days: int) -> None:
-    """A date is any 32-bit number of days since 1970; the years are far beyond those of Python."""
+    """Each CQL date, in years far beyond Python's, survives a round trip through its string.
+
+    A CQL date is a 32-bit number of days since 1970-01-01.
+    """
     read = text_reader(lookup_casstype("SimpleDateType"), PLAIN)
     assert read(text_of(Date(days))) == Date(days)
 
@@ -362,7 +372,7 @@ def test_dates_beyond_the_years_of_datetime() -> None:
 
 
 def test_hidden_values_are_not_in_errors() -> None:
-    """`hiding` returns a reader whose errors have the type of the value instead of the value."""
+    """Errors of a reader from `hiding` show the type of the value instead of the value."""
     read = hiding(text_reader(lookup_casstype("Int32Type"), PLAIN), "int")
     assert read("5") == 5
     with pytest.raises(ValueError, match="this str is not an integer") as caught:
@@ -371,15 +381,14 @@ def test_hidden_values_are_not_in_errors() -> None:
 
 
 def test_values_in_errors_are_short() -> None:
-    """`short_repr` cuts long values, and names the type of a value whose repr fails."""
+    """`short_repr` cuts long values, and returns only the type of a value whose repr fails."""
     assert short_repr("a") == "'a'"
     assert len(short_repr("x" * 10_000)) < 300
     nested_list: list[Any] = []
     for _ in range(100_000):
         nested_list = [nested_list]
     assert short_repr(nested_list) == "this list"
-    # Python refuses the repr of such a large number, as it does for a list that is nested too
-    # deeply.
+    # Python refuses the repr of such a large number, just as of a list that is nested too deeply.
     assert short_repr(10**5000) == "this int"
     # Unnest the list step by step: freeing the whole list at once would recurse too deeply.
     while nested_list:
@@ -409,6 +418,7 @@ def test_values_in_errors_are_short() -> None:
     ],
 )  # fmt: skip
 def test_values_survive_a_round_trip_through_text_and_json(type_name: str, value: Any) -> None:
+    """A value survives a round trip through its string and through JSON."""
     cql_type = lookup_casstype(type_name)
     assert text_reader(cql_type, PLAIN)(text_of(value)) == value
     json_value = json.loads(json.dumps(json_of(value)))
@@ -417,7 +427,7 @@ def test_values_survive_a_round_trip_through_text_and_json(type_name: str, value
 
 @pytest.mark.parametrize("digits", [4215, 4216, 4299, 4300, 4301, 20_000])
 def test_integers_of_any_length_survive_a_round_trip(digits: int) -> None:
-    """Python refuses to write integers of more than 4300 digits."""
+    """Integers of any length survive a round trip, although Python limits them to 4300 digits."""
     number = -(10**digits) + 7
     for type_name, value in (
         ("IntegerType", number),
@@ -428,9 +438,11 @@ def test_integers_of_any_length_survive_a_round_trip(digits: int) -> None:
 
 
 def test_the_text_for_null_can_be_chosen() -> None:
+    """`text_of` writes null as an empty string, or as the string that is passed."""
     assert text_of(None) == ""
     assert text_of(None, "NULL") == "NULL"
 
 
 def test_nan_is_a_string_in_json() -> None:
+    """JSON has no NaN, so NaN is written as the string "nan"."""
     assert json_of(float("nan")) == "nan"

@@ -1,4 +1,4 @@
-"""A load warns if timestamps seem not to be in milliseconds.
+"""A load warns if numbers for timestamps are probably not in milliseconds.
 
 They may be in seconds, microseconds or nanoseconds.
 """
@@ -29,7 +29,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def warnings_of_load(node: FakeNode, source: Any, **options: Any) -> list[str]:
-    """Load the source, and return the texts of its RuntimeWarnings."""
+    """Load the source, and return the messages of its RuntimeWarnings."""
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with warnings.catch_warnings(record=True) as records:
@@ -39,9 +39,12 @@ def warnings_of_load(node: FakeNode, source: Any, **options: Any) -> list[str]:
 
 
 def test_seconds_in_a_csv_file_warn_once_with_their_line(node: FakeNode, tmp_path: Path) -> None:
-    """The warning names the first line with seconds, although hundreds of such lines follow."""
+    """Timestamps in seconds cause one warning, which names the first line with seconds.
+
+    Hundreds of such lines follow here.
+    """
     path = tmp_path / "a.csv"
-    # In row 1, "at" is not a number, so row 2 is the first one with seconds.
+    # In row 1, "at" is null, so row 2 is the first row with seconds.
     path.write_text(
         "id,at,till\n1,,2026-11-26 10:00:00\n2,1700000000,1700000000\n"
         + "".join(f"{n},{1700000000 + n},\n" for n in range(3, 300))
@@ -55,9 +58,7 @@ def test_seconds_in_a_csv_file_warn_once_with_their_line(node: FakeNode, tmp_pat
 
 
 def test_each_column_of_each_load_warns_once(node: FakeNode, tmp_path: Path) -> None:
-    """If two columns of two files have wrong units, each column warns once for both files, and
-    again in the next load.
-    """
+    """Each column with wrong units warns once per load, even if several files have wrong units."""
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("id,begin,till\n1,1700000000,1700000000000000\n")
     mapping = {"begin": "at", "till": "till"}
@@ -72,20 +73,24 @@ def test_each_column_of_each_load_warns_once(node: FakeNode, tmp_path: Path) -> 
     "line", ["1,1700000000000,2026-11-26", "1,0,-5", '1,"1969-07-20 20:17:40",', "1,,"]
 )
 def test_plausible_timestamps_do_not_warn(node: FakeNode, tmp_path: Path, line: str) -> None:
+    """Timestamps in milliseconds, dates and nulls cause no warning."""
     path = tmp_path / "a.csv"
     path.write_text(f"id,at,till\n{line}\n")
     assert warnings_of_load(node, path) == []
 
 
 def test_a_file_without_a_header_and_a_format(node: FakeNode, tmp_path: Path) -> None:
-    """The warning names line and column. With a format for timestamps, there is no warning."""
+    """In a file without a header, the warning names line and column.
+
+    With `timestamp_format=`, numbers are not checked, so there is no warning.
+    """
     path = tmp_path / "a.csv"
     path.write_text("1;1700000000;-\n")
     (warning,) = warnings_of_load(node, path, header=False, delimiter=";", null="-")
     assert "a.csv, line 1: column 'at'" in warning
     path.write_text("1,2026112610,2026112610\n")
     assert warnings_of_load(node, path, header=False, timestamp_format="%Y%m%d%H") == []
-    # If the formats include milliseconds, digits are checked again.
+    # If the formats include "ms" (milliseconds), numbers are checked again.
     path.write_text("1, NULL,\n1,1700000000,\n")
     formats = ["%d/%m/%Y", "ms"]
     options = {"header": False, "null": ["NULL", ""], "timestamp_format": formats}
@@ -103,7 +108,7 @@ def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
     assert "a.jsonl, line 2: column 'at'" in at_warning
     assert "1700000000000000000 milliseconds are a moment after the year 9999" in till_warning
     assert "if these are nanoseconds, divide them by 1000000" in till_warning
-    # A format is for strings. Numbers of JSON are still milliseconds.
+    # A format applies to strings. Numbers in JSON are still milliseconds.
     path.write_text('{"id": 2, "at": 1700000000, "till": "2026112610"}\n')
     (at_warning,) = warnings_of_load(node, path, timestamp_format="%Y%m%d%H")
     assert "a.jsonl, line 1: column 'at'" in at_warning
@@ -116,7 +121,7 @@ def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
     numpy = pytest.importorskip("numpy")
     parquet = pytest.importorskip("pyarrow.parquet")
     columns = {"id": [1, 2], "at": [1700000000, 1700000001], "till": [None, None]}
-    # `at` has numbers of seconds, but its column is a timestamp, which needs milliseconds.
+    # `at` has numbers of seconds, but its CQL type is timestamp, which needs milliseconds.
     table = pyarrow.table(
         columns,
         schema=pyarrow.schema(
@@ -154,7 +159,7 @@ SECONDS = 1_700_000_000
 
 
 def warnings_with_files(node: FakeNode, source: Any) -> list[tuple[str, str]]:
-    """Load the source; return the text of each warning, and the file that the warning points to."""
+    """Load the source; return each warning's message and the file that the warning points to."""
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with warnings.catch_warnings(record=True) as records:
@@ -168,7 +173,10 @@ def warnings_with_files(node: FakeNode, source: Any) -> list[tuple[str, str]]:
 def test_rows_of_the_application_warn_at_its_own_line(
     node: FakeNode, number: float, as_mappings: bool
 ) -> None:
-    """The warning names the row and column, and points to the call of `load`, not to a thread."""
+    """For rows of the application, the warning points to the application's call of `load`.
+
+    It names the row and the column. Without special care, it would point to a thread of the driver.
+    """
     rows: list[Any] = [(0, None, None), *((n, number, None) for n in range(1, 5))]
     if as_mappings:
         rows = [dict(zip(("id", "at", "till"), row, strict=True)) for row in rows]
@@ -179,7 +187,10 @@ def test_rows_of_the_application_warn_at_its_own_line(
 
 
 def test_floats_of_a_frame_warn_once(node: FakeNode) -> None:
-    """Pandas converts integers to floats if one is missing."""
+    """Floats in a pandas column cause one warning.
+
+    Pandas converts integers to floats if a value is missing.
+    """
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
         {"id": [1, 2, 3], "at": [None, SECONDS, SECONDS + 1], "till": [None] * 3}
@@ -190,6 +201,7 @@ def test_floats_of_a_frame_warn_once(node: FakeNode) -> None:
 
 
 def test_floats_of_arrow_and_structured_arrays_warn_once(node: FakeNode) -> None:
+    """Floats in Arrow tables and structured arrays cause one warning."""
     numpy = pytest.importorskip("numpy")
     pyarrow = pytest.importorskip("pyarrow")
     array = numpy.array([(1, SECONDS, 0.0)], dtype=[("id", "i4"), ("at", "f8"), ("till", "f8")])
@@ -200,9 +212,10 @@ def test_floats_of_arrow_and_structured_arrays_warn_once(node: FakeNode) -> None
 
 
 def test_values_after_the_first_rows_warn_at_the_line_of_the_load(node: FakeNode) -> None:
-    """A load checks the first number of a column, which is right here.
+    """A wrong unit after the first number of a column causes one warning, without a row number.
 
-    Later numbers are checked when they are encoded, which warns once, without a row.
+    A load checks the first number of a column, which is right here. Later numbers are checked when
+    they are encoded.
     """
     rows = [(n, 1_700_000_000_000, None) for n in range(200)]
     rows += [(n, SECONDS + n * 10_000_000, None) for n in range(200, 210)]
@@ -212,7 +225,7 @@ def test_values_after_the_first_rows_warn_at_the_line_of_the_load(node: FakeNode
 
 
 def test_values_that_are_no_numbers_are_left_to_binding(node: FakeNode) -> None:
-    """The check skips booleans and strings; infinity and NaN fail when they are encoded."""
+    """The check of units skips booleans and strings; infinity and NaN fail when encoded."""
     rows = [(1, True, None), (2, "2026-11-23", None), (3, SECONDS, None)]
     ((message, _),) = warnings_with_files(node, rows)
     assert message.startswith("row 2: column 'at'")
@@ -222,7 +235,10 @@ def test_values_that_are_no_numbers_are_left_to_binding(node: FakeNode) -> None:
 
 
 def test_digits_of_dates(node: FakeNode, tmp_path: Path) -> None:
-    """20261231 was stored as an afternoon of 1970, without a warning."""
+    """The digits of a date, such as 20261231, cause a warning that names the fitting format.
+
+    Earlier, 20261231 was stored as an afternoon of 1970, without a warning.
+    """
     path = tmp_path / "a.csv"
     path.write_text("id,at,till\n1,20261231,20261231235959\n")
     at_warning, till_warning = warnings_of_load(node, path)
@@ -239,12 +255,13 @@ def test_digits_of_dates(node: FakeNode, tmp_path: Path) -> None:
 
 
 def test_other_numbers_of_so_many_digits_do_not_warn(node: FakeNode, tmp_path: Path) -> None:
+    """Numbers with as many digits as a date cause no warning if they are not a plausible date."""
     path = tmp_path / "a.csv"
     path.write_text("id,at,till\n1,20261331,20261231246060\n2,,\n")
     assert warnings_of_load(node, path) == []
     path.write_text("id,at,till\n1,18991231,22000101000000\n")
     assert warnings_of_load(node, path) == []
-    # A format that reads the digits comes before the milliseconds.
+    # If a format that reads the digits precedes "ms", there is no warning.
     path.write_text("id,at,till\n1,20261231,2026123123\n")
     formats = ["%d.%m.%Y", "iso", "%Y%m%d", "%Y%m%d%H", "ms"]
     assert warnings_of_load(node, path, timestamp_format=formats) == []

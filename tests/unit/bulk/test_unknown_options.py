@@ -19,7 +19,10 @@ NAMES = ["concurrency", "limit"]
     ],
 )
 def test_the_error_has_advice(name: str, advice: str) -> None:
-    """The advice is for a known name of another library, a misspelt option, or a list of all."""
+    """The advice is a replacement, a similar name, or the list of all options.
+
+    The replacement is known for names that other libraries use.
+    """
     error = unknown_option("a call has no option", name, NAMES, {"nrows": "write limit=n"})
     assert isinstance(error, TypeError)
     assert str(error) == f"a call has no option {name!r}; {advice}"
@@ -27,6 +30,7 @@ def test_the_error_has_advice(name: str, advice: str) -> None:
 
 @pytest.mark.parametrize("name", ["workers", "threads", "parallelism", "max_workers"])
 def test_calls_know_other_names_of_their_concurrency(name: str) -> None:
+    """Loads and scans know names that other libraries use for the option `concurrency`."""
     for check in (options.load_options, scan_options.scan_options):
         with pytest.raises(TypeError, match=f"option '{name}'; write concurrency=n"):
             check({name: 5})

@@ -1,4 +1,4 @@
-"""Unloads of a table write files of each format, in both APIs."""
+"""Unloads of a table into CSV, JSON lines and Parquet files, in the blocking and asyncio APIs."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ __all__ = ["nodes"]
 
 @pytest.fixture
 def session(nodes: FakeCluster) -> Iterator[Any]:
-    """Yield a blocking session of nodes that answer scans of the table `a.t0`."""
+    """Yield a blocking session of nodes that respond to scans of the table `a.t0`."""
     nodes.prime(QUERY, Table(no_fault))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         yield session
 
 
 def test_csv_in_several_files(session: Any, tmp_path: Path) -> None:
-    """`file_bytes` limits the size of a file. The report and the manifest list all files."""
+    """`file_bytes` limits the size of each file; the report and the manifest list all files."""
     report = session.unload("a.t0", tmp_path / "out", format="csv", file_bytes=2000, page_size=50)
     assert report.rows == len(EXPECTED)
     assert len(report.files) > 2
@@ -62,7 +62,7 @@ def test_csv_in_several_files(session: Any, tmp_path: Path) -> None:
 
 
 def test_json_lines_compressed(session: Any, tmp_path: Path) -> None:
-    """With `compression`, the rows are written to a compressed file of JSON lines."""
+    """With `compression="gzip"`, the rows are written to a compressed file of JSON lines."""
     (path,) = session.unload("a.t0", tmp_path, format="jsonl", compression="gzip").files
     with gzip.open(path, "rt") as file:
         rows = [json.loads(line) for line in file]
@@ -70,7 +70,7 @@ def test_json_lines_compressed(session: Any, tmp_path: Path) -> None:
 
 
 def test_parquet(session: Any, tmp_path: Path) -> None:
-    """The Parquet files of an unload contain all rows of the table."""
+    """An unload without `format` writes Parquet files that contain all rows of the table."""
     parquet = pytest.importorskip("pyarrow.parquet")
     session.unload("a.t0", tmp_path, compression="zstd", file_bytes=3000, page_size=50)
     rows = [
@@ -80,7 +80,7 @@ def test_parquet(session: Any, tmp_path: Path) -> None:
 
 
 async def test_asyncio(nodes: FakeCluster, tmp_path: Path) -> None:
-    """In the asyncio API, `await session.unload(...)` writes all rows, too."""
+    """In the asyncio API, `await session.unload(...)` writes all rows of the table."""
     nodes.prime(QUERY, Table(no_fault))
     async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
         report = await session.unload("a.t0", tmp_path, format="csv")
@@ -89,13 +89,14 @@ async def test_asyncio(nodes: FakeCluster, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
 def test_a_limit(session: Any, tmp_path: Path, file_format: str) -> None:
-    """With `limit`, exactly that many rows are written."""
+    """With `limit`, exactly this number of rows is written."""
     pytest.importorskip("pyarrow")
     report = session.unload("a.t0", tmp_path / "out", format=file_format, limit=33, page_size=20)
     assert report.rows == 33
 
 
 def test_a_failed_unload_has_no_manifest(session: Any, nodes: FakeCluster, tmp_path: Path) -> None:
+    """An unload that fails does not leave a manifest behind."""
     for node in nodes.nodes:
         node.clear_primes()
     nodes.prime(QUERY, error(ErrorCode.INVALID, "no"))
@@ -105,6 +106,7 @@ def test_a_failed_unload_has_no_manifest(session: Any, nodes: FakeCluster, tmp_p
 
 
 def test_wrong_arguments_are_refused(session: Any, tmp_path: Path) -> None:
+    """Unknown formats and compressions, files, and folders that are not empty are refused."""
     with pytest.raises(ValueError, match="not 'json': JSON is written as lines, 'jsonl'"):
         session.unload("a.t0", tmp_path / "x", format="json")
     with pytest.raises(ValueError, match="format is one of parquet, csv, jsonl, not 'xls'"):
@@ -139,11 +141,12 @@ def test_wrong_arguments_are_refused(session: Any, tmp_path: Path) -> None:
     ],
 )
 def test_values_are_written_to_csv_in_these_forms(value: Any, text: str) -> None:
+    """`text_of` returns the string that an unload writes for a value."""
     assert text_of(value) == text
 
 
 def test_maps_and_nulls_become_json() -> None:
-    """The keys of JSON objects are strings, and blobs are written in hexadecimal digits."""
+    """In JSON, keys of maps are strings, and blobs are strings of hexadecimal digits."""
     assert json_of({uuid.UUID(int=1): {"a": b"\1"}}) == {str(uuid.UUID(int=1)): {"a": "0x01"}}
     assert json_of(None) is None
 
@@ -152,11 +155,11 @@ NUMBERS = [("id", "int"), ("c0", "decimal"), ("t", "duration"), ("v", "varint")]
 
 
 def prime_numbers(nodes: FakeCluster) -> None:
-    """Let the nodes have one row with a decimal, a duration and a large varint."""
+    """Prime the nodes to return one row with a decimal, a duration and a large varint."""
     row = (1, decimal.Decimal("1.10"), (1, 2, 3), 10**30)
 
     def answer_first_range(request: Request) -> Answer:
-        # Only the first token range of the ring has the row; the others are empty.
+        # Only the first token range of the ring contains the row; the other ranges are empty.
         start = int.from_bytes(request.values[0], "big", signed=True)  # type: ignore[arg-type]
         return rows(NUMBERS, [row] if start == -(1 << 63) else [], keyspace="a", table="t0")
 
@@ -169,7 +172,7 @@ def prime_numbers(nodes: FakeCluster) -> None:
 def test_durations_and_decimals_in_parquet(
     session: Any, nodes: FakeCluster, tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    """In Parquet, durations are structs. Decimals are strings or, with `decimals=`, numbers."""
+    """In Parquet, durations are structs; decimals are strings, or numbers with `decimals=`."""
     parquet = pytest.importorskip("pyarrow.parquet")
     prime_numbers(nodes)
     (path,) = session.unload("a.t0", tmp_path / "out", **options).files
@@ -185,8 +188,9 @@ def test_durations_and_decimals_in_parquet(
 
 
 def test_decimals_in_a_data_frame_are_numbers(session: Any, nodes: FakeCluster) -> None:
-    """A column of decimals has objects of `Decimal`; `decimals=` is (digits, digits after the
-    point).
+    """In a pandas frame, decimals are `Decimal` objects, with the digits that `decimals=` requests.
+
+    `decimals=` is a pair: the number of digits, and the number of digits after the point.
     """
     pytest.importorskip("pyarrow")
     pytest.importorskip("pandas")
@@ -201,6 +205,7 @@ def test_decimals_in_a_data_frame_are_numbers(session: Any, nodes: FakeCluster) 
 
 
 async def test_decimals_of_a_frame_are_numbers_on_asyncio(nodes: FakeCluster) -> None:
+    """On asyncio, `to_pandas` returns decimals as `Decimal` objects."""
     pytest.importorskip("pyarrow")
     pytest.importorskip("pandas")
     prime_numbers(nodes)
@@ -225,6 +230,7 @@ async def test_decimals_of_a_frame_are_numbers_on_asyncio(nodes: FakeCluster) ->
 def test_options_that_parquet_lacks_are_refused_before_any_request(
     session: Any, tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
+    """Options that the format does not have, and wrong values, are refused before any request."""
     pytest.importorskip("pyarrow")
     with pytest.raises(ValueError, match=message):
         session.unload("a.t0", tmp_path / "out", **options)
@@ -235,9 +241,9 @@ def test_options_that_parquet_lacks_are_refused_before_any_request(
 def test_a_failed_unload_can_be_repeated(
     session: Any, nodes: FakeCluster, tmp_path: Path, file_format: str
 ) -> None:
-    """A failed unload removes its folder, so the same call works again.
+    """A failed unload removes its folder, so the same call can be repeated.
 
-    A successful one keeps its folder, and is not repeated into it.
+    A successful unload keeps its folder, and another unload into this folder is refused.
     """
     pytest.importorskip("pyarrow")
 
@@ -251,7 +257,7 @@ def test_a_failed_unload_can_be_repeated(
     assert session.unload("a.t0", tmp_path / "out", format=file_format).rows == len(EXPECTED)
     with pytest.raises(FileExistsError, match=r"is not empty: an unload needs a new or em"):
         session.unload("a.t0", tmp_path / "out", format=file_format)
-    # Without a manifest, the folder may be left over from an unload that was killed.
+    # Without a manifest, the folder may have been left by an unload that was killed.
     (tmp_path / "out" / "_manifest.json").unlink()
     with pytest.raises(FileExistsError, match=r"is not empty, and has no _manifest\.json"):
         session.unload("a.t0", tmp_path / "out", format=file_format)
@@ -260,7 +266,10 @@ def test_a_failed_unload_can_be_repeated(
 def test_two_columns_with_the_same_name_are_refused(
     session: Any, nodes: FakeCluster, tmp_path: Path
 ) -> None:
-    """The names in the files would be ambiguous. The unload writes nothing."""
+    """An unload of two columns with the same name is refused before it writes anything.
+
+    The names in the files would be ambiguous.
+    """
     columns = [("id", "int"), ("id", "int")]
     for node in nodes.nodes:
         node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], columns)
@@ -276,7 +285,10 @@ TEXTS = [("id", "int"), ("c0", "text")]
 def warnings_of_unload(
     nodes: FakeCluster, session: Any, target: Path, text: str | None, **options: Any
 ) -> list[tuple[str, str]]:
-    """Unload a table with one row; return the message and the file of each RuntimeWarning."""
+    """Unload a table with one row; return the message and the file of each RuntimeWarning.
+
+    :param text: the value of the row's column "c0".
+    """
     for node in nodes.nodes:
         node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], TEXTS)
         node.prime(QUERY, rows(TEXTS, [(1, text)], keyspace="a", table="t0"))
@@ -293,6 +305,7 @@ def warnings_of_unload(
 def test_empty_texts_that_csv_writes_like_nulls_are_warned_of(
     session: Any, nodes: FakeCluster, tmp_path: Path
 ) -> None:
+    """An unload to CSV warns about empty strings, because CSV cannot tell them from nulls."""
     for name, delimiter in (("commas", ","), ("semicolons", ";")):
         ((message, filename),) = warnings_of_unload(
             nodes, session, tmp_path / name, "", format="csv", delimiter=delimiter
@@ -306,7 +319,7 @@ def test_empty_texts_that_csv_writes_like_nulls_are_warned_of(
 def test_empty_texts_of_later_pages_are_warned_of(
     session: Any, nodes: FakeCluster, tmp_path: Path, delimiter: str
 ) -> None:
-    """A small table has a few rows in each page, so the first page shows little."""
+    """Empty strings on later pages are noticed, too: small tables have few rows per page."""
     pages = iter(["x", "y", ""])
 
     def answer_page(request: Request) -> Answer:
@@ -323,6 +336,7 @@ def test_empty_texts_of_later_pages_are_warned_of(
 def test_empty_texts_that_no_load_takes_for_nulls_are_not_warned_of(
     session: Any, nodes: FakeCluster, tmp_path: Path
 ) -> None:
+    """There is no warning about empty strings if a load with these options reads them correctly."""
     for name, text, options in (
         ("null", None, {"format": "csv"}),
         ("text", "x", {"format": "csv"}),
@@ -343,9 +357,10 @@ def test_columns_that_change_between_pages_are_refused(
     file_bytes: int,
     later_names: list[str],
 ) -> None:
-    """A file's header or schema is written once, so later pages must have the same columns.
+    """An unload fails if the columns change between two pages.
 
-    The table is altered during a scan of "*": only the first page has the columns id and c0.
+    A file's header or schema is written once, so later pages must have the same columns. Here the
+    table is altered during a scan of "*": only the first page has the columns id and c0.
     """
     pytest.importorskip("pyarrow")
     query = QUERY.replace('"id", "c0"', "*")
@@ -374,10 +389,10 @@ def test_columns_that_change_between_pages_are_refused(
 def test_a_load_skips_the_unfinished_file_of_a_killed_unload(
     session: Any, tmp_path: Path, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A load of the folder finds no file to read, and another unload does not write into it."""
+    """A killed unload's unfinished file is ignored by loads, and its folder by other unloads."""
     pytest.importorskip("pyarrow")
     out = tmp_path / "out"
-    # Imitate a killed process: no file is completed, and none is removed.
+    # Imitate a killed process: no file is completed or removed.
     monkeypatch.setattr(unload_module._Writer, "_end_file", lambda self: None)
     monkeypatch.setattr(unload_module._Writer, "abandon", lambda self: self._stack.close())
     session.unload("a.t0", out, format=file_format)
@@ -401,7 +416,7 @@ async def test_a_file_is_not_closed_while_it_is_written_to(
     events: list[str] = []
     add, abandon = unload_module._Writer.add, unload_module._Writer.abandon
 
-    # Writing a page waits until the test lets it continue.
+    # Let the writing of a page wait until the test allows it to continue.
     def slow_add(self: Any, result: Any) -> None:
         loop.call_soon_threadsafe(writing_begun.set)
         assert may_continue.wait(30)
@@ -417,7 +432,7 @@ async def test_a_file_is_not_closed_while_it_is_written_to(
     async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
         unloading = asyncio.ensure_future(session.unload("a.t0", tmp_path / "out", format="csv"))
         await writing_begun.wait()
-        # Cancel the unload while its thread is writing.
+        # Cancel the unload while its thread writes a page.
         unloading.cancel()
         await asyncio.sleep(0)
         may_continue.set()
@@ -431,6 +446,7 @@ async def test_a_file_is_not_closed_while_it_is_written_to(
 def test_files_in_formats_that_unload_does_not_write_are_refused(
     session: Any, tmp_path: Path, name: str
 ) -> None:
+    """A target with the ending of another format is refused, and nothing is created."""
     with pytest.raises(ValueError, match=r"in the format parquet, csv or jsonl, and not .*: name"):
         session.unload("a.t0", tmp_path / name)
     assert not list(tmp_path.iterdir())
@@ -462,7 +478,7 @@ def test_a_folder_with_the_name_of_a_file_of_another_format(
 def test_targets_that_are_no_folders_of_this_machine(
     session: Any, tmp_path: Path, target: Any, advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder called "s3:" or "~" would be made."""
+    """Targets that are not local folders are refused, so no folder "s3:" or "~" is created."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises((TypeError, ValueError), match=advice):
         session.unload("a.t0", target, format="csv")
@@ -473,7 +489,7 @@ def test_targets_that_are_no_folders_of_this_machine(
 def test_pipes_and_devices_are_refused_as_folders(
     session: Any, tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is written to them."""
+    """Pipes and devices are refused as targets, and nothing is written to them."""
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
     with pytest.raises(ValueError, match="unload writes a folder of files, and not to"):
@@ -494,6 +510,6 @@ def test_pipes_and_devices_are_refused_as_folders(
 def test_unknown_options_of_an_unload_get_its_own_names(
     session: Any, tmp_path: Path, option: str, advice: str
 ) -> None:
-    """The error names the option of an unload to write instead, or all of them."""
+    """The error for an unknown option of an unload says what to write, or lists all options."""
     with pytest.raises(TypeError, match=f"an unload does not have the option '{option}'; {advice}"):
         session.unload("a.t0", tmp_path / "out", **{option: "x"})

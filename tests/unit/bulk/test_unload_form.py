@@ -1,4 +1,7 @@
-"""The options of unloaded files. A load with the same options reads the same values."""
+"""Test `FileForm`, the options of unloaded files.
+
+A load with the same options must read the same values.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ INSERT = "INSERT INTO t (id, c0) VALUES (?, ?)"
 
 
 def line(values: list[Any], **options: Any) -> str:
-    """Return the line of CSV for a row of the columns a and b, with these options of the format."""
+    """Return the CSV line for a row of the columns a and b, with these options of `FileForm`."""
     form = FileForm(**options)
     return FileText(form, ["a", "b"]).row(values).decode(form.encoding)
 
 
 def test_options_of_csv_lines() -> None:
-    """Each option of the format has its effect on the line that is written."""
+    """Each option of CSV has its effect on the line that is written."""
     assert line([None, 'x;"'], delimiter=";", null="NULL") == 'NULL;"x;"""\n'
     assert line(["it's", ""], quote="'", null="-") == "'it''s',\n"
     # The encoding is applied when the file is written, so it does not change the line.
@@ -40,7 +43,10 @@ def test_options_of_csv_lines() -> None:
 
 
 def test_the_format_iso_is_the_default_one() -> None:
-    """A load accepts the format "iso", so an unload does, too: both may get the same options."""
+    """The format "iso" is the default; an unload accepts it because a load accepts it.
+
+    So an unload and a load can get the same options.
+    """
     assert FileForm(date_format="iso", timestamp_format="iso") == FileForm()
     with pytest.raises(ValueError, match="timestamp_format is a format of strftime in an unload"):
         FileForm(timestamp_format="ms")
@@ -60,7 +66,10 @@ def test_the_format_iso_is_the_default_one() -> None:
 def test_values_that_a_load_would_alter_are_refused(
     value: Any, options: dict[str, Any], message: str
 ) -> None:
-    """A load could not read these values as they were, for example a string that means null."""
+    """A value that a load could not read back unchanged is refused.
+
+    For example, this is a string that means null.
+    """
     with pytest.raises(ValueError, match=f'column "b": .*{message}'):
         line([1, value], **options)
 
@@ -71,9 +80,10 @@ def test_values_that_a_load_would_alter_are_refused(
 def test_a_first_value_that_begins_with_a_byte_order_mark_is_kept(
     nodes: FakeCluster, session: Any, tmp_path: Path, encoding: str, header: bool, value: str
 ) -> None:
-    """A load skips a byte order mark of the file, but not one of the first value.
+    """A byte order mark at the beginning of the first value survives an unload and a load.
 
-    The table has one row, both of whose values are `value`.
+    A load skips a byte order mark of the file, but must not skip a byte order mark of the first
+    value. The table has one row, and both of its values are `value`.
     """
     columns = [("id", "text"), ("c0", "text")]
     request_count = 0
@@ -113,6 +123,7 @@ def test_a_first_value_that_begins_with_a_byte_order_mark_is_kept(
 def test_an_unloaded_file_has_the_chosen_delimiter_and_encoding(
     session: Any, tmp_path: Path
 ) -> None:
+    """An unloaded CSV file has the delimiter and encoding of the options."""
     options = {"delimiter": ";", "header": False, "encoding": "utf-16"}
     (path,) = session.unload("a.t0", tmp_path / "out", format="csv", **options).files
     with open(path, newline="", encoding="utf-16") as file:
@@ -132,6 +143,7 @@ def test_an_unloaded_file_has_the_chosen_delimiter_and_encoding(
 def test_options_that_have_no_effect_or_conflict_are_refused(
     session: Any, tmp_path: Path, format: str, options: dict[str, Any], message: str
 ) -> None:
+    """Options without an effect on the format, and options that conflict, are refused."""
     pytest.importorskip("pyarrow")
     with pytest.raises(ValueError, match=message):
         session.unload("a.t0", tmp_path / "out", format=format, **options)
@@ -150,6 +162,7 @@ def test_options_that_have_no_effect_or_conflict_are_refused(
 def test_options_that_a_load_takes_several_of_are_refused(
     option: str, value: object, message: str
 ) -> None:
+    """A list is refused for options for which only a load accepts several values."""
     options: Any = {option: value}
     with pytest.raises(TypeError, match=message):
         FileForm(**options)

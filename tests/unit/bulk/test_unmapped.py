@@ -1,4 +1,4 @@
-"""Fields that a mapping of columns does not name are found in each kind of source."""
+"""Test `UnmappedWatch`, which warns about fields that the mapping `columns=` leaves out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TABLE: Any = SimpleNamespace(keyspace_name="ks", name="t", columns={"id": 1, "a"
 def chunk_of(rows: Any, source: str | None = None, raw: Any = None, names: Any = None) -> Chunk:
     """Return a chunk of rows.
 
-    :param source: the name of the file.
+    :param source: the name of the file; None for rows of the application.
     :param raw: the lines of the file, or the fields of each line.
     :param names: the names of the fields, if the file has a header.
     """
@@ -33,7 +33,7 @@ def chunk_of(rows: Any, source: str | None = None, raw: Any = None, names: Any =
 
 
 def warnings_for(*chunks: Chunk) -> list[str]:
-    """Return the warnings about these chunks, of which only the field "n" is mapped."""
+    """Return the warnings for these chunks if only the field "n" is mapped."""
     watch = UnmappedWatch({"n": "id"}, ignored=(), table=TABLE)
     watched_chunks = watch.watch(chunk for chunk in chunks)
     with warnings.catch_warnings(record=True) as caught:
@@ -44,7 +44,7 @@ def warnings_for(*chunks: Chunk) -> list[str]:
 
 
 def test_the_first_chunk_is_looked_at() -> None:
-    """The warning names the fields of the first chunk that are columns but not mapped.
+    """The warning names the fields of the first chunk that are columns but not in the mapping.
 
     Rows without names, and rows whose names cannot be read, are skipped.
     """
@@ -67,7 +67,10 @@ def test_the_first_chunk_is_looked_at() -> None:
 
 
 def test_a_field_is_warned_of_once() -> None:
-    """The field "b" is ignored, so only the names with "a" are warned of, and only once."""
+    """Each unmapped field is warned about once.
+
+    The field "b" is ignored, so there is no warning about it.
+    """
     watch = UnmappedWatch({"n": "id"}, ignored=["b"], table=TABLE)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -1,4 +1,4 @@
-"""The worker thread of a load makes calls one after the other."""
+"""Test `Worker`, the thread of a load, which makes calls one after another."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def test_calls_are_made_in_order_and_their_outcomes_returned(worker: Worker) -> 
 
 
 def test_a_call_that_was_cancelled_is_not_made(worker: Worker) -> None:
-    """A call can be cancelled while it waits for an earlier call to end."""
+    """A call can be cancelled while it waits for an earlier call to end, and is then not made."""
     may_go_on = threading.Event()
     first_call = worker.submit(may_go_on.wait, WAIT)
     second_call = worker.submit(pytest.fail)
     assert second_call.cancel()
     may_go_on.set()
     assert first_call.result(WAIT)
-    # The worker still runs later calls; `int()` is 0.
+    # The worker still makes later calls; `int()` returns 0.
     assert worker.submit(int).result(WAIT) == 0
 
 
 def test_a_process_ends_although_a_call_does_not() -> None:
-    """The thread is a daemon: at exit, Python does not wait for a call that hangs."""
+    """At exit, Python does not wait for a call that hangs: the worker is a daemon thread."""
     program = (
         "import threading\n"
         "from cassandra.bulk.worker import Worker\n"
