@@ -1,4 +1,4 @@
-"""Functions for tests: they build pages of rows of any types, and make columns comparable."""
+"""Helpers for tests that build pages of rows of any types, and make columns comparable."""
 
 from __future__ import annotations
 
@@ -81,15 +81,15 @@ def dumped(column: ColumnArray) -> Any:
     )
 
 
-# Maps Arrow formats of types whose values Python's datetime cannot always represent to the formats
-# of numbers that tests use instead.
+# Values of these Arrow formats do not always fit Python's datetime. Maps the formats to the formats
+# of plain numbers, which tests use instead.
 _PLAIN = {"tdD": "i", "tsm:UTC": "l", "ttn": "l"}
 
 
 def with_plain_types(column: ColumnArray) -> ColumnArray:
     """Return `column` with numbers instead of dates and times, and bytes instead of UUIDs.
 
-    Every reader of Arrow returns these unchanged.
+    Every reader of Arrow returns numbers and bytes unchanged.
     """
     layout = column.layout
     children = tuple(with_plain_types(child) for child in column.children)
@@ -102,7 +102,7 @@ def with_plain_types(column: ColumnArray) -> ColumnArray:
 
 
 def as_column(layout: Layout, item: Any) -> Any:
-    """Return what a reader of Arrow returns for `item`, which is a value of a decoded row.
+    """Return what a reader of Arrow returns for `item`, a value of a decoded row.
 
     The reader gets the column as `with_plain_types` returns it.
     """
@@ -115,8 +115,9 @@ def as_column(layout: Layout, item: Any) -> Any:
 
 
 def _millis(layout: Layout, item: Any) -> Any:
-    """Return a datetime of a timestamp column as milliseconds since 1970, and other items as they
-    are.
+    """Return a datetime of a timestamp column as milliseconds since 1970.
+
+    Other items are returned unchanged.
     """
     if not layout.format.startswith("ts") or isinstance(item, int):
         return item
@@ -130,7 +131,7 @@ def _millis(layout: Layout, item: Any) -> Any:
 
 
 def _pairs(layout: Layout, item: Any) -> Any:
-    """Return a map as a list of (key, value)."""
+    """Return a map as a list of pairs (key, value)."""
     key_layout, value_layout = layout.children[0].children
     return [
         (as_column(key_layout, key), as_column(value_layout, mapped))
@@ -138,7 +139,7 @@ def _pairs(layout: Layout, item: Any) -> Any:
     ]
 
 
-# for each kind of layout, the function that converts an item
+# the function that converts an item, for each kind of layout
 _CONVERT: dict[str, Any] = {
     "number": _millis,
     "bytes": lambda layout, item: item.bytes,

@@ -1,6 +1,7 @@
 """The server's side of the protocol's handshake, for tests.
 
-The server is a state machine like `ProtocolConnection`, the client. They exchange bytes.
+The server is a state machine like the client, `ProtocolConnection`. Tests pass the bytes of each to
+the other.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ OPTIONS = {
 }
 
 
-# These are error codes (native_protocol_v5.spec, section 9).
+# error codes (native_protocol_v5.spec, section 9)
 PROTOCOL_ERROR = 0x000A
 BAD_CREDENTIALS = 0x0100
 
-# This name of a keyspace is so long that it is compressed, if a compression was negotiated.
+# This keyspace name is so long that a message with it is compressed, if compression was negotiated.
 LONG_NAME = string("ks" * 500)
 
 
@@ -45,7 +46,7 @@ class Server:
         self.options = {**OPTIONS, **(options or {})}
         self.tokens: list[bytes] = []
         self.startup: dict[str, str] = {}
-        # With version 0, the reader reads requests of any version.
+        # With version 0, the reader accepts requests of any version.
         self.reader = implementation.frame.FrameReader(0, requests=True)
         self.writer = implementation.frame.FrameWriter(max(versions), responses=True)
 
@@ -61,7 +62,8 @@ class Server:
                 self.writer.add(stream, opcodes.ERROR, 0, int32(PROTOCOL_ERROR) + string(message))
                 out += self.writer.take()
                 continue
-            # OPTIONS is the first request. From then on, the server uses its version.
+            # OPTIONS is the first request. From then on, the server uses the version of this
+            # request.
             if opcode == opcodes.OPTIONS:
                 self.writer = self._frame.FrameWriter(version, responses=True)
             out += self._answer(stream, opcode, body, version)
@@ -76,14 +78,14 @@ class Server:
             return self._on_startup(stream, body, version)
         if opcode == opcodes.AUTH_RESPONSE:
             return self._on_token(stream, body)
-        # Any other request gets this response.
+        # Respond to any other request with SET_KEYSPACE.
         self.writer.add(
             stream, opcodes.RESULT, 0, int32(opcodes.RESULT_KIND_SET_KEYSPACE) + LONG_NAME
         )
         return bytes(self.writer.take())
 
     def _on_startup(self, stream: int, body: bytes, version: int) -> bytes:
-        """Answer STARTUP, and use the compression and the segments that it has negotiated."""
+        """Respond to STARTUP, and then use the compression and segments that it negotiates."""
         self.startup = read_map(body)
         compression = self.startup.get("COMPRESSION")
         for codec in (self.reader, self.writer):
@@ -99,8 +101,8 @@ class Server:
         return answer
 
     def _on_token(self, stream: int, body: bytes) -> bytes:
-        """Answer a token with an error, with another challenge, or with success."""
-        # The first four bytes are the length of the token.
+        """Respond to a token with an error, with another challenge, or with success."""
+        # Skip the length of the token, which takes four bytes.
         token = body[4:]
         self.tokens.append(token)
         if token == b"wrong":

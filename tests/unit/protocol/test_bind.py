@@ -1,4 +1,4 @@
-"""Bind plans, which encode values as the bytes of an EXECUTE request."""
+"""Test `BindPlan`, which encodes values to the bytes of an EXECUTE request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.protocol.wire import columns
 
 
 def test_bind_encodes_in_order(implementation: Implementation) -> None:
-    """The bytes of a block are the encoded values, each after its length of four bytes."""
+    """The bytes of a block are the encoded values in order, each after its length of four bytes."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, id="int32", name="text", data="blob"), [0]
     )
@@ -34,7 +34,7 @@ def test_bind_encodes_in_order(implementation: Implementation) -> None:
 
 
 def test_missing_values_are_unset(implementation: Implementation) -> None:
-    """If there are fewer values than bind markers, the others are unset, as with UNSET_VALUE."""
+    """Values that are missing at the end are unset, like UNSET_VALUE."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, a="int32", b="int32", c="int32", d="int32"),
         routing_key_indexes=None,
@@ -51,7 +51,7 @@ def test_missing_values_are_unset(implementation: Implementation) -> None:
 
 
 def test_version_3_has_no_unset(implementation: Implementation) -> None:
-    """In protocol version 3, each bind marker needs a value, which may be null."""
+    """Protocol version 3 has no unset values: each bind marker needs a value, which may be null."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, a="int32", b="int32"), routing_key_indexes=None
     )
@@ -63,7 +63,7 @@ def test_version_3_has_no_unset(implementation: Implementation) -> None:
 
 
 def test_too_many_values(implementation: Implementation) -> None:
-    """If there are too many values, the error says how many there are and how many are needed."""
+    """The error for too many values says how many were passed and how many are needed."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, a="int32"), routing_key_indexes=None
     )
@@ -72,7 +72,7 @@ def test_too_many_values(implementation: Implementation) -> None:
 
 
 def test_errors_name_column_and_type(implementation: Implementation) -> None:
-    """If a value does not fit, the error names the column, its type and the value."""
+    """The error for a value that does not fit names the column, its type and the value."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, id="int32", age="int32"), routing_key_indexes=None
     )
@@ -89,7 +89,8 @@ def test_errors_name_column_and_type(implementation: Implementation) -> None:
 def test_names_without_a_marker_are_warned_of(implementation: Implementation) -> None:
     """A key of a row that is not a bind marker is ignored, with one warning for each statement.
 
-    The row has as many keys as the statement has markers, so the key is probably misspelt.
+    There is a warning only if the row has as many keys as the statement has markers, because the
+    key is probably misspelled then.
     """
 
     def plan_of(*names: str, key: tuple[int, ...] = ()) -> Any:
@@ -102,20 +103,21 @@ def test_names_without_a_marker_are_warned_of(implementation: Implementation) ->
             text_columns += columns(implementation.codecs, **{name: "text"})
         return implementation.bind.BindPlan(text_columns, list(key))
 
-    # The driver recognises a statement by its markers, so use markers that no other test has.
+    # The driver recognizes a statement by its markers, so use markers that no other test has.
     marker = f"id_{uuid.uuid4().hex}"
     plan = plan_of(marker, "name")
     with pytest.warns(RuntimeWarning, match=r"Did you mean 'name' by 'nmae'\?"):
         plan.bind_row({marker: "1", "nmae": "x"}, version=4)
     plan.bind_row({marker: "1", "nmae": "x"}, version=4)
     camel_case = marker.replace("_", "")
-    # A missing value of a key column is an error. The misspelt name is warned of before that.
+    # A missing value of a key column is an error. The warning about the misspelled name comes
+    # first.
     with (
         pytest.warns(RuntimeWarning, match=rf"Did you mean '{marker}' by '{camel_case}'\?"),
         pytest.raises(ValueError, match=marker),
     ):
         plan_of(marker, "town", key=(0,)).bind_row({camel_case: "1", "town": "x"}, version=4)
-    # Names that are only alike, or have other numbers, may belong to another statement.
+    # Names that are merely similar, or differ in a number, may belong to another statement.
     for used, unused in (("created_at", "created_to"), ("address1", "address2")):
         plan_of(marker, used).bind_row({marker: "1", unused: "x"}, version=4)
     # There is no warning if all names have markers.
@@ -124,7 +126,10 @@ def test_names_without_a_marker_are_warned_of(implementation: Implementation) ->
 
 
 def test_bind_row_takes_values_from_a_mapping(implementation: Implementation) -> None:
-    """Missing names are unset, which is an error in protocol version 3; other names are ignored."""
+    """`bind_row` binds a mapping: missing names are unset, and names without a marker are ignored.
+
+    In protocol version 3, a missing name is an error.
+    """
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, a="int32", b="text"), routing_key_indexes=None
     )
@@ -136,13 +141,14 @@ def test_bind_row_takes_values_from_a_mapping(implementation: Implementation) ->
 
 
 def test_the_value_of_a_repeated_name_is_bound_twice(implementation: Implementation) -> None:
+    """If two bind markers have the same name, the value in a mapping is bound for both."""
     column = columns(implementation.codecs, a="int32")[0]
     plan = implementation.bind.BindPlan([column, column], routing_key_indexes=None)
     assert plan.bind_row({"a": 5}, version=4) == plan.bind([5, 5], version=4)
 
 
 def test_routing_key(implementation: Implementation) -> None:
-    """The routing key of one key column is its value; that of several is a composite."""
+    """The routing key is the value of a single key column, or a composite of several values."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, a="int32", b="text", c="text"), [2, 0]
     )
@@ -160,7 +166,10 @@ def test_routing_key(implementation: Implementation) -> None:
 
 
 def test_a_part_of_a_composite_key_has_65535_bytes_at_most(implementation: Implementation) -> None:
-    """A composite has the length of each part in two bytes. A key of one column has no limit."""
+    """A part of a composite routing key has at most 65,535 bytes; a single value has no limit.
+
+    A composite has the length of each part in two bytes.
+    """
     plan = implementation.bind.BindPlan(columns(implementation.codecs, a="blob", b="blob"), [0, 1])
     block = plan.bind([b"a" * 65536, b"b"], version=4)
     assert block.routing_key([0]) == b"a" * 65536
@@ -169,7 +178,7 @@ def test_a_part_of_a_composite_key_has_65535_bytes_at_most(implementation: Imple
 
 
 def test_a_block_whose_count_and_data_differ_is_refused(implementation: Implementation) -> None:
-    """Reading a value past the end of the data, or past the count, raises an error."""
+    """Reading a value past the end of a block's data, or past its count, raises an error."""
     values_block = implementation.bind.ValuesBlock
     for block_data in (b"", b"\x00\x00", b"\x00\x00\x00\x05ab", b"\x7f\xff\xff\xff"):
         with pytest.raises(ValueError, match="block"):
@@ -181,6 +190,7 @@ def test_a_block_whose_count_and_data_differ_is_refused(implementation: Implemen
 
 
 def test_a_routing_index_past_the_markers_is_refused(implementation: Implementation) -> None:
+    """A routing key index without a bind marker is refused."""
     with pytest.raises(ValueError, match="routing key index 1"):
         implementation.bind.BindPlan(columns(implementation.codecs, a="int32"), [1])
 
@@ -188,7 +198,7 @@ def test_a_routing_index_past_the_markers_is_refused(implementation: Implementat
 def test_values_are_bound_as_they_were_although_encoding_shortens_the_list(
     implementation: Implementation,
 ) -> None:
-    """`bind` copies the list first, so a value may change the list while it is encoded."""
+    """`bind` copies the list first, so a value may shorten the list while it is encoded."""
     values: list[object] = [1, 2, 3]
 
     class ShorteningNumber:
@@ -205,7 +215,7 @@ def test_values_are_bound_as_they_were_although_encoding_shortens_the_list(
 
 
 def test_a_value_may_use_the_plan_while_it_is_bound(implementation: Implementation) -> None:
-    """A plan may be entered again while it encodes a value: it keeps no state of a call."""
+    """A plan may be called again while it encodes a value, because it stores no state of a call."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, a="int32", b="int32"), routing_key_indexes=None
     )

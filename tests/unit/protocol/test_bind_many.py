@@ -1,7 +1,7 @@
-"""Many rows are bound in one call (`bind_many`).
+"""Test `BindPlan.bind_many`, which binds many rows in one call.
 
-The bytes are the same as row by row, rows may be objects of many classes, and errors name the row
-and the column.
+The bytes are the same as if each row were bound by itself. Rows may be objects of many classes, and
+errors name the row and the column.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.conftest import Implementation
 from tests.unit.cqltypes.test_parity import typed_values
 from tests.unit.protocol.wire import FakeColumn, columns
 
-# types of batches (native_protocol_v4.spec, section 4.1.7)
+# batch types (native_protocol_v4.spec, section 4.1.7)
 LOGGED, UNLOGGED = 0, 1
 
 
@@ -50,7 +50,7 @@ Pair = collections.namedtuple("Pair", "b a")
 def plan_of(implementation: Implementation, key: list[int] | None = None, **codecs: str) -> Any:
     """Return a bind plan.
 
-    :param key: the indexes of the columns of the partition key.
+    :param key: the indexes of the partition key's columns; None if they are unknown.
     :param codecs: the name of the codec of each column; by default, an int `a` and a text `b`.
     """
     codecs = codecs or {"a": "int32", "b": "text"}
@@ -63,7 +63,7 @@ def plan_of(implementation: Implementation, key: list[int] | None = None, **code
 def test_bind_many_encodes_the_same_bytes_as_row_by_row(
     implementation: Implementation, data: st.DataObject
 ) -> None:
-    """Random rows of random types are bound to the same bytes in any form and implementation."""
+    """Random rows of random types are bound to the same bytes in each form and implementation."""
     typed_columns = data.draw(st.lists(typed_values(1), min_size=1, max_size=4))
     row = st.tuples(*[st.none() | st.just(UNSET_VALUE) | values for _, values in typed_columns])
     rows = data.draw(st.lists(row, max_size=6))
@@ -74,7 +74,7 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(
     ]
     plan = implementation.bind.BindPlan(columns, routing_key_indexes=None)
     expected = [plan.bind(row, version=4) for row in rows]
-    # Bind the rows as tuples, dicts, lists from a generator, and objects with attributes.
+    # Bind the rows as tuples, dicts, lists from an iterator, and objects with attributes.
     block = plan.bind_many(rows, version=4)
     assert block.rows() == expected
     assert len(block) == len(rows)
@@ -103,7 +103,7 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(
 
 
 def test_rows_of_all_forms(implementation: Implementation) -> None:
-    """Rows of any class are bound to the same bytes."""
+    """Tuples, mappings, dataclasses, named tuples and iterators are bound to the same bytes."""
     plan = plan_of(implementation)
     forms = [
         (1, "x"), [1, "x"], {"b": "x", "a": 1}, MappingProxyType({"a": 1, "b": "x"}), Point(1, "x"),
@@ -111,13 +111,13 @@ def test_rows_of_all_forms(implementation: Implementation) -> None:
         iter((1, "x")),
     ]  # fmt: skip
     expected = plan.bind((1, "x"), version=4)
-    # The names of `Pair` are those of the markers in another order.
+    # `Pair` has the names of the markers in another order, but a named tuple is bound by position.
     with pytest.warns(RuntimeWarning, match="Pair are bound by position"):
         assert plan.bind_many(forms, version=4).rows() == [expected] * len(forms)
 
 
 def test_fields_of_objects_are_found_by_alias(implementation: Implementation) -> None:
-    """A field of attrs or pydantic may have the name of its bind marker as its alias.
+    """A field of attrs or pydantic is found by its alias, if this is the name of a bind marker.
 
     The alias is the name by which the constructor takes the field.
     """
@@ -149,7 +149,7 @@ def test_fields_of_objects_are_found_by_alias(implementation: Implementation) ->
         ValueError, match="row 0: Longer has the field 'extra', but the bind markers are a, b"
     ):
         plan.bind_many([longer_class(1, "x")], version=4)
-    # Columns for which the row has no field are unset.
+    # Columns without a field in the row are unset.
     shorter_class = attrs.make_class("Shorter", ["_b"])
     assert plan.bind_many([shorter_class("x")], version=4).rows() == [
         plan.bind((UNSET_VALUE, "x"), version=4)
@@ -157,10 +157,11 @@ def test_fields_of_objects_are_found_by_alias(implementation: Implementation) ->
 
 
 def test_the_value_of_a_repeated_name_is_bound_twice(implementation: Implementation) -> None:
+    """If two bind markers have the same name, the value in a mapping is bound for both."""
     column = columns(implementation.codecs, a="int32")[0]
     plan = implementation.bind.BindPlan([column, column], routing_key_indexes=None)
     assert plan.bind_many([{"a": 5}], version=4).rows() == [plan.bind((5, 5), version=4)]
-    # With `strict`, names without a bind marker are an error.
+    # With `strict`, a name without a bind marker is an error.
     strict = implementation.bind.BindPlan([column, column], routing_key_indexes=None, strict=True)
     assert strict.bind_many([{"a": 5}], version=4).rows() == [plan.bind((5, 5), version=4)]
     with pytest.raises(ValueError, match="row 0: values for 'b'"):
@@ -168,7 +169,7 @@ def test_the_value_of_a_repeated_name_is_bound_twice(implementation: Implementat
 
 
 def test_missing_values_are_unset(implementation: Implementation) -> None:
-    """A row of any form may lack the value of a column, but not that of a partition key column."""
+    """A row of any form may lack the value of a column, except for columns of the partition key."""
     plan = plan_of(implementation, key=[0])
     expected = [plan.bind((1,), version=4)]
     for row in [(1,), [1], {"a": 1}, SimpleNamespace(a=1), MappingProxyType({"a": 1})]:
@@ -204,11 +205,11 @@ def test_missing_values_are_unset(implementation: Implementation) -> None:
 def test_errors_name_the_row(
     implementation: Implementation, row: Any, error: type[Exception], message: str
 ) -> None:
-    """The error names the row by its position. A row that fails adds nothing to a block."""
+    """Errors of `bind_many` name the row's position; a row that fails adds nothing to a block."""
     plan = plan_of(implementation, key=[0])
     with pytest.raises(error, match=message):
         plan.bind_many([(1, "x"), (2, "y"), row], version=4)
-    # If a row cannot be bound, the block stays as it was.
+    # If a row cannot be bound, the block stays unchanged.
     block = plan.bind_many([(1, "x")], version=4)
     with pytest.raises(error):
         plan.bind_into(block, row, version=4)
@@ -218,7 +219,7 @@ def test_errors_name_the_row(
 def test_errors_in_the_application_s_code_are_raised_unchanged(
     implementation: Implementation,
 ) -> None:
-    """An error of any other class than those for wrong values only gets a note with the row."""
+    """An error in the application's code is raised unchanged, with a note that names the row."""
 
     class FailingNumber:
         def __index__(self) -> int:
@@ -231,6 +232,7 @@ def test_errors_in_the_application_s_code_are_raised_unchanged(
 
 
 def test_rows_of_a_block_can_be_read_pickled_and_appended(implementation: Implementation) -> None:
+    """The rows of a block can be read, pickled and appended to another block."""
     plan = plan_of(implementation)
     block = plan.bind_many([(i, "x" * i) for i in range(300)], version=4)
     assert block.row(299) == plan.bind((299, "x" * 299), version=4)
@@ -240,7 +242,7 @@ def test_rows_of_a_block_can_be_read_pickled_and_appended(implementation: Implem
     copy = pickle.loads(pickle.dumps(block))
     assert copy.rows() == block.rows()
     assert not copy.has_unset
-    # A row with one value has an unset value for the second column.
+    # A row with only one value has an unset value for the second column.
     copy.append(plan.bind((1,), version=4))
     assert len(copy) == 301
     assert copy.has_unset
@@ -251,7 +253,7 @@ def test_rows_of_a_block_can_be_read_pickled_and_appended(implementation: Implem
     empty = plan.bind_many(rows=[], version=4)
     assert (len(empty), empty.rows(), empty.size) == (0, [], 0)
     reserved = implementation.bind.RowsBlock(2)
-    # Reserving space for rows is only a hint; fewer rows may follow.
+    # Reserving space for rows is only a hint: fewer rows may be added.
     reserved.reserve(10_000)
     for i in range(300):
         plan.bind_into(reserved, (i, "x" * i), version=4)
@@ -261,9 +263,9 @@ def test_rows_of_a_block_can_be_read_pickled_and_appended(implementation: Implem
 def test_a_value_may_add_a_row_to_the_block_while_it_is_bound(
     implementation: Implementation,
 ) -> None:
-    """If binding a value adds a row to the same block, both rows are complete.
+    """If binding a value adds a row to the same block, both rows are stored completely.
 
-    The inner row is stored before the outer one.
+    The inner row is stored before the outer row.
     """
     plan = plan_of(implementation)
     block = implementation.bind.RowsBlock(2)
@@ -280,7 +282,7 @@ def test_a_value_may_add_a_row_to_the_block_while_it_is_bound(
 def test_rows_that_are_cleared_while_they_are_bound_are_read_safely(
     implementation: Implementation,
 ) -> None:
-    """A value that empties its row while it is encoded must not make C code read freed memory."""
+    """A value that clears its row while it is encoded must not make C code read freed memory."""
     plan = plan_of(implementation, key=None, a="int32", b="int32", c="text")
 
     class ClearingNumber:
@@ -290,15 +292,15 @@ def test_rows_that_are_cleared_while_they_are_bound_are_read_safely(
 
     row: Any = {"a": ClearingNumber(), "b": ClearingNumber(), "c": "x" * 50}
     values = list(row.values())
-    # If a dict changes while it is bound, values may get lost, but nothing may crash.
+    # If a dict changes while it is bound, values may be lost, but nothing may crash.
     assert plan.bind_many([row], version=4).count == 1
-    # A list is copied before its values are encoded, so the change has no effect.
+    # A list is copied before its values are encoded, so clearing it has no effect.
     row = values
     assert plan.bind_many([row], version=4).rows() == [plan.bind((1, 1, "x" * 50), version=4)]
 
 
 def test_threads_may_add_to_the_same_block(implementation: Implementation) -> None:
-    """Four threads add 500 rows each. No row is lost or damaged."""
+    """Four threads add 500 rows each to one block, and no row is lost or damaged."""
     plan = plan_of(implementation)
     block = implementation.bind.RowsBlock(2)
 
@@ -326,13 +328,13 @@ def test_binding_tuples_creates_no_object_per_row(compiled: Implementation) -> N
     blocks = [plan.bind_many(rows, version=4)]
     count_before = sys.getallocatedblocks()
     blocks.append(plan.bind_many(rows, version=4))
-    # One object for each row would be 1000 blocks.
+    # An object for each row would increase the count by 1000.
     assert sys.getallocatedblocks() - count_before < 50
 
 
 # -- in the body of a batch ------------------------------------------------------------------------
 #
-# A statement of a batch is (is prepared, id or query, values).
+# A statement of a batch is a tuple: (is it prepared, id or query, values).
 
 
 def params() -> QueryParams:
@@ -340,7 +342,7 @@ def params() -> QueryParams:
 
 
 def test_a_batch_of_a_block_equals_one_of_single_statements(implementation: Implementation) -> None:
-    """A block of rows in a batch is encoded as one statement for each row."""
+    """In a batch, a block of rows is encoded like one statement for each row."""
     plan = plan_of(implementation)
     for count in (0, 1, 3, 500):
         rows = [(i, "x" * (i % 70)) for i in range(count)]
@@ -359,17 +361,17 @@ def test_a_batch_of_a_block_equals_one_of_single_statements(implementation: Impl
 
 
 def test_limits_of_a_batch(implementation: Implementation) -> None:
-    """A batch has at most 65535 statements, and each row of a block counts as one.
+    """A batch has at most 65,535 statements, and each row of a block counts as a statement.
 
-    A block cannot follow a query string, and cannot have unset values in protocol version 3.
+    A block cannot be used with a query string, and cannot have unset values in protocol version 3.
     """
     plan = plan_of(implementation)
     batch_body = implementation.bodies.batch_body
     block = plan.bind_many([(1, "")] * 0xFFFF, version=4)
     block_statement = (True, b"id", block)
     body = batch_body(LOGGED, [block_statement], params(), version=4)
-    # Each statement has 19 bytes (kind, id, number of values, and the values 1 and ""), and the
-    # batch itself has 6.
+    # Each statement takes 19 bytes (kind, id, number of values, and the values 1 and ""), and the
+    # batch itself takes 6 bytes.
     assert len(body) == 0xFFFF * 19 + 6
     with pytest.raises(ValueError, match="a batch of 65536 statements"):
         batch_body(LOGGED, [block_statement, (False, "x", None)], params(), version=4)

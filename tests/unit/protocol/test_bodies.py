@@ -1,6 +1,6 @@
-"""Request bodies have the bytes of native_protocol_v3.spec, v4 and v5, sections 4.1.4 to 4.1.7.
+"""Request bodies are encoded as native_protocol_v3.spec, v4 and v5 require (4.1.4 to 4.1.7).
 
-A statement of a batch is (is prepared, id or query, values).
+A statement of a batch is a tuple: (is it prepared, id or query, values).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Implementation
 
 ONE = ConsistencyLevel.ONE
-# types of batches
+# batch types
 LOGGED, UNLOGGED = 0, 1
-# all parameters of a query that protocol version 4 has, except names of values
+# all parameters of a query in protocol version 4, except names of values
 EVERYTHING: dict[str, Any] = {
     "values": [b"ab", None, b""],
     "skip_metadata": True,
@@ -34,17 +34,17 @@ EVERYTHING: dict[str, Any] = {
 
 @pytest.mark.parametrize("version", [3, 4])
 def test_query_with_only_a_consistency(implementation: Implementation, version: int) -> None:
-    """The body has only the query text, the consistency level and flags of 0."""
+    """Without parameters, a QUERY has only the query, the consistency level and flags of 0."""
     body = implementation.bodies.query_body("SELECT 1", QueryParams(ONE), version=version)
     assert body == b"\x00\x00\x00\x08SELECT 1\x00\x01\x00"
 
 
-# Parameters of a request: few of them, and all that version 4 has.
+# The parameters of a request: none, and all that version 4 has.
 PARAMETERS: list[dict[str, Any]] = [{"values": None}, EVERYTHING]
 
 
 def all_parameters(given: dict[str, Any], version: int) -> dict[str, Any]:
-    """Return `given` with the fields of version 5, if `version` has them, and None for others."""
+    """Return `given` with the fields of version 5, if `version` has them; others are None."""
     fields = dict.fromkeys(
         ("values", "page_size", "paging_state", "serial_consistency", "timestamp", "keyspace"),
     )
@@ -57,13 +57,13 @@ def all_parameters(given: dict[str, Any], version: int) -> dict[str, Any]:
 def test_parameters_may_be_separate_arguments(
     implementation: Implementation, given: dict[str, Any], version: int
 ) -> None:
-    """A body of separate arguments equals that of a `QueryParams` with the same parameters."""
+    """The `*_of_fields` functions encode separate arguments like a `QueryParams` with them."""
     bodies = implementation.bodies
     fields = all_parameters(given, version)
     params = QueryParams(**fields)
     query_body = bodies.query_of_fields("Q", **fields, version=version)
     assert query_body == bodies.query_body("Q", params, version=version)
-    # Compare once without and once with an id of result metadata and a tablet version.
+    # Compare without and with an id of the result metadata and a tablet version.
     for metadata_id, tablet_version in ((None, None), (b"meta", 5)):
         rest: dict[str, Any] = {
             "result_metadata_id": metadata_id,
@@ -82,7 +82,7 @@ def test_parameters_may_be_separate_arguments(
 @pytest.mark.parametrize("version", [3, 4, 5])
 @pytest.mark.parametrize("given", PARAMETERS)
 def test_bodies_of_messages_have_their_attributes(given: dict[str, Any], version: int) -> None:
-    """The body of a message is that of a `QueryParams` with the message's attributes."""
+    """The body of a message object equals the body of a `QueryParams` with the same parameters."""
     fields = all_parameters(given, version)
     params = QueryParams(**fields)
     named: dict[str, Any] = {
@@ -104,8 +104,12 @@ def test_bodies_of_messages_have_their_attributes(given: dict[str, Any], version
 
 
 def test_messages_with_missing_or_unsupported_fields() -> None:
-    """A field that is missing, or that the version does not have, is an error that names it."""
-    # The options are refused before the query or the id is read, which are wrong here.
+    """Encoding a message with a missing field, or a field that the version lacks, is an error.
+
+    The error names the field.
+    """
+    # The unsupported option must be refused before the query or id is encoded, which has a wrong
+    # type here.
     wrong: Any = 1.5
     for message in (
         QueryMessage(wrong, ONE, continuous_paging_options=object()),
@@ -125,7 +129,7 @@ def test_messages_with_missing_or_unsupported_fields() -> None:
 def test_query_flags_are_an_int_from_version_5(
     implementation: Implementation, version: int
 ) -> None:
-    """The flags, which end this body, have four bytes; in older versions they have one."""
+    """From version 5 on, the flags, which end this body, take four bytes instead of one."""
     body = implementation.bodies.query_body("SELECT 1", QueryParams(ONE), version=version)
     assert body == b"\x00\x00\x00\x08SELECT 1" + b"\x00\x01" + b"\x00\x00\x00\x00"
 
@@ -133,6 +137,7 @@ def test_query_flags_are_an_int_from_version_5(
 def test_query_text_is_encoded_as_utf8_and_bytes_are_unchanged(
     implementation: Implementation,
 ) -> None:
+    """A query string is encoded in UTF-8, and a query in bytes is sent unchanged."""
     expected = b"\x00\x00\x00\x02\xc3\xa9\x00\x04\x00"
     assert (
         implementation.bodies.query_body("é", QueryParams(ConsistencyLevel.QUORUM), version=4)
@@ -147,7 +152,7 @@ def test_query_text_is_encoded_as_utf8_and_bytes_are_unchanged(
 
 
 def test_query_with_everything_on_version_4(implementation: Implementation) -> None:
-    """In version 4, the body has all flags and fields that the version knows."""
+    """A QUERY with all parameters of version 4 has all flags and fields in the specified order."""
     body = implementation.bodies.query_body(
         "Q", QueryParams(ConsistencyLevel.LOCAL_QUORUM, **EVERYTHING), version=4
     )
@@ -167,7 +172,7 @@ def test_query_with_everything_on_version_4(implementation: Implementation) -> N
 
 
 def test_query_with_everything_on_version_5(implementation: Implementation) -> None:
-    """In version 5, the body has all flags and fields that the version knows."""
+    """A QUERY with all parameters of version 5 has all flags and fields in the specified order."""
     params = QueryParams(ConsistencyLevel.LOCAL_QUORUM, value_names=["x", "y", "z"], **EVERYTHING)
     params.keyspace, params.now_in_seconds = "ks", 7
     body = implementation.bodies.query_body("Q", params, version=5)
@@ -205,21 +210,22 @@ def test_negative_timestamp_and_unset_value(implementation: Implementation) -> N
 
 
 def test_no_values_and_no_page_size_set_no_flags(implementation: Implementation) -> None:
+    """An empty list of values, and a page size of 0, are left out and set no flag."""
     params = QueryParams(ONE, values=[], page_size=0)
     body = implementation.bodies.query_body("Q", params, version=4)
     assert body == b"\x00\x00\x00\x01Q" + b"\x00\x01" + b"\x00"
 
 
 def test_execute(implementation: Implementation) -> None:
-    """EXECUTE has the id of the statement, that of its result metadata, and the parameters.
+    """EXECUTE has the statement's id, the id of its result metadata, and the parameters.
 
-    Before version 5, the id of the result metadata is left out if there is none.
+    Before version 5, the id of the result metadata is left out if it is None.
     """
     params = QueryParams(ConsistencyLevel.LOCAL_ONE, [b"\x00\x00\x00\x05"], skip_metadata=True)
     execute = implementation.bodies.execute_body
     values = b"\x00\x01\x00\x00\x00\x04\x00\x00\x00\x05"
-    # After the ids come the consistency level (0x000a) and the flags for values and for results
-    # without metadata (0x03).
+    # The consistency level (0x000a) and the flags follow the ids. The flags say that there are
+    # values, and that the results need no metadata (0x03).
     for version in (3, 4):
         assert (
             execute(b"\xaa\xbb", result_metadata_id=None, params=params, version=version)
@@ -242,7 +248,10 @@ def test_execute(implementation: Implementation) -> None:
 def test_execute_ends_with_the_tablet_version_block_if_given(
     implementation: Implementation,
 ) -> None:
-    """This byte is an extension of ScyllaDB, with which the node finds the version of a tablet."""
+    """With a `tablet_version_block`, an extension of ScyllaDB, EXECUTE ends with this byte.
+
+    The node compares the byte with the version of the tablet.
+    """
     body = implementation.bodies.execute_body(
         b"\xaa",
         result_metadata_id=None,
@@ -254,7 +263,7 @@ def test_execute_ends_with_the_tablet_version_block_if_given(
 
 
 def test_execute_copies_the_bytes_of_a_block(implementation: Implementation) -> None:
-    """The values of a block are already encoded. In a QUERY, each of them follows its name."""
+    """A block's encoded values are copied; in a QUERY with names, each value follows its name."""
     block = implementation.bind.ValuesBlock(count=2, data=b"\x00\x00\x00\x01z\xff\xff\xff\xff")
     body = implementation.bodies.execute_body(
         b"\xaa", result_metadata_id=None, params=QueryParams(ONE, block), version=4
@@ -276,7 +285,7 @@ def test_execute_copies_the_bytes_of_a_block(implementation: Implementation) -> 
 
 
 def test_batch_version_4(implementation: Implementation) -> None:
-    """In version 4, a BATCH has its statements, flags of one byte, and the fields of version 4."""
+    """In version 4, a BATCH has its statements, one byte of flags, and the fields of version 4."""
     statements = [
         (True, b"\x01\x02", [b"v", None, UNSET_VALUE]),
         (False, "INSERT", None),
@@ -299,7 +308,7 @@ def test_batch_version_4(implementation: Implementation) -> None:
 
 
 def test_batch_version_5(implementation: Implementation) -> None:
-    """In version 5, a BATCH has flags of four bytes, and the fields of version 5."""
+    """In version 5, a BATCH has four bytes of flags, and the fields of version 5."""
     block = implementation.bind.ValuesBlock(count=1, data=b"\x00\x00\x00\x01v")
     params = QueryParams(ONE, keyspace="k", now_in_seconds=2)
     assert implementation.bodies.batch_body(
@@ -316,7 +325,10 @@ def test_batch_version_5(implementation: Implementation) -> None:
 
 
 def test_batch_of_65535_statements_and_no_more(implementation: Implementation) -> None:
-    """The number of statements has two bytes, so 65536 statements are refused."""
+    """A batch of 65,535 statements is encoded, and a batch of 65,536 is refused.
+
+    The number of statements takes two bytes.
+    """
     statement = (True, b"\x09", None)
     body = implementation.bodies.batch_body(
         LOGGED, [statement] * 65535, QueryParams(ONE), version=4
@@ -327,7 +339,7 @@ def test_batch_of_65535_statements_and_no_more(implementation: Implementation) -
 
 
 def test_prepare(implementation: Implementation) -> None:
-    """From version 5 on, PREPARE also contains flags and a keyspace."""
+    """From version 5 on, PREPARE also contains flags, and the keyspace if there is one."""
     assert implementation.bodies.prepare_body("Q", keyspace=None, version=4) == b"\x00\x00\x00\x01Q"
     assert (
         implementation.bodies.prepare_body("Q", keyspace=None, version=5)
@@ -343,8 +355,9 @@ def test_prepare(implementation: Implementation) -> None:
 def test_fields_of_version_5_are_refused_in_older_versions(
     implementation: Implementation, version: int
 ) -> None:
-    """Older versions cannot send a keyspace or `now_in_seconds` with a statement. Ignoring them
-    would change the meaning of the statement.
+    """A keyspace or `now_in_seconds` is refused before version 5, which cannot send them.
+
+    Leaving them out would change the meaning of the statement.
     """
     bodies = implementation.bodies
     with pytest.raises(UnsupportedOperation, match=f"keyspace .*version {version}"):
@@ -368,7 +381,7 @@ def test_fields_of_version_5_are_refused_in_older_versions(
 
 
 def test_unset_is_refused_on_version_3(implementation: Implementation) -> None:
-    """Protocol version 3 has no unset values: in a list or a block, they are an error."""
+    """In protocol version 3, unset values in a list or a block raise UnsupportedOperation."""
     bodies = implementation.bodies
     block = implementation.bind.ValuesBlock(count=1, data=b"\xff\xff\xff\xfe", has_unset=True)
     for values in ([UNSET_VALUE], block):
@@ -447,11 +460,13 @@ def test_unset_is_refused_on_version_3(implementation: Implementation) -> None:
 def test_values_that_do_not_fit_are_named(
     implementation: Implementation, params: QueryParams, error: type[Exception], match: str
 ) -> None:
+    """The error for a parameter that does not fit names the parameter and its value."""
     with pytest.raises(error, match=match):
         implementation.bodies.query_body("Q", params, version=5)
 
 
 def test_a_bad_batch_type_and_a_long_id_are_named(implementation: Implementation) -> None:
+    """The error for a wrong batch type, a long id or an id of the wrong type shows the value."""
     with pytest.raises(ValueError, match="256"):
         implementation.bodies.batch_body(
             batch_type=256, statements=[], params=QueryParams(ONE), version=4
@@ -477,9 +492,10 @@ def test_values_may_be_any_bytes(implementation: Implementation, bytes_class: An
 
 
 def test_a_batch_may_contain_the_same_object_several_times(implementation: Implementation) -> None:
-    """The encoder may cache the bytes of a statement that is the same object as the previous one.
+    """A batch may contain the same bytes object as a query and as an id.
 
-    It must not mix up queries and ids, which are encoded differently.
+    The encoder may cache the encoding of a statement whose object is the same as before, but
+    queries and ids are encoded differently.
     """
     query_or_id = b"Q"
     statements = [
@@ -500,7 +516,7 @@ def test_a_batch_may_contain_the_same_object_several_times(implementation: Imple
         implementation.bodies.batch_body(LOGGED, statements, QueryParams(ONE), version=4)
         == expected
     )
-    # A query or id that is None is refused.
+    # A query or id of None is refused.
     for empty_statement in ((None, None, None), (True, None, None), (False, None, None)):
         with pytest.raises(TypeError, match="it has to be bytes"):
             implementation.bodies.batch_body(LOGGED, [empty_statement], QueryParams(ONE), version=4)
@@ -540,7 +556,7 @@ def test_ids_states_and_queries_may_be_any_bytes(
 
 
 def test_names_may_be_of_a_class_derived_from_str(implementation: Implementation) -> None:
-    """Queries, keyspaces and names of values are encoded like a str."""
+    """Queries, keyspaces and names of values may be instances of a subclass of str."""
     bodies = implementation.bodies
     assert (
         bodies.prepare_body(DerivedStr("Q"), DerivedStr("ks"), version=5)
@@ -557,7 +573,9 @@ def test_names_may_be_of_a_class_derived_from_str(implementation: Implementation
 def test_bodies_of_sizes_at_which_the_buffer_grows(
     implementation: Implementation, size: int
 ) -> None:
-    """The encoder's buffer has 2048 bytes at first. It may grow before, within or after a value.
+    """Values of sizes around the limits of the encoder's buffer are encoded correctly.
+
+    The buffer has 2048 bytes at first. It may grow before, within or after a value.
 
     :param size: the size of the value in bytes.
     """
@@ -571,7 +589,8 @@ def test_bodies_of_sizes_at_which_the_buffer_grows(
         )
         == expected
     )
-    # The first statement is short. The encoder must not assume that the others are as short.
+    # The first statement is short. The encoder must not assume that the other statements are as
+    # short.
     short_statement, long_statement = (True, b"id", [b"y"]), (True, b"id", [value])
     statements = [short_statement, long_statement, (False, "Q", [value, None])]
     expected = (

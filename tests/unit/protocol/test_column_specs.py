@@ -1,4 +1,4 @@
-"""Descriptions of columns (column specs) in responses, with user-defined types and custom types."""
+"""Column specs, which describe the columns of responses: user-defined and custom types."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cassandra.protocol.primitives import Cursor
 from tests.unit.protocol.messages.test_results import TABLE, result, rows
 from tests.unit.protocol.wire import int32, short, string, value
 
-# the user-defined type ks.pair with the fields x (int) and y (varchar), as a column's type
+# the column type ks.pair, a user-defined type with the fields x (int) and y (varchar)
 UDT = (
     short(0x30)
     + string("ks")
@@ -73,12 +73,13 @@ def test_responses_use_the_user_types_registered_when_they_arrive() -> None:
         body_without_metadata, 5, user_types=user_types, cached=unmapped.metadata
     )
     assert type(without_metadata.parsed_rows[0][0]) is Pair
-    # The class is registered for one session only, so other results do not use it.
+    # The class is registered for one session only, so results of other sessions do not use it.
     assert type(result(body).parsed_rows[0][0]) is type(unmapped.parsed_rows[0][0])
     assert type(result(body, cached=mapped.metadata).parsed_rows[0][0]) is not Pair
 
 
-# Custom types are names of server classes. Names of user types and their fields are hexadecimal.
+# Custom types are names of server classes, in which the names of user types and their fields are
+# hexadecimal.
 MARSHAL = "org.apache.cassandra.db.marshal."
 PAIR_CLASS = (
     f"{MARSHAL}UserType(ks,{b'pair'.hex()},{b'x'.hex()}:{MARSHAL}Int32Type,"
@@ -144,7 +145,7 @@ def test_user_types_inside_a_custom_type_get_their_classes(
         == unmapped.column_types[0].cql_parameterized_type()
     )
     assert result(body, user_types=user_types, cached=mapped.metadata).metadata is mapped.metadata
-    # The class is registered for one session only, so other results do not use it.
+    # The class is registered for one session only, so results of other sessions do not use it.
     assert pair_of(result(body).parsed_rows[0][0]) == (1, "one")
 
 
@@ -158,8 +159,9 @@ def test_user_types_inside_a_custom_type_get_their_classes(
     ],
 )  # fmt: skip
 def test_a_custom_type_without_its_parameters_is_an_error_of_the_message(name: str) -> None:
-    """A type such as ListType needs parameters. Without them, neither rows nor a prepared statement
-    can be decoded.
+    """A custom type that lacks its parameters, such as ListType, raises ProtocolError.
+
+    Without the parameters, neither rows nor a prepared statement can be decoded.
     """
     body = rows(
         ROWS_GLOBAL_TABLES_SPEC,
@@ -186,7 +188,7 @@ def test_a_custom_type_without_its_parameters_is_an_error_of_the_message(name: s
 
 
 def test_an_error_shows_the_beginning_of_a_long_type_name() -> None:
-    """The type's name has 63,000 characters, which an error must not show completely."""
+    """An error shows only the beginning of a long type name, here of 63,000 characters."""
     body = rows(
         ROWS_GLOBAL_TABLES_SPEC,
         specs=TABLE + string("c") + short(0) + string("ListType(" * 7000),
@@ -199,7 +201,7 @@ def test_an_error_shows_the_beginning_of_a_long_type_name() -> None:
 
 
 def test_every_type_code() -> None:
-    """Each type code is decoded to the type that the specification names."""
+    """Each type code of the protocol is decoded to the type that the specification names."""
     name_by_code = {
         0x0001: "ascii", 0x0002: "bigint", 0x0003: "blob", 0x0004: "boolean", 0x0005: "counter",
         0x0006: "decimal",
@@ -248,7 +250,7 @@ SPECS = TABLE + string("k") + INT_CODE + string("v") + TEXT_CODE
 
 
 def columns_of(specs: bytes, count: int, **options: Any) -> Any:
-    """Read the descriptions of `count` columns.
+    """Read the specs of `count` columns.
 
     :param options: options of `read_columns`. By default, `specs` begins with the table of all
         columns (`is_global`).
@@ -263,9 +265,7 @@ def rows_head(flags: int, count: int) -> bytes:
 
 
 def test_columns_with_one_table_or_with_a_table_each() -> None:
-    """The server names the table once if all columns have the same one, and before each column
-    otherwise.
-    """
+    """Column specs name the table once (`is_global`), or before each column if tables differ."""
     columns = columns_of(SPECS, 2)
     assert [column[:3] for column in columns] == [("ks", "t", "k"), ("ks", "t", "v")]
     assert columns.names == ("k", "v")
@@ -292,6 +292,7 @@ def test_columns_with_one_table_or_with_a_table_each() -> None:
     ],
 )
 def test_types_with_parameters(type_spec: bytes, type_name: str) -> None:
+    """Collections, tuples and user types are read with the types of their elements."""
     columns = columns_of(TABLE + string("c") + type_spec, 1)
     assert columns[0].type.cql_parameterized_type() == type_name
     assert columns.has_user_types is (type_spec is UDT)
@@ -299,13 +300,13 @@ def test_types_with_parameters(type_spec: bytes, type_name: str) -> None:
 
 @pytest.mark.parametrize("codes", [None, TYPE_CODES])
 def test_types_are_nested_to_a_limited_depth(codes: Any) -> None:
-    """The limit of 64 is for each column: two columns may be nested as deep as that.
+    """Types may be nested 64 deep; the limit applies to each column separately.
 
-    :param codes: the application's types by code, or None.
+    :param codes: the application's type classes by code, or None.
     """
 
     def read_nested_lists(depth: int) -> Any:
-        """Read two columns, each of which is a list of lists of ... of int."""
+        """Read two columns, each of which is a list of lists of ... of int, `depth` lists deep."""
         type_spec = short(0x20) * depth + INT_CODE
         specs = TABLE + string("c") + type_spec + string("d") + type_spec
         return columns_of(specs, 2, codes=codes)
@@ -317,36 +318,41 @@ def test_types_are_nested_to_a_limited_depth(codes: Any) -> None:
 
 @pytest.mark.parametrize("codes", [None, TYPE_CODES])
 def test_an_unknown_type_is_an_error(codes: Any) -> None:
+    """A type code that the driver does not know raises ProtocolError."""
     with pytest.raises(ProtocolError, match="a type of the unknown code 0x0999"):
         columns_of(TABLE + string("c") + short(0x999), 1, codes=codes)
 
 
 @pytest.mark.parametrize("count", [-1, 5])
 def test_an_impossible_number_of_columns_is_an_error(count: int) -> None:
-    """A column takes at least four bytes, so 19 bytes cannot have five of them."""
+    """A negative number of columns, or more columns than fit into the bytes, is refused.
+
+    A column takes at least four bytes, so 19 bytes cannot contain five columns.
+    """
     with pytest.raises(ProtocolError, match=f"{count} columns are to follow at offset 0"):
         columns_of(b"x" * 19, count)
 
 
 def test_columns_and_fields_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`limits.columns` limits the columns, and also the fields of all user types together."""
+    """`limits.columns` limits the number of columns, and the fields of all user types together."""
     monkeypatch.setattr("cassandra.protocol.column_specs.limits", SimpleNamespace(columns=2))
     assert len(columns_of(SPECS, 2)) == 2
     with pytest.raises(ProtocolError, match=r"3 columns, more than limits\.columns \(2\)"):
         columns_of(SPECS + string("w") + INT_CODE, 3)
-    # One column of a type with two fields is allowed, but not two such columns.
+    # One column of a type with two fields is allowed, but two such columns are not.
     assert len(columns_of(TABLE + string("c") + UDT, 1)) == 1
     with pytest.raises(ProtocolError, match=r"more fields than limits\.columns \(2\)"):
         columns_of(TABLE + string("c") + UDT + string("d") + UDT, 2)
 
 
 def test_a_type_of_more_fields_than_bytes_is_an_error() -> None:
+    """A tuple type with more fields than the rest of the message can contain is refused."""
     with pytest.raises(ProtocolError, match="a type of 2 fields is longer than the message"):
         columns_of(TABLE + string("c") + short(0x31) + short(2) + b"\0\0\0", 1)
 
 
 def test_the_types_of_an_application_replace_those_of_the_driver() -> None:
-    """`codes` maps type codes to classes, which are used also for the elements of collections."""
+    """`codes` replaces the classes of types by code, also for the elements of collections."""
 
     class Number(t.Int32Type):
         pass
@@ -365,14 +371,14 @@ def test_the_types_of_an_application_replace_those_of_the_driver() -> None:
 
 
 def test_rows_with_the_same_columns_are_recognised() -> None:
-    """`rows_at` returns where the rows of a response begin, if it has the same columns or none.
+    """`rows_at` returns the position of the rows if a response has the same columns, or none.
 
-    It returns 0 if the response has other columns, or further pages.
+    It returns 0 if the response has other columns, or a paging state.
     """
     columns = columns_of(SPECS, 2)
     head = rows_head(ROWS_GLOBAL_TABLES_SPEC, 2) + SPECS
     assert columns.rows_at(b"xx" + head + b"rows", pos=2, user_types=None) == 2 + len(head)
-    # Some servers set both flags if they send no columns.
+    # A server may set both flags if it sends no columns.
     for flags in (ROWS_NO_METADATA, ROWS_NO_METADATA | ROWS_GLOBAL_TABLES_SPEC):
         head_without_columns = rows_head(flags, 2)
         response = b"xx" + head_without_columns + b"rows"
@@ -385,7 +391,7 @@ def test_rows_with_the_same_columns_are_recognised() -> None:
         head[:-1],
     ):
         assert columns.rows_at(other, pos=0, user_types=None) == 0
-    # The flags 0 say that each column has its own table.
+    # Flags of 0 mean that each column has its own table.
     with_own_table = columns_of(TABLE + string("k") + INT_CODE, 1, is_global=False)
     response = rows_head(flags=0, count=1) + with_own_table.raw
     assert with_own_table.rows_at(response, pos=0, user_types=None) == len(response)
@@ -394,7 +400,7 @@ def test_rows_with_the_same_columns_are_recognised() -> None:
 def test_the_same_specs_are_recognised() -> None:
     """`same_specs` compares the bytes at `pos`, the flag, the number of columns and the user types.
 
-    Columns that an application has made have no bytes, so they are never the same.
+    Columns that an application has created have no bytes, so they are never the same.
     """
     columns = columns_of(SPECS, 2)
     assert columns.same_specs(b"x" + SPECS, pos=1, is_global=True, count=2, user_types=None)
@@ -407,9 +413,9 @@ def test_the_same_specs_are_recognised() -> None:
 
 
 def test_columns_with_user_types_belong_to_the_registered_classes() -> None:
-    """Cached columns with user types are used again only with the same `user_types` object.
+    """Cached columns with user types are reused only with the same `user_types` object.
 
-    For others, `for_user_types` returns a copy, whose types have the other classes.
+    For another object, `for_user_types` returns a copy whose types have the other classes.
     """
     user_types = {"ks": {"pair": dict}}
     specs = TABLE + string("p") + UDT
@@ -425,7 +431,8 @@ def test_columns_with_user_types_belong_to_the_registered_classes() -> None:
     assert without_class[0].type.mapped_class is None
     assert without_class.raw == columns.raw
     assert without_class.metadata_id == columns.metadata_id
-    # Columns without such types, and those that an application has made, stay as they are.
+    # Columns without user types, and columns that an application has created, are returned
+    # unchanged.
     without_user_types = columns_of(SPECS, 2)
     assert without_user_types.for_user_types(user_types) is without_user_types
     of_application = ResultMetadata(columns.columns, has_user_types=True)
@@ -433,9 +440,9 @@ def test_columns_with_user_types_belong_to_the_registered_classes() -> None:
 
 
 def test_equal_columns_have_equal_keys() -> None:
-    """The key is the bytes of the columns, or the names and types if there are no bytes.
+    """`columns_key` is the bytes of the columns, or names and types if there are no bytes.
 
-    If a user type has different classes, the keys differ, although the bytes are the same.
+    If a user type has different classes, the keys differ, although the bytes are equal.
     """
     columns = columns_of(SPECS, 2)
     assert columns.columns_key == SPECS
@@ -450,7 +457,7 @@ def test_equal_columns_have_equal_keys() -> None:
 
 
 def test_another_metadata_id_shares_the_plans() -> None:
-    """`with_id` returns a copy for another id of the metadata, which uses the same decoders."""
+    """`with_id` returns a copy with another metadata id, which shares the decoders."""
     columns = columns_of(SPECS, 2, metadata_id=b"1")
     assert columns.with_id(b"1") is columns
     plan = columns.row_plan
@@ -466,7 +473,7 @@ def test_another_metadata_id_shares_the_plans() -> None:
 def test_vectors_of_rows_have_the_requested_class() -> None:
     """`with_vectors` returns a cached copy whose vectors are decoded to another class.
 
-    Copies of the copy, also by pickle, keep this class.
+    Copies of this copy, also through pickle, keep the class.
     """
     vector = "org.apache.cassandra.db.marshal.VectorType(FloatType, 2)"
     columns = columns_of(TABLE + string("v") + short(0) + string(vector), 1, metadata_id=b"1")
@@ -478,7 +485,7 @@ def test_vectors_of_rows_have_the_requested_class() -> None:
     assert with_arrays.raw == columns.raw
     assert with_arrays.metadata_id == b"1"
     assert with_arrays.row_plan is not columns.row_plan
-    # A vector of two floats has eight bytes.
+    # A vector of two floats takes eight bytes.
     assert type(with_arrays.codecs[0].decode(bytes(8))).__name__ == "array"
     assert with_arrays.with_id(b"2").vectors == "array"
     copy = pickle.loads(pickle.dumps(with_arrays))

@@ -1,4 +1,4 @@
-"""Compressed bodies can be decompressed. Bodies with forged lengths are refused."""
+"""Compression of message bodies: round trips, and the refusal of bodies with forged lengths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cassandra.protocol.compression import (
 )
 
 PLAIN = b"some text, " * 200
-LIMIT = 1 << 20  # the maximum size of a decompressed body, in bytes
+LIMIT = 1 << 20  # maximum size of a decompressed body (bytes)
 
 
 @pytest.fixture(params=["lz4", "snappy"])
@@ -27,6 +27,7 @@ def algorithm(request: pytest.FixtureRequest) -> module.BodyCompression:
 
 
 def test_compressed_bodies_survive_a_round_trip(algorithm: module.BodyCompression) -> None:
+    """A compressed body is decompressed to the same bytes."""
     for plain in (PLAIN, b"", b"x"):
         packed = algorithm.compress_body(plain)
         assert algorithm.decompress_body(packed, LIMIT) == plain
@@ -35,7 +36,10 @@ def test_compressed_bodies_survive_a_round_trip(algorithm: module.BodyCompressio
 
 
 def test_the_limit_applies_to_the_decompressed_size(algorithm: module.BodyCompression) -> None:
-    """A small body could claim to be huge, so its claim is checked before it is decompressed."""
+    """The size that a body claims is checked before the body is decompressed.
+
+    A small body could claim to be huge.
+    """
     packed = algorithm.compress_body(PLAIN)
     with pytest.raises(ProtocolError, match=f"claims {len(PLAIN)} bytes, more than the limit"):
         algorithm.decompress_body(packed, len(PLAIN) - 1)
@@ -46,19 +50,20 @@ def test_the_limit_applies_to_the_decompressed_size(algorithm: module.BodyCompre
 def test_a_truncated_body_is_an_error(
     algorithm: module.BodyCompression, missing_bytes: int
 ) -> None:
+    """A truncated body raises ProtocolError."""
     truncated = algorithm.compress_body(PLAIN)[:-missing_bytes]
     with pytest.raises(ProtocolError):
         algorithm.decompress_body(truncated, LIMIT)
 
 
 def test_a_length_that_the_bytes_cannot_hold() -> None:
-    """In a body of lz4, the compressed bytes follow their decompressed size, in four bytes.
+    """An LZ4 body whose claimed size differs from its real size is refused.
 
-    A size that the compressed bytes do not have is refused.
+    In an LZ4 body, the compressed bytes follow the decompressed size, which takes four bytes.
     """
     pytest.importorskip("lz4.block")
     lz4 = compression("lz4")
-    # Leave out the length before the compressed bytes.
+    # Remove the size before the compressed bytes.
     body = lz4.compress_body(b"x" * 10)[4:]
     with pytest.raises(ProtocolError, match="more than it can hold"):
         lz4.decompress_body((1 << 19).to_bytes(4, "big") + body, LIMIT)
@@ -69,14 +74,17 @@ def test_a_length_that_the_bytes_cannot_hold() -> None:
 
 
 def test_a_length_without_end() -> None:
-    """In the length of snappy, the highest bit of a byte says that another byte follows."""
+    """A snappy body whose length never ends is refused.
+
+    In the length of snappy, the highest bit of a byte says that another byte follows.
+    """
     pytest.importorskip("snappy")
     with pytest.raises(ProtocolError, match="no valid length"):
         compression("snappy").decompress_body(b"\x80" * 20, LIMIT)
 
 
 def test_only_lz4_compresses_segments(algorithm: module.BodyCompression) -> None:
-    """Protocol version 5 sends segments, which are either compressed by lz4 or not at all."""
+    """Protocol version 5 sends segments, which can be compressed with LZ4, but not with snappy."""
     if algorithm.name == "snappy":
         assert algorithm.compress_segment is None
         assert algorithm.decompress_segment is None
@@ -90,7 +98,10 @@ def test_only_lz4_compresses_segments(algorithm: module.BodyCompression) -> None
 def test_errors_for_unknown_and_missing_algorithms_give_advice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The error for an unknown algorithm names the others, and that for a missing package pip."""
+    """The error for an unknown algorithm names the known algorithms.
+
+    The error for a missing package says how to install it with pip.
+    """
     with pytest.raises(ValueError, match="'zstd' is not known; there are lz4, snappy"):
         compression("zstd")
     no_module: Any = None

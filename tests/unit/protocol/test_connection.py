@@ -1,6 +1,6 @@
-"""The client's side of the handshake is a state machine, `ProtocolConnection`.
+"""Test `ProtocolConnection`, the state machine for the client's side of the handshake.
 
-The tests let it talk to a test server, or give it wrong responses.
+The tests connect it to a test server, or pass wrong responses to it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.unit.protocol.wire import int32, string, string_multimap
 
 
 class Client:
-    """Performs the actions that a `ProtocolConnection` asks for, and records them.
+    """Performs the actions that a `ProtocolConnection` requests, and records them.
 
     The attribute `tokens` has the tokens to send in a login.
     """
@@ -50,7 +50,7 @@ class Client:
         self.tokens = [b"first", b"second", b"third"]
 
     def act(self, actions: list[Any]) -> bytes:
-        """Perform the actions that the protocol asks for, and return the bytes to send."""
+        """Perform the actions that `ProtocolConnection` requests; return the bytes to send."""
         to_send = b""
         for action in actions:
             self.actions.append(action)
@@ -64,7 +64,7 @@ class Client:
                 self.reader.enable_segments()
                 self.writer.enable_segments()
             elif isinstance(action, (AuthenticationWanted, Challenge)):
-                # The server wants a token, so answer with the next one.
+                # The server requests a token, so respond with the next token.
                 to_send += self.act(self.protocol.respond(self.tokens.pop(0)))
         return to_send
 
@@ -100,8 +100,10 @@ def test_the_handshake_negotiates_version_compression_and_login(
     agreed: str | None,
     challenges: int | None,
 ) -> None:
-    """After the handshake, the client and the server can exchange messages.
+    """The handshake negotiates compression and login; then client and server exchange messages.
 
+    :param requested: the setting `compression`.
+    :param agreed: the compression that is negotiated; None for no compression.
     :param challenges: the number of challenges of the server; None if there is no login.
     """
     client = Client(
@@ -137,7 +139,10 @@ def test_the_handshake_negotiates_version_compression_and_login(
 def test_a_version_that_the_server_does_not_speak(
     implementation: Implementation, version: int
 ) -> None:
-    """The client reports the refusal, the server's version, and the versions that it could try."""
+    """If the server does not support the version, the client reports the versions it could try.
+
+    It also reports the server's version and message.
+    """
     refused = Client(implementation, version).run(Server(implementation, versions=(3,)))
     assert isinstance(refused, VersionRefused)
     assert refused.server_version == 3
@@ -146,7 +151,10 @@ def test_a_version_that_the_server_does_not_speak(
 
 
 def test_a_beta_version_that_is_not_opted_in_to() -> None:
-    """A server refuses a beta version without the beta flag, which `allow_beta` sets."""
+    """If a server refuses a beta version, the client reports a refused version.
+
+    `allow_beta` sets the beta flag, with which the server would accept the beta version.
+    """
     protocol = ProtocolConnection(6)
     protocol.start()
     body = int32(0x0A) + string(
@@ -161,7 +169,7 @@ def test_a_beta_version_that_is_not_opted_in_to() -> None:
 
 
 def test_a_wrong_password(implementation: Implementation) -> None:
-    """The handshake fails with the server's error."""
+    """With a wrong password, the handshake fails with the server's error."""
     client = Client(implementation, 5)
     client.tokens = [b"wrong"]
     failed = client.run(Server(implementation, challenges=0))
@@ -190,7 +198,10 @@ LOCAL_QUORUM_FAILED = "Cannot achieve consistency level LOCAL_QUORUM"
 def test_a_login_that_is_not_checked_is_not_refused(
     code: int, text: str, error_class: type[Exception]
 ) -> None:
-    """If the server cannot check a login, its error is not that of a wrong password."""
+    """If the server cannot check a login, the error is LoginNotChecked, not AuthenticationFailed.
+
+    AuthenticationFailed is for a wrong password.
+    """
     protocol = in_state(State.AUTH_SENT)
     (failed,) = protocol.receive(0, opcodes.ERROR, 0, int32(code) + string(text))
     assert isinstance(failed, Failed)
@@ -209,6 +220,7 @@ def test_a_login_that_is_not_checked_is_not_refused(
 def test_a_compression_that_the_server_does_not_have(
     implementation: Implementation, version: int, requested: str, offered: list[str], match: str
 ) -> None:
+    """If the server lacks the requested compression, the handshake fails and the error says why."""
     failed = Client(implementation, version, compression=requested).run(
         Server(implementation, options={"COMPRESSION": offered})
     )
@@ -219,7 +231,7 @@ def test_a_compression_that_the_server_does_not_have(
 def test_optional_compression_is_none_without_a_common_algorithm(
     implementation: Implementation,
 ) -> None:
-    """With `compression=True`, no compression is an agreement, too.
+    """With `compression=True`, a handshake without a common algorithm succeeds without compression.
 
     Protocol version 5 does not allow snappy.
     """
@@ -230,11 +242,13 @@ def test_optional_compression_is_none_without_a_common_algorithm(
 
 
 def test_an_unknown_compression_is_a_mistake_of_the_caller(implementation: Implementation) -> None:
+    """An unknown name of a compression raises ValueError."""
     with pytest.raises(ValueError, match="'zip' is not known"):
         Client(implementation, 4, compression="zip").run(Server(implementation))
 
 
 def test_a_cql_version_can_be_required(implementation: Implementation) -> None:
+    """If the server does not support the required CQL version, the handshake fails."""
     server = Server(implementation)
     assert isinstance(Client(implementation, 4, cql_version="3.4.7").run(server), Ready)
     assert server.startup["CQL_VERSION"] == "3.4.7"
@@ -243,7 +257,7 @@ def test_a_cql_version_can_be_required(implementation: Implementation) -> None:
 
 
 def test_scylla_extensions_are_negotiated(implementation: Implementation) -> None:
-    """ScyllaDB offers extensions in SUPPORTED. STARTUP names those that the client uses."""
+    """ScyllaDB offers extensions in SUPPORTED, and STARTUP names those that the client uses."""
     options = {
         "SCYLLA_SHARD": ["3"], "SCYLLA_NR_SHARDS": ["12"],
         "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],
@@ -257,7 +271,8 @@ def test_scylla_extensions_are_negotiated(implementation: Implementation) -> Non
     server = Server(implementation, options=options)
     features = Client(implementation, 4).run(server).features
     assert features.shard_id == 3
-    # (number of shards, partitioner, algorithm, ignored bits, shard-aware port, its TLS port)
+    # (number of shards, partitioner, algorithm, ignored bits, shard-aware port, shard-aware TLS
+    # port)
     assert features.sharding_info == (12, "Murmur3", "biased-token-round-robin", 12, 19042, None)
     assert features.lwt_info.meta_bit_mask == 0x80000000
     assert features.lwt_info.get_lwt_flag(0x80000001)
@@ -267,7 +282,7 @@ def test_scylla_extensions_are_negotiated(implementation: Implementation) -> Non
     assert {key for key in server.startup if key != "CQL_VERSION"} == {
         "SCYLLA_LWT_ADD_METADATA_MARK", "SCYLLA_RATE_LIMIT_ERROR", "TABLETS_ROUTING_V1"
     }  # fmt: skip
-    # These two extensions change how EXECUTE is encoded, so they are off unless the settings say
+    # These two extensions change how EXECUTE is encoded. So they are only used if the settings say
     # that the encoder supports them.
     assert not features.tablets_routing_v2
     assert not features.use_metadata_id
@@ -282,9 +297,7 @@ def test_scylla_extensions_are_negotiated(implementation: Implementation) -> Non
 
 
 def test_extensions_that_cannot_be_parsed_are_ignored(implementation: Implementation) -> None:
-    """If a server offers an extension of ScyllaDB with a wrong value, the connection works without
-    it.
-    """
+    """ScyllaDB extensions with invalid values are ignored: the connection works without them."""
     options = {
         "SCYLLA_SHARD": ["x"],
         "SCYLLA_NR_SHARDS": ["0"],
@@ -297,7 +310,7 @@ def test_extensions_that_cannot_be_parsed_are_ignored(implementation: Implementa
     assert features.lwt_info is None
 
 
-# Maps the opcode of each response to a valid body of it.
+# a valid body for the opcode of each response
 EVERY_RESPONSE = {
     opcodes.ERROR: int32(0x2200) + string("no"),
     opcodes.READY: b"",
@@ -309,7 +322,7 @@ EVERY_RESPONSE = {
     opcodes.AUTH_SUCCESS: int32(-1),
     0x77: b"",  # an unknown opcode
 }
-# The responses that the client waits for in each state of the handshake.
+# the responses that the client waits for in each state of the handshake
 EXPECTED = {
     State.OPTIONS_SENT: {opcodes.SUPPORTED},
     State.STARTUP_SENT: {opcodes.READY, opcodes.AUTHENTICATE},
@@ -318,7 +331,7 @@ EXPECTED = {
 
 
 def in_state(state: State) -> ProtocolConnection:
-    """Return a protocol connection that has got as far as `state` in its handshake."""
+    """Return a protocol connection whose handshake has progressed to `state`."""
     protocol = ProtocolConnection(4)
     protocol.start()
     if state is not State.OPTIONS_SENT:
@@ -334,10 +347,10 @@ def in_state(state: State) -> ProtocolConnection:
 @pytest.mark.parametrize("state", [*EXPECTED, State.AUTH_WANTED])
 @pytest.mark.parametrize("opcode", EVERY_RESPONSE)
 def test_every_message_in_every_state_is_handled_or_fails(state: State, opcode: int) -> None:
-    """A response that the client does not wait for ends the handshake with an error.
+    """A response that the client does not expect in its state ends the handshake with an error.
 
-    The error is a ProtocolError, or for ERROR that of the server, which in a login is
-    AuthenticationFailed.
+    The error is a ProtocolError. For an ERROR response, it is the server's error, which is
+    AuthenticationFailed during a login.
     """
     protocol = in_state(state)
     actions = protocol.receive(stream=0, opcode=opcode, flags=0, body=EVERY_RESPONSE[opcode])
@@ -355,7 +368,10 @@ def test_every_message_in_every_state_is_handled_or_fails(state: State, opcode: 
 
 
 def test_malformed_responses_and_wrong_streams_fail_the_handshake() -> None:
-    """The handshake uses stream 0. A map that says that it has nine entries, but ends, is wrong."""
+    """A malformed response, or a response on another stream than 0, ends the handshake.
+
+    The malformed map claims nine entries, but has none.
+    """
     for stream, body in ((0, b"\x00\x09"), (5, string_multimap({}))):
         protocol = in_state(State.OPTIONS_SENT)
         (failed,) = protocol.receive(stream, opcodes.SUPPORTED, 0, body)
@@ -364,7 +380,10 @@ def test_malformed_responses_and_wrong_streams_fail_the_handshake() -> None:
 
 
 def test_calls_in_a_wrong_state_are_runtime_errors() -> None:
-    """A connection starts once, and takes responses and tokens only while it waits for them."""
+    """A connection can be started once, and accepts responses and tokens only when it expects them.
+
+    Other calls raise RuntimeError.
+    """
     protocol = ProtocolConnection(4)
     with pytest.raises(RuntimeError, match="does not wait"):
         protocol.receive(0, opcodes.READY, 0, b"")

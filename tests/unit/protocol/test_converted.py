@@ -47,10 +47,10 @@ def registry(
 ) -> Iterator[CodecRegistry]:
     """Yield an empty registry of converters.
 
-    Meanwhile, all types use the codecs of the implementation under test.
+    During the test, all types use the codecs of the implementation under test.
     """
     # Types cache their codecs and fast methods (see `calls`). Clear these caches, because they
-    # belong to the implementation in use so far.
+    # belong to another implementation.
     withdraw()
     monkeypatch.setattr("cassandra._impl.codecs", implementation.codecs)
     monkeypatch.setattr("cassandra._impl.rows", implementation.rows)
@@ -62,7 +62,7 @@ def registry(
 
 
 def column(cql_type: Any, name: str = "c", keyspace: str = "ks") -> ColumnMetadata:
-    """Return a column of the table `t`; `cql_type` is a type class, or a server's name of one."""
+    """Return a column of the table `t`; `cql_type` is a type class or a server's class name."""
     return ColumnMetadata(keyspace, "t", name, lookup_casstype(cql_type))
 
 
@@ -91,7 +91,7 @@ class Plans:
         return encoded
 
     def read(self, *values: Any) -> tuple[Any, ...]:
-        """Encode a row without converters, and return what reading the row with them returns."""
+        """Encode a row without converters, and return what reading it with converters returns."""
         body = self.plain.bind(values, version=5).data
         (row,) = self.metadata.row_plan.tuples(body, offset=0, row_count=1)
         result: tuple[Any, ...] = row
@@ -100,7 +100,7 @@ class Plans:
 
 @pytest.fixture
 def plans(implementation: Implementation, registry: CodecRegistry) -> Callable[..., Plans]:
-    """Return a function that returns the `Plans` of columns, with the registry's converters."""
+    """Return a function that creates the `Plans` of columns, with the registry's converters."""
     return lambda *columns: Plans(implementation, registry, *columns)
 
 
@@ -121,7 +121,7 @@ def plans(implementation: Implementation, registry: CodecRegistry) -> Callable[.
 def test_converters_of_types_apply_inside_other_types_too(
     registry: CodecRegistry, plans: Any, cql_type: Any, value: Any, plain: Any
 ) -> None:
-    """A converter of texts is used for each text in a collection, tuple, vector or user type.
+    """A converter for text is used for each text in a collection, tuple, vector or user type.
 
     :param value: the application's value.
     :param plain: the value without converters.
@@ -131,7 +131,7 @@ def test_converters_of_types_apply_inside_other_types_too(
     assert column_plans.bind(value) == column_plans.plain_bytes(plain)
     (read,) = column_plans.read(plain)
     assert column_plans.bind(read) == column_plans.plain_bytes(plain)
-    # The result has a Color, unless all values are null: nulls are not converted.
+    # The decoded value has a Color, except if all values are null, because nulls are not converted.
     if plain != (None, None):
         assert "Color" in repr(read)
 
@@ -140,6 +140,7 @@ def test_converters_of_types_apply_inside_other_types_too(
 def test_a_converter_may_be_registered_for_the_name_of_a_user_type(
     registry: CodecRegistry, plans: Any, registered_name: str
 ) -> None:
+    """A converter for a user type may be registered by name, with or without the keyspace."""
     registry.register_type(registered_name, MONEY)
     column_plans = plans(column(UDT))
     plain = {"amount": 5, "currency": "EUR"}
@@ -148,7 +149,7 @@ def test_a_converter_may_be_registered_for_the_name_of_a_user_type(
 
 
 def test_the_converter_of_the_outermost_type_is_used(registry: CodecRegistry, plans: Any) -> None:
-    """A converter of list<text> replaces that of text for the elements of such lists."""
+    """A converter of list<text> replaces the converter of text for the list's elements."""
     registry.register_type("text", COLOR)
     words = Converter(to_cql=lambda text: text.split(), from_cql=" ".join)
     registry.register_type("list<text>", words)
@@ -163,35 +164,40 @@ def test_the_converter_of_the_outermost_type_is_used(registry: CodecRegistry, pl
 def test_a_column_s_converter_precedes_those_of_type_and_class(
     registry: CodecRegistry, plans: Any
 ) -> None:
-    """When a value is bound, the converter of its class precedes that of the type. When it is read,
-    that of the type is used.
+    """A column's converter is used instead of the converters of its type and of the value's class.
+
+    Without a column's converter, a bound value is converted by the converter of its class, and a
+    read value by the converter of its type.
     """
     registry.register_type("text", Converter(str.upper, str.upper))
     registry.register_class(str, lambda text: text + "!")
     registry.register_column("ks.t.c", Converter(str.title, str.title))
-    # Only the column c has a converter of its own. The column d is also bound by the converter of
-    # the class, and read by that of the type.
+    # Only the column c has a converter of its own. Values of the column d are bound with the
+    # converter of the class, and read with the converter of the type.
     both = plans(column("UTF8Type", "c"), column("UTF8Type", "d"))
     assert both.bind("a", "a") == [b"A", b"a!"]
     assert both.read("ab", "ab") == ("Ab", "AB")
 
 
 def test_converters_of_classes_apply_inside_values(registry: CodecRegistry, plans: Any) -> None:
-    """A converter of a class is used for each bound object of the class, but not for rows."""
+    """A converter of a class is used for each bound object of the class, but not for read rows."""
     registry.register_class(Color, lambda color: color.value)
     markers = plans(
         column("UTF8Type"), column("FrozenType(ListType(UTF8Type))"), column("Int32Type")
     )
     plain = markers.plain_bytes("red", ["red", "x"], 5)
     assert markers.bind(Color.RED, [Color.RED, "x"], 5) == plain
-    # The metadata has no converters for reading.
+    # No column has a converter for reading, so the metadata is a plain ResultMetadata.
     assert type(markers.metadata) is ResultMetadata
 
 
 def test_converters_of_classes_do_not_apply_inside_vectors_of_numbers(
     registry: CodecRegistry, plans: Any
 ) -> None:
-    """A vector of numbers is encoded at once, without a look at the class of each number."""
+    """Converters of classes do not apply to the elements of vectors of numbers.
+
+    A vector of numbers is encoded as a whole, without checking the class of each number.
+    """
     registry.register_class(float, lambda number: 0.0)
     vector = plans(column("VectorType(FloatType, 2)"))
     assert vector.bind([1.0, 2.0]) == vector.plain_bytes([1.0, 2.0])
@@ -200,7 +206,7 @@ def test_converters_of_classes_do_not_apply_inside_vectors_of_numbers(
 def test_converters_of_types_apply_inside_vectors_of_numbers(
     registry: CodecRegistry, plans: Any
 ) -> None:
-    """A converter of floats is used for each number of a vector of floats."""
+    """A converter of the type float is used for each element of a vector of floats."""
     halving: Converter[float, float] = Converter(
         to_cql=lambda number: number / 2, from_cql=lambda number: number * 2
     )
@@ -212,7 +218,10 @@ def test_converters_of_types_apply_inside_vectors_of_numbers(
 
 
 def test_nulls_and_unset_values_are_not_converted(registry: CodecRegistry, plans: Any) -> None:
-    """The converter would raise an error if it was called."""
+    """Nulls and unset values are not passed to converters.
+
+    This converter would raise an error if it were called.
+    """
     failing = Converter(to_cql=lambda value: 1 / 0, from_cql=lambda value: 1 / 0)
     registry.register_type("text", failing)
     text = plans(column("UTF8Type"))
@@ -222,16 +231,17 @@ def test_nulls_and_unset_values_are_not_converted(registry: CodecRegistry, plans
 
 
 def test_empty_values(registry: CodecRegistry, plans: Any) -> None:
-    """An empty text is converted. An empty number is null, so it is not converted."""
+    """An empty text is converted; an empty number is read as null, so it is not converted."""
     registry.register_type("text", Converter(to_cql=None, from_cql=lambda text: f"<{text}>"))
     registry.register_type("int", Converter(to_cql=None, from_cql=lambda number: 1 / 0))
     both = plans(column("UTF8Type"), column("Int32Type", "d"))
     assert both.read("", None) == ("<>", None)
-    # An int of zero bytes, which old clients could write, is read as null and not converted.
+    # An int of zero bytes, which old clients could write, is read as null and so not converted.
     assert both.metadata.row_plan.tuples(bytes(8), offset=0, row_count=1) == [("<>", None)]
 
 
 def test_a_converter_may_have_one_direction_only(registry: CodecRegistry, plans: Any) -> None:
+    """A converter may have only one direction; the other direction is not converted."""
     registry.register_column("ks.t.c", Converter(to_cql=str.upper))
     registry.register_column("ks.t.d", Converter(from_cql=str.upper))
     both = plans(column("UTF8Type"), column("UTF8Type", "d"))
@@ -242,10 +252,10 @@ def test_a_converter_may_have_one_direction_only(registry: CodecRegistry, plans:
 def test_markers_of_in_are_converted_and_those_without_a_column_are_not(
     registry: CodecRegistry, plans: Any
 ) -> None:
-    """Servers describe the marker of `c IN ?` as a list with the name "in(c)".
+    """The elements for `c IN ?` are converted like values of the column c.
 
-    Its elements are converted like values of the column c. Markers for tokens and timestamps are
-    values of no column, so a converter of their type is not used.
+    Servers describe the marker as a list with the name "in(c)". Markers for tokens and timestamps
+    are values of no column, so a converter of their type is not used.
     """
     registry.register_column("ks.t.c", COLOR)
     registry.register_type("bigint", Converter(to_cql=lambda value: 1 / 0))
@@ -260,7 +270,10 @@ def test_markers_of_in_are_converted_and_those_without_a_column_are_not(
 
 
 def test_markers_of_tuples_of_columns_are_converted(registry: CodecRegistry, plans: Any) -> None:
-    """Servers describe the marker of `(c, n) > ?` as a tuple with the name "(c,n)"."""
+    """The values for `(c, n) > ?` are converted like values of the columns c and n.
+
+    Servers describe the marker as a tuple with the name "(c,n)".
+    """
     registry.register_column("ks.t.c", COLOR)
     markers = plans(
         column("TupleType(UTF8Type,Int32Type)", "(c,n)"),
@@ -270,21 +283,21 @@ def test_markers_of_tuples_of_columns_are_converted(registry: CodecRegistry, pla
     plain = markers.plain_bytes(("red", 1), [(2, "red")], ("x", 3))
     registry.register_column("ks.t.c", COLOR)
     assert markers.bind((Color.RED, 1), [(2, Color.RED)], None)[:2] == plain[:2]
-    # An object of a registered class may stand for the whole tuple.
+    # An object of a registered class may be passed for the whole tuple.
     registry.register_class(frozenset, tuple)
     pair = plans(column("TupleType(Int32Type,Int32Type)", "(m,n)"))
     assert pair.bind(frozenset({7})) == pair.plain_bytes((7,))
 
 
 def test_values_of_system_tables_are_not_converted(registry: CodecRegistry, plans: Any) -> None:
-    """The driver reads system tables itself, so converters of types are not used for them."""
+    """Converters of types are not used for system tables, which the driver reads itself."""
     registry.register_type("text", COLOR)
     registry.register_column("system.local.key", Converter(to_cql=None, from_cql=str.upper))
     for keyspace in ("system", "system_schema", "system_traces"):
         system = plans(column("UTF8Type", keyspace=keyspace))
         assert system.bind("x") == [b"x"]
         assert system.read("x") == ("x",)
-    # If a converter was registered for a system column by name, it is used.
+    # A converter that was registered for a column of a system table by name is used.
     assert registry.converters is not None
     local = ResultMetadata([ColumnMetadata("system", "local", "key", UTF8Type)])
     assert is_converted(converting(local, registry.converters).columns[0].type)
@@ -293,9 +306,12 @@ def test_values_of_system_tables_are_not_converted(registry: CodecRegistry, plan
 
 
 def test_errors_name_column_type_and_value(registry: CodecRegistry, plans: Any) -> None:
-    """This holds if a converter raises, and if it returns a value that does not fit the type."""
+    """The error of a failing converter names the column, its type and the value.
+
+    This also holds if a converter returns a value that does not fit the type.
+    """
     registry.register_type("text", COLOR)
-    # This converter returns a text for an int.
+    # This converter returns a string for an int column.
     registry.register_column("ks.t.n", Converter(to_cql=lambda value: "x"))
     markers = plans(column("ListType(UTF8Type)"), column("Int32Type", "n"))
     with pytest.raises(EncodeValueError, match=r'column "c" .*element 1 .*convert 5 \(int\) to te'):
@@ -313,7 +329,8 @@ def test_errors_name_column_type_and_value(registry: CodecRegistry, plans: Any) 
 def test_metadata_without_applicable_converters_is_unchanged(registry: CodecRegistry) -> None:
     """`converting` returns the same object if no column has a converter, and a copy otherwise.
 
-    The copy knows the server's metadata (`native`), which is returned if there are no converters.
+    The copy stores the server's metadata (`native`), which `converting` returns if there are no
+    converters.
     """
     metadata = ResultMetadata([column("UTF8Type")])
     registry.register_type("int", COLOR)
@@ -328,7 +345,7 @@ def test_metadata_without_applicable_converters_is_unchanged(registry: CodecRegi
 
 
 def test_converted_metadata_shows_the_server_s_types(registry: CodecRegistry) -> None:
-    """Metadata with converters has the server's types, and its copies have the converters, too."""
+    """Metadata with converters shows the server's types, and its copies keep the converters."""
     metadata = ResultMetadata([column("UTF8Type")], b"raw", is_global=True, metadata_id=b"id")
     registry.register_type("text", COLOR)
     result = converting(metadata, registry.converters)
@@ -347,7 +364,7 @@ def test_converted_metadata_shows_the_server_s_types(registry: CodecRegistry) ->
     assert isinstance(as_arrays, converted.ConvertedMetadata)
     assert as_arrays.vectors == "array"
     assert as_arrays is result.with_vectors("array")
-    # Converters may not be picklable, so the copy has only the server's metadata.
+    # Converters may not be picklable, so a pickled copy has only the server's metadata.
     copy = pickle.loads(pickle.dumps(result))
     assert type(copy) is ResultMetadata
     assert copy.columns == metadata.columns
@@ -357,9 +374,9 @@ def test_converted_metadata_shows_the_server_s_types(registry: CodecRegistry) ->
 def test_encrypted_columns_are_converted_after_decryption(
     implementation: Implementation, registry: CodecRegistry, registered_for: str
 ) -> None:
-    """A value is converted, encoded and encrypted, and read in the reverse order.
+    """A value is converted, then encoded, then encrypted; reading reverses this order.
 
-    For the server, the column is a blob. An error does not show the value.
+    For the server, the column is a blob. Errors do not show the value.
     """
     is_list = registered_for == "element type"
     policy = AES256ColumnEncryptionPolicy()
@@ -377,12 +394,12 @@ def test_encrypted_columns_are_converted_after_decryption(
     columns = bound_columns(encrypted.bound_columns(server_columns, policy), converters)
     block = implementation.bind.BindPlan(columns).bind((value,), version=5)
     decrypted = policy.decrypt(ColDesc("ks", "t", "c"), block.values()[0])
-    # The encoding of a list ends with that of its last element, so this holds for both types.
+    # The encoding of a list ends with its last element, so this check works for both types.
     assert decrypted.endswith(b"red")
     metadata = converting(encrypted.decrypting(ResultMetadata(server_columns), policy), converters)
     assert metadata.row_plan.tuples(block.data, offset=0, row_count=1) == [(value,)]
-    # If metadata is decrypted again, the result is based on the server's types, not on the
-    # converted ones.
+    # If metadata is decrypted again, the result is based on the server's types, and not on the
+    # converted types.
     metadata_again = converting(encrypted.decrypting(metadata, policy), converters)
     assert metadata_again.row_plan.tuples(block.data, offset=0, row_count=1) == [(value,)]
     plan = implementation.bind.BindPlan(columns)
@@ -394,7 +411,7 @@ def test_encrypted_columns_are_converted_after_decryption(
 def test_values_of_in_are_converted_and_encrypted(
     implementation: Implementation, registry: CodecRegistry
 ) -> None:
-    """Each element of the list for `c IN ?` is converted and encrypted on its own."""
+    """Each element of the list for `c IN ?` is converted and encrypted separately."""
     policy = AES256ColumnEncryptionPolicy()
     column_description = ColDesc("ks", "t", "c")
     key = bytes(32)

@@ -1,4 +1,7 @@
-"""Encrypted columns in bind plans, row plans and column plans."""
+"""Encrypted columns in bind plans, row plans and column plans.
+
+A policy of the cluster encrypts them in the client, so the server only sees blobs.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from tests.unit.protocol.wire import FakeColumn
 
 KEY = bytes(range(32))
 IV = bytes(range(16))
-# the types of the encrypted columns
+# the CQL types of the encrypted columns
 TYPES = {"c": "int", "d": "text", "v": "vector<float, 2>"}
 
 
@@ -46,12 +49,12 @@ def policy_of(policy_class: Any = AES256ColumnEncryptionPolicy, **settings: Any)
 
 @pytest.fixture(params=[AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy])
 def policy(request: pytest.FixtureRequest) -> Any:
-    """Return a policy of either class, which encrypts the columns of TYPES."""
+    """Return a policy of each class in turn, which encrypts the columns of TYPES."""
     return policy_of(request.param)
 
 
 class ReversingPolicy(ColumnEncryptionPolicy):
-    """An application's policy. Its ciphertext is a star followed by the reversed value.
+    """An application's policy, whose ciphertext is a star followed by the reversed value.
 
     Columns may be added to `columns` at any time.
     """
@@ -86,7 +89,10 @@ def columns(names: Sequence[str] = "kcdv", **others: Any) -> list[ColumnMetadata
 def plan_of(
     implementation: Implementation, columns: Sequence[ColumnMetadata], key: Sequence[int] = (0,)
 ) -> Any:
-    """Return a bind plan; `key` has the indexes of the columns of the partition key."""
+    """Return a bind plan.
+
+    :param key: the indexes of the partition key's columns.
+    """
     fake_columns = [
         FakeColumn(described.name, described.type.build_codec(implementation.codecs))
         for described in columns
@@ -95,13 +101,13 @@ def plan_of(
 
 
 def row_plan(implementation: Implementation, metadata: ResultMetadata) -> Any:
-    """Return a reader of rows. It decrypts them if the metadata was made by `decrypting`."""
+    """Return a row plan, which decrypts rows if `decrypting` returned the metadata."""
     codecs = [column.type.build_codec(implementation.codecs) for column in metadata.columns]
     return implementation.rows.RowPlan(metadata.names, codecs)
 
 
 def column_plan(implementation: Implementation, metadata: ResultMetadata) -> Any:
-    """Return a reader of columns. It decrypts them if the metadata was made by `decrypting`."""
+    """Return a reader of columns, which decrypts pages if `decrypting` returned the metadata."""
     types = [column.type for column in metadata.page_columns]
     return metadata.page_reader(
         implementation.column_buffers.ColumnPlan(
@@ -115,7 +121,7 @@ def column_plan(implementation: Implementation, metadata: ResultMetadata) -> Any
 def test_values_are_encrypted_as_they_are_bound(
     implementation: Implementation, policy: Any
 ) -> None:
-    """The bytes of a bound value are its encoding, encrypted. Reading the row decrypts them."""
+    """A value is encoded and encrypted when it is bound, and decrypted when its row is read."""
     plan = plan_of(implementation, bound_columns(columns(), policy))
     block = plan.bind((1, 1000, "ada", [0.5, 1.5]), version=4)
     k, c, d, v = block.values()
@@ -132,7 +138,7 @@ def test_values_are_encrypted_as_they_are_bound(
 def test_nulls_and_unset_values_are_not_encrypted(
     implementation: Implementation, policy: Any
 ) -> None:
-    """A null stays a null for the server, and is read as a null, in rows and in columns."""
+    """A null is not encrypted: servers see a null, and rows and columns have a null."""
     plan = plan_of(implementation, bound_columns(columns(), policy))
     block = plan.bind((1, None, UNSET_VALUE), version=4)
     assert block.values() == [b"\0\0\0\1", None, UNSET_VALUE, UNSET_VALUE]
@@ -142,7 +148,7 @@ def test_nulls_and_unset_values_are_not_encrypted(
     assert row_plan(implementation, metadata).tuples(body, offset=0, row_count=1) == [
         (1, None, None, None)
     ]
-    # Only the first column, "k", has a value.
+    # In this row, only the first column, "k", has a value.
     page = column_plan(implementation, metadata).read(body, offset=0, row_count=1)
     assert [column.null_count for column in page.children] == [0, 1, 1, 1]
 
@@ -159,17 +165,18 @@ def test_nulls_of_other_libraries(
 
 
 def test_empty_texts_are_encrypted(implementation: Implementation, policy: Any) -> None:
+    """An empty text is encrypted, so its ciphertext is not empty."""
     plan = plan_of(implementation, bound_columns(columns("kd"), policy))
     body = plan.bind((1, ""), version=4).data
-    # The length and the value of "k" have 8 bytes, and the length of "d" has 4. The rest is the
-    # ciphertext of the empty text, which is not empty.
+    # The length and the value of "k" take 8 bytes, and the length of "d" takes 4. The remaining
+    # bytes are the ciphertext of the empty text.
     assert len(body) > 8 + 4
     metadata = decrypting(ResultMetadata(columns("kd")), policy)
     assert row_plan(implementation, metadata).tuples(body, offset=0, row_count=1) == [(1, "")]
 
 
 def test_many_rows_of_many_columns(implementation: Implementation) -> None:
-    """All ways to read rows return the bound values if every second of 40 columns is encrypted."""
+    """If every second of 40 columns is encrypted, all ways to read rows return the bound values."""
     policy = AES256ColumnEncryptionPolicy()
     names = [f"c{index}" for index in range(40)]
     for name in names[::2]:
@@ -195,7 +202,7 @@ def test_many_rows_of_many_columns(implementation: Implementation) -> None:
         list(column) for column in zip(*rows, strict=True)
     ]
     plain_metadata = ResultMetadata(columns(names, **dict.fromkeys(names, Int32Type)))
-    # Compare the columns with those of a page that was not encrypted.
+    # Compare the columns with columns of a page that is not encrypted.
     plain_block = plan_of(implementation, plain_metadata.columns).bind_many(rows, version=4)
     plain_body = b"".join(bound.data for bound in plain_block.rows())
     plain_plan = column_plan(implementation, plain_metadata)
@@ -205,7 +212,10 @@ def test_many_rows_of_many_columns(implementation: Implementation) -> None:
 
 
 def test_both_implementations_encrypt_alike(compiled: Implementation) -> None:
-    """With a fixed initialization vector, encryption is deterministic."""
+    """Both implementations encrypt to the same bytes.
+
+    With a fixed initialization vector, encryption is deterministic.
+    """
     encrypting_columns = bound_columns(columns(), policy_of(iv=IV))
     values = (1, 2, "ada", [1.0, 2.0])
     python_plan = plan_of(Implementation("python"), encrypting_columns)
@@ -215,7 +225,7 @@ def test_both_implementations_encrypt_alike(compiled: Implementation) -> None:
 
 
 def test_a_routing_key_is_made_of_encrypted_bytes(implementation: Implementation) -> None:
-    """Servers compute a row's token from the bytes that they get."""
+    """The routing key consists of encrypted bytes, from which servers compute a row's token."""
     policy = policy_of(iv=IV)
     block = plan_of(implementation, bound_columns(columns("cd"), policy), [0]).bind(
         (7, "x"), version=4
@@ -232,9 +242,9 @@ def test_a_routing_key_is_made_of_encrypted_bytes(implementation: Implementation
 def test_a_value_that_does_not_fit_is_not_shown(
     implementation: Implementation, policy: Any
 ) -> None:
-    """The error names the column and the class of the value, but not the value: it is a secret."""
+    """The error for a value that does not fit shows the value's class, but not the secret value."""
     plan = plan_of(implementation, bound_columns(columns(), policy))
-    # These values are not an int, and an int with too many bits.
+    # The column is an int: the first value is not a number, and the second does not fit 32 bits.
     for value in ("hunter2", 1 << 77):
         with pytest.raises(
             TypeError,
@@ -245,7 +255,7 @@ def test_a_value_that_does_not_fit_is_not_shown(
 
 
 def test_elements_of_a_list_for_in_are_encrypted(implementation: Implementation) -> None:
-    """A list for `c IN ?` is encrypted element by element.
+    """The list for `c IN ?` is encrypted element by element.
 
     Servers describe the marker as "in(c)", a list of the column's type.
     """
@@ -257,7 +267,7 @@ def test_elements_of_a_list_for_in_are_encrypted(implementation: Implementation)
     block = plan_of(implementation, markers, key=()).bind(([1, 2], [b"1"]), version=4)
     encrypted = [policy.encode_and_encrypt(column_of("c"), value) for value in (1, 2)]
     assert block.values() == [blobs.to_binary(encrypted, 4), blobs.to_binary([b"1"], 4)]
-    # A null in the list stays a null.
+    # A null in the list stays null.
     markers = bound_columns([encrypted_marker], policy)
     block = plan_of(implementation, markers, key=()).bind(([1, None],), version=4)
     assert block.values() == [blobs.to_binary([encrypted[0], None], 4)]
@@ -265,7 +275,12 @@ def test_elements_of_a_list_for_in_are_encrypted(implementation: Implementation)
 
 @pytest.mark.parametrize("is_complete", [True, False])
 def test_tuples_of_columns_are_encrypted(implementation: Implementation, is_complete: bool) -> None:
-    """Servers describe the marker of `(k, c) > ?` as "(k,c)", and of `(k, c) IN ?` as "in(k,c)"."""
+    """Values of encrypted columns inside tuples, such as `(k, c) > ?`, are encrypted.
+
+    Servers describe the marker of `(k, c) > ?` as "(k,c)", and of `(k, c) IN ?` as "in(k,c)".
+
+    :param is_complete: whether no column can be added to the policy later.
+    """
     policy = policy_of(iv=IV)
     pair = TupleType.apply_parameters((Int32Type, BytesType))
     pairs = ListType.apply_parameters((pair,))
@@ -274,7 +289,8 @@ def test_tuples_of_columns_are_encrypted(implementation: Implementation, is_comp
         ColumnMetadata("ks", "t", "(k,c)", pair),
         ColumnMetadata("ks", "t", "in(k,c)", pairs),
         ColumnMetadata("ks", "t", "(k,l)", other_pair),
-        ColumnMetadata("ks", "t", "(k,c)", BytesType),  # not a tuple: some other server's name
+        # This marker has the name of a tuple, but is not a tuple.
+        ColumnMetadata("ks", "t", "(k,c)", BytesType),
     ]
     markers = bound_columns(server_markers, policy, is_complete)
     if is_complete:
@@ -292,7 +308,7 @@ def test_tuples_of_columns_are_encrypted(implementation: Implementation, is_comp
 
 
 def test_a_tuple_of_one_column_is_encrypted(implementation: Implementation) -> None:
-    """Servers describe the marker of `(c) = ?` as "(c)", a tuple."""
+    """The value for `(c) = ?` is encrypted; servers describe this marker as "(c)", a tuple."""
     policy = policy_of(iv=IV)
     single = TupleType.apply_parameters((BytesType,))
     markers = bound_columns([ColumnMetadata("ks", "t", "(c)", single)], policy)
@@ -302,7 +318,7 @@ def test_a_tuple_of_one_column_is_encrypted(implementation: Implementation) -> N
 
 
 def test_tuples_of_one_column_in_a_list_are_encrypted(implementation: Implementation) -> None:
-    """Servers describe the marker of `(c) IN ?` as "in(c)", a list of tuples."""
+    """The values for `(c) IN ?` are encrypted; servers describe this marker as a list of tuples."""
     policy = policy_of(iv=IV)
     singles = ListType.apply_parameters((TupleType.apply_parameters((BytesType,)),))
     markers = bound_columns([ColumnMetadata("ks", "t", "in(c)", singles)], policy)
@@ -312,7 +328,10 @@ def test_tuples_of_one_column_in_a_list_are_encrypted(implementation: Implementa
 
 
 def test_named_markers_are_encrypted_as_their_columns(implementation: Implementation) -> None:
-    """Servers describe the marker of `SET c = :other` by its own name."""
+    """A named marker is encrypted like the columns that it is used for in the statement.
+
+    Servers describe the marker of `SET c = :other` by its own name.
+    """
     policy = policy_of(iv=IV)
     blobs = ListType.apply_parameters((BytesType,))
     markers = [
@@ -326,11 +345,12 @@ def test_named_markers_are_encrypted_as_their_columns(implementation: Implementa
     )
     encrypted = [policy.encode_and_encrypt(column_of("c"), value) for value in (5, 6)]
     assert block.values() == [encrypted[0], blobs.to_binary(encrypted[1:], 4), b"x"]
-    # The marker of a plain column may have the name of an encrypted one.
+    # The marker of a column that is not encrypted may have the name of an encrypted column.
     markers_of_plain = [ColumnMetadata("ks", "t", "c", BytesType)]
     plain = bound_columns(markers_of_plain, policy, named={"c": {"y"}})
     assert plan_of(implementation, plain, key=()).bind((b"x",), version=4).values() == [b"x"]
-    # A column keeps its own plain value if the marker stands for another one too.
+    # A marker that is used for an encrypted and another column is refused, because the other column
+    # must keep its plain value.
     markers = bound_columns(markers[:1], policy, named={"other": {"c", "y"}})
     with pytest.raises(EncodeTypeError, match=r":other stands for the columns c, y of ks\.t, "):
         plan_of(implementation, markers, key=()).bind((b"x",), version=4)
@@ -339,7 +359,10 @@ def test_named_markers_are_encrypted_as_their_columns(implementation: Implementa
 def test_keys_in_tuples_and_lists_are_refused_by_a_random_cipher(
     implementation: Implementation,
 ) -> None:
-    """No row would be found by them."""
+    """With a random cipher, encrypted key columns in tuples and lists are refused.
+
+    The same value has another ciphertext each time, so no row would be found.
+    """
     policy = policy_of(AESGCMColumnEncryptionPolicy)
     pair = TupleType.apply_parameters((Int32Type, BytesType))
     for name, cql_type, value in [
@@ -356,7 +379,7 @@ def test_keys_in_tuples_and_lists_are_refused_by_a_random_cipher(
 
 
 def test_nulls_inside_an_encrypted_list_come_back(implementation: Implementation) -> None:
-    """A column of an encrypted list is encrypted as a whole, with the nulls among its elements."""
+    """An encrypted list is encrypted as a whole, so the nulls among its elements are kept."""
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(column_of("l"), KEY, "list<int>")
     specs = [ColumnMetadata("ks", "t", "l", BytesType)]
@@ -385,7 +408,10 @@ PLAIN = b"\0\0\0\1"
 def test_bytes_that_cannot_be_decrypted(
     implementation: Implementation, policy: Any, damaged: bytes, reason: str
 ) -> None:
-    """The error names the row, the column and the reason, for pages decoded by row or column."""
+    """The error for bytes that cannot be decrypted names the row, the column and the reason.
+
+    This holds for pages that are decoded by row or by column.
+    """
     metadata = decrypting(ResultMetadata(columns("kc")), policy)
     encrypted = policy.encrypt(column_of("c"), PLAIN)
     body = page_of([(PLAIN, encrypted), (PLAIN, damaged)])
@@ -399,7 +425,7 @@ def test_bytes_that_cannot_be_decrypted(
 
 
 def test_a_value_of_another_type(implementation: Implementation, policy: Any) -> None:
-    """The error names the column and its type, but does not show the decrypted value."""
+    """The error for a decrypted value of another type does not show the value."""
     metadata = decrypting(ResultMetadata(columns("c")), policy)
     body = page_of([(policy.encrypt(column_of("c"), b"secret text"),)])
     with pytest.raises(
@@ -410,7 +436,7 @@ def test_a_value_of_another_type(implementation: Implementation, policy: Any) ->
 
 
 def test_a_truncated_page_is_an_error(implementation: Implementation, policy: Any) -> None:
-    """Wherever a page of two rows ends too early, rows and columns raise a DecodeError."""
+    """A page of two rows that is truncated anywhere raises DecodeError, for rows and columns."""
     metadata = decrypting(ResultMetadata(columns("kc")), policy)
     body = page_of([(PLAIN, policy.encrypt(column_of("c"), PLAIN))] * 2)
     read_rows = row_plan(implementation, metadata).tuples
@@ -422,9 +448,9 @@ def test_a_truncated_page_is_an_error(implementation: Implementation, policy: An
 
 
 def test_a_column_that_is_not_a_blob(implementation: Implementation, policy: Any) -> None:
-    """If an encrypted column is not a blob on the server, binding and reading it is an error.
+    """Binding or reading an encrypted column that is not a blob on the server is an error.
 
-    The error has both types. Null may be bound.
+    The error names both types. Null may be bound.
     """
     server_columns = columns("kc", c=UTF8Type)
     reason = r"ks\.t\.c is encrypted, so it has to be a blob on the server, but it is text"
@@ -443,9 +469,10 @@ def test_a_column_that_is_not_a_blob(implementation: Implementation, policy: Any
 def test_columns_added_to_an_application_s_policy_are_encrypted(
     implementation: Implementation,
 ) -> None:
-    """With is_complete=False, columns may be added to the policy at any time.
+    """With is_complete=False, columns that are added to the policy later are encrypted, too.
 
-    So a column is looked up for each value, and never sent as it is once it is encrypted.
+    So a column is looked up for each value, and its values are never sent as plain bytes once the
+    column is encrypted.
     """
     policy = ReversingPolicy()
     plan = plan_of(implementation, bound_columns(columns("kcd"), policy, is_complete=False))
@@ -460,6 +487,7 @@ def test_columns_added_to_an_application_s_policy_are_encrypted(
 def test_errors_of_an_application_s_policy_name_the_column(
     implementation: Implementation,
 ) -> None:
+    """An error of the application's policy is raised as DecodeError that names the column."""
     metadata = decrypting(ResultMetadata(columns("c")), ReversingPolicy())
     read_rows = row_plan(implementation, metadata).tuples
     read_columns = column_plan(implementation, metadata).read
@@ -472,7 +500,7 @@ def test_errors_of_an_application_s_policy_name_the_column(
 
 
 def test_metadata_without_encrypted_columns_is_unchanged(policy: Any) -> None:
-    """Without a policy, or for other columns, the same objects are returned."""
+    """`decrypting` and `bound_columns` return the same objects if no column is encrypted."""
     metadata = ResultMetadata(columns("kx"))
     assert decrypting(metadata, policy) is metadata
     assert decrypting(metadata, policy=None) is metadata
@@ -483,19 +511,19 @@ def test_metadata_without_encrypted_columns_is_unchanged(policy: Any) -> None:
 
 
 def test_metadata_of_encrypted_columns(policy: Any) -> None:
-    """`columns` has the types of the decrypted values, and `types` those of the server.
+    """`columns` has the types of the decrypted values, and `types` has the server's types.
 
     Copies of the metadata still decrypt.
     """
     source = ResultMetadata(columns("kc"), raw=b"specs", metadata_id=b"1")
     metadata = decrypting(source, policy)
-    assert metadata.types == [Int32Type, BytesType]  # `types` has the server's types
+    assert metadata.types == [Int32Type, BytesType]  # the server's types
     assert [column.type.cql_parameterized_type() for column in metadata.columns] == ["int", "int"]
-    # The type is a separate class, which decrypts.
+    # The type is a separate class, which decrypts and then decodes the value.
     assert metadata.columns[1].type is not Int32Type
     assert list(metadata.server_columns) == columns("kc")
     second_metadata = decrypting(ResultMetadata(columns("kc")), policy)
-    assert second_metadata.columns == metadata.columns  # equal types are created only once
+    assert second_metadata.columns == metadata.columns  # Equal types are created only once.
     with_other_id = metadata.with_id(b"2")
     assert with_other_id.metadata_id == b"2"
     assert with_other_id.columns == metadata.columns
@@ -507,7 +535,7 @@ def test_metadata_of_encrypted_columns(policy: Any) -> None:
 
 
 def test_vectors_as_arrays() -> None:
-    """If an application has chosen arrays for vectors, encrypted vectors become arrays, too."""
+    """If the application has chosen arrays for vectors, encrypted vectors become arrays, too."""
     policy = policy_of()
     metadata = decrypting(ResultMetadata(columns("v")), policy).with_vectors("array")
     body = page_of([(policy.encode_and_encrypt(column_of("v"), [0.5, 1.5]),)])
@@ -517,7 +545,7 @@ def test_vectors_as_arrays() -> None:
 
 
 def test_typed_rows_distinguish_encrypted_columns_from_others() -> None:
-    """Typed rows do not mix up encrypted columns with others.
+    """Typed rows do not confuse encrypted columns with columns that are not encrypted.
 
     Two clusters may share a row class, although only one of them has the policy.
     """

@@ -1,4 +1,4 @@
-"""The table of the responses that the protocol allows for each request."""
+"""The table of responses that the protocol allows for each request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESPONSES = [
     opcodes.EVENT,
     opcodes.AUTH_CHALLENGE, opcodes.AUTH_SUCCESS,
 ]  # fmt: skip
-# The opcode of a response and, if the response is a RESULT, its kind; otherwise None.
+# The opcode of a response, and the kind of a RESULT; None for other responses.
 Answer = tuple[int, int | None]
 ANSWERS: list[Answer] = [(opcode, None) for opcode in RESPONSES if opcode != opcodes.RESULT] + [
     (opcodes.RESULT, kind) for kind in range(1, 6)
@@ -27,7 +27,7 @@ def allowed(request: int, query: str | None = None) -> set[Answer]:
     """Return the responses, other than ERROR, that are allowed for a request.
 
     :param request: the opcode of the request.
-    :param query: the statement that it executes.
+    :param query: the statement that the request executes.
     """
     allowed_answers = {answer for answer in ANSWERS if is_allowed(request, query, *answer)}
     return allowed_answers - {(opcodes.ERROR, None)}
@@ -35,6 +35,7 @@ def allowed(request: int, query: str | None = None) -> set[Answer]:
 
 @pytest.mark.parametrize("request_opcode", sorted(ALLOWED))
 def test_an_error_is_allowed_for_each_request(request_opcode: int) -> None:
+    """An ERROR response is allowed for each request."""
     assert is_allowed(request_opcode, text=None, opcode=opcodes.ERROR, kind=None)
 
 
@@ -54,12 +55,12 @@ def test_an_error_is_allowed_for_each_request(request_opcode: int) -> None:
 )
 @pytest.mark.parametrize("opcode", [opcodes.QUERY, opcodes.EXECUTE])
 def test_statements(opcode: int, query: str, expected: set[tuple[int, int]]) -> None:
-    """The first word of a statement, after any comments, decides which results it may have."""
+    """The first word of a statement, after any comments, determines which results are allowed."""
     assert allowed(opcode, query) == expected
 
 
 def test_responses_allowed_for_other_requests() -> None:
-    """For other requests than QUERY and EXECUTE, the opcode alone decides.
+    """For requests other than QUERY and EXECUTE, the opcode alone determines the allowed responses.
 
     For an unknown opcode, no response is allowed.
     """
@@ -71,7 +72,7 @@ def test_responses_allowed_for_other_requests() -> None:
 
 
 def test_the_handshake_expects_the_allowed_responses() -> None:
-    """The state machine of the handshake and the table ALLOWED name the same responses."""
+    """The handshake's state machine and the table ALLOWED name the same responses."""
     requests = {
         State.OPTIONS_SENT: opcodes.OPTIONS,
         State.STARTUP_SENT: opcodes.STARTUP,
@@ -83,6 +84,7 @@ def test_the_handshake_expects_the_allowed_responses() -> None:
 
 
 def test_the_error_names_request_and_response_and_no_values() -> None:
+    """The error for a response that is not allowed names request and response, but no values."""
     with pytest.raises(ProtocolError) as caught:
         check_answer(opcodes.QUERY, "SELECT 'secret'", *SET_KEYSPACE, "here:9042")
     assert str(caught.value) == (
@@ -96,5 +98,5 @@ def test_the_error_names_request_and_response_and_no_values() -> None:
     ["/*" * 50_000, " " * 100_000, "--" * 50_000, "/* " + "*" * 100_000, "//\n" * 30_000],
 )
 def test_long_comments_are_skipped_quickly(comments: str) -> None:
-    """A regular expression that backtracks would take minutes."""
+    """Long comments are skipped fast; a regular expression that backtracks would take minutes."""
     assert first_word(comments) == ""

@@ -1,6 +1,6 @@
 """Flags and custom payloads of requests.
 
-Message objects and the engine must encode them in the same way.
+`request_extras` and message objects must encode them in the same way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cassandra.protocol.opcodes import CUSTOM_PAYLOAD_FLAG, QUERY, TRACING_FLAG,
 from cassandra.protocol.primitives import Cursor
 from tests.conftest import Implementation
 
-# The number of entries has two bytes.
+# The number of entries takes two bytes, so this payload is the largest.
 LARGEST = {str(number): b"" for number in range(65_535)}
 
 
@@ -33,6 +33,7 @@ LARGEST = {str(number): b"" for number in range(65_535)}
     ],
 )
 def test_a_payload_is_read_back(payload: dict[str, Any]) -> None:
+    """An encoded custom payload can be decoded to the same entries."""
     check_payload(payload)
     cursor = Cursor(bytes_map(payload))
     read = cursor.bytes_map()
@@ -56,6 +57,7 @@ WRONG = [
 def test_invalid_payloads_are_refused(
     payload: Any, error_type: type[Exception], message: str
 ) -> None:
+    """A payload with too many entries, too long keys or wrong types is refused."""
     for function in (bytes_map, check_payload):
         with pytest.raises(error_type, match=message):
             function(payload)
@@ -64,7 +66,7 @@ def test_invalid_payloads_are_refused(
 def test_flags_for_tracing_payload_and_beta() -> None:
     """`request_extras` returns the flags of a request, and the bytes before its body.
 
-    Version 6 is a beta version. Payloads exist since version 4.
+    Version 6 is a beta version. Custom payloads exist since version 4.
     """
     assert request_extras(version=5, tracing=False, payload=None, allow_beta=True) == (0, b"")
     assert request_extras(version=6, tracing=False, payload=None, allow_beta=True) == (
@@ -99,9 +101,9 @@ def test_each_envelope_opts_in_to_a_beta_version(
     """
     writer = implementation.frame.FrameWriter(version)
     writer.add(stream=1, opcode=QUERY, flags=TRACING_FLAG, body=b"")
-    # The second byte of an envelope has the flags.
+    # The second byte of an envelope contains the flags.
     assert writer.take()[1] == TRACING_FLAG | standing_flags(version)
-    # The writer sets this flag only in requests, not in responses.
+    # The writer sets the beta flag only in requests, not in responses.
     writer = implementation.frame.FrameWriter(version, responses=True)
     writer.add(stream=1, opcode=QUERY, flags=0, body=b"")
     assert writer.take()[1] == 0

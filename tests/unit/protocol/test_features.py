@@ -1,6 +1,6 @@
-"""ScyllaDB's protocol extensions in SUPPORTED and STARTUP messages.
+"""Test `ProtocolFeatures`, ScyllaDB's protocol extensions in SUPPORTED and STARTUP messages.
 
-The document "protocol-extensions" of ScyllaDB describes them.
+ScyllaDB's document "protocol-extensions" describes them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ SUPPORTED: dict[str, list[str]] = {
 
 
 def parsed(**changed_options: Any) -> ProtocolFeatures:
-    """Parse the options of SUPPORTED, some of which may be changed."""
+    """Parse the options of SUPPORTED, with some options changed."""
     return ProtocolFeatures.parse_from_supported({**SUPPORTED, **changed_options})
 
 
 def test_all_that_a_server_offers() -> None:
-    """Every feature that a server offers is read from its options."""
+    """Every feature that a server offers is parsed from the options of SUPPORTED."""
     features = parsed()
     assert features.shard_id == 3
     assert features.sharding_info == ShardingInfo(
@@ -55,12 +55,12 @@ def test_all_that_a_server_offers() -> None:
 
 
 def test_negotiated_options_go_into_startup() -> None:
-    """STARTUP has the extensions that the client uses, of those that the server offers."""
+    """STARTUP gets those extensions that the server offers and the client uses."""
     options: dict[str, str] = {}
     parsed().add_startup_options(options)
     assert options == {
         "SCYLLA_RATE_LIMIT_ERROR": "",
-        # the client chooses this version, although the server also offers the other one
+        # The client chooses version 2, although the server also offers version 1.
         "TABLETS_ROUTING_V2_EXPERIMENTAL_V2": "",
         "SCYLLA_USE_METADATA_ID": "",
         "SCYLLA_LWT_ADD_METADATA_MARK": "2147483648",
@@ -81,13 +81,14 @@ def test_negotiated_options_go_into_startup() -> None:
     ],
 )
 def test_incomplete_sharding_options_are_ignored(changed_options: Any) -> None:
-    """If an option is missing or wrong, the node counts as one without shards."""
+    """If a sharding option is missing or wrong, the node counts as a node without shards."""
     features = parsed(**changed_options)
     assert features.shard_id == 0
     assert features.sharding_info is None
 
 
 def test_options_that_cannot_be_read_are_absent() -> None:
+    """Options with invalid values count as missing."""
     assert parsed(SCYLLA_RATE_LIMIT_ERROR=["ERROR_CODE=x"]).rate_limit_error is None
     assert parsed(SCYLLA_RATE_LIMIT_ERROR=["61440"]).rate_limit_error is None
     for mask in ("MASK=1", "LWT_OPTIMIZATION_META_BIT_MASK=0"):
@@ -95,7 +96,7 @@ def test_options_that_cannot_be_read_are_absent() -> None:
 
 
 def test_a_mask_is_unsigned_and_all_of_its_bits_count() -> None:
-    """The server may send the mask as a negative number. A flag is set if all its bits are."""
+    """A mask may be sent as a negative number; the flag is set if all bits of the mask are set."""
     signed_mask = "LWT_OPTIMIZATION_META_BIT_MASK=-2147483648"
     assert parsed(SCYLLA_LWT_ADD_METADATA_MARK=[signed_mask]).lwt_info == LwtInfo(0x80000000)
     two_bits = LwtInfo(0b101)
@@ -106,7 +107,7 @@ def test_a_mask_is_unsigned_and_all_of_its_bits_count() -> None:
 
 
 def test_shards_of_tokens() -> None:
-    """The shard of a token is computed as the server does it: here for four shards."""
+    """The shard of a token is computed like in the server: here for four shards."""
     info = ShardingInfo(
         shards_count=4,
         partitioner="",
@@ -116,19 +117,19 @@ def test_shards_of_tokens() -> None:
         shard_aware_port_ssl=None,
     )
     quarter_ring = 1 << 62
-    # These are the first token, the tokens at which other shards begin, and the last token.
+    # the first token, the tokens at which the other shards begin, and the last token
     tokens = [-(1 << 63), -(1 << 63) + quarter_ring, 0, quarter_ring, (1 << 63) - 1]
     assert [info.shard_id_from_token(token) for token in tokens] == [0, 1, 2, 3, 3]
     assert info.shard_id_from_token(Murmur3Token(0)) == 2
-    # The highest bits are ignored, so the shards repeat 4096 times around the ring. One round has
-    # 2**52 tokens, and `1 << 50` is a quarter of that.
+    # With 12 ignored bits, the shards repeat 4096 times around the ring. Each repetition has 2**52
+    # tokens, and `1 << 50` is a quarter of that.
     repeated = info._replace(sharding_ignore_msb=12)
     tokens = [-(1 << 63) + (number << 50) for number in range(5)]
     assert [repeated.shard_id_from_token(token) for token in tokens] == [0, 1, 2, 3, 0]
 
 
 def test_the_repr_of_features() -> None:
-    """The repr shows only features that are set."""
+    """The repr of `ProtocolFeatures` shows only features that are set."""
     assert (
         repr(ProtocolFeatures(tablets_routing_v1=True))
         == "ProtocolFeatures(tablets_routing_v1=True)"

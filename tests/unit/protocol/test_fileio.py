@@ -1,4 +1,4 @@
-"""The functions read_* and write_* read and write the notations of the protocol from files.
+"""The functions read_* and write_* read and write the protocol's notations from and to files.
 
 See native_protocol_v5.spec, section 3.
 """
@@ -15,7 +15,7 @@ from cassandra import protocol
 from cassandra.errors import ProtocolError
 from cassandra.sentinels import UNSET_VALUE
 
-# the name of a notation, a value, and its bytes
+# the name of a notation, a value, and the value's bytes
 PAIRS: list[tuple[str, Any, bytes]] = [
     ("byte", -2, b"\xfe"),
     ("int", -2, b"\xff\xff\xff\xfe"),
@@ -47,18 +47,19 @@ def function(name: str) -> Callable[..., Any]:
 
 @pytest.mark.parametrize(("name", "plain_value", "data"), PAIRS)
 def test_values_are_written_and_read(name: str, plain_value: Any, data: bytes) -> None:
+    """Each notation is written to the expected bytes, and read back to the same value."""
     target = BytesIO()
     function(f"write_{name}")(target, plain_value)
     assert target.getvalue() == data
     assert function(f"read_{name}")(BytesIO(data + b"more")) == plain_value
-    # Wherever the data is cut, reading it is an error.
+    # If the data is cut anywhere, reading it raises ProtocolError.
     for size in range(len(data)):
         with pytest.raises(ProtocolError):
             function(f"read_{name}")(BytesIO(data[:size]))
 
 
 def test_functions_that_only_read_or_only_write() -> None:
-    """Each function only writes, or only reads, one notation of the protocol."""
+    """Some functions exist only for writing, or only for reading, a notation of the protocol."""
     target = BytesIO()
     protocol.write_uint(target, 0xFFFFFFFF)
     protocol.write_long(target, -2)
@@ -84,12 +85,14 @@ def test_functions_that_only_read_or_only_write() -> None:
     ],
 )
 def test_values_that_do_not_fit_are_refused(name: str, number_or_string: Any) -> None:
+    """A value that does not fit its notation raises ValueError."""
     write = function(f"write_{name}")
     with pytest.raises(ValueError, match=r"."):
         write(BytesIO(), number_or_string)
 
 
 def test_errors_of_malformed_values_say_what_is_wrong() -> None:
+    """The error for malformed bytes says what is wrong."""
     with pytest.raises(ProtocolError, match="UTF-8"):
         protocol.read_string(BytesIO(b"\x00\x01\xff"))
     with pytest.raises(ProtocolError, match="address of 5 bytes"):

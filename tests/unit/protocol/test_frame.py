@@ -1,4 +1,4 @@
-"""Frames of the protocol.
+"""Test `FrameReader` and `FrameWriter`, which read and write the frames of the protocol.
 
 See native_protocol_v4.spec, section 2, and native_protocol_v5.spec, sections 2 and 2.4.
 """
@@ -46,7 +46,7 @@ SETTINGS = [(3, None), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4
 def some_messages(version: int, sizes: Iterable[int] = (0, 1, 5, 9, 300, 700, 3000)) -> Messages:
     """Return messages whose bodies have about these sizes (bytes).
 
-    A third of each body is random, and the rest can be compressed.
+    A third of each body is random, and the remaining bytes can be compressed.
     """
     source = random.Random(1)
     return [
@@ -65,10 +65,11 @@ def writer_and_reader(
     algorithm: str | None,
     use_segments: bool | None = None,
 ) -> tuple[Any, Any]:
-    """Return a server's frame writer and a client's frame reader in their state after the
-    handshake.
+    """Return a server's frame writer and a client's frame reader, as they are after the handshake.
 
-    :param use_segments: whether messages are put into segments; None to do so from version 5 on.
+    :param algorithm: the compression, or None.
+    :param use_segments: whether messages are put into segments. None uses segments from version 5
+        on.
     """
     writer = implementation.frame.FrameWriter(version, responses=True)
     reader = implementation.frame.FrameReader(version)
@@ -84,7 +85,7 @@ def writer_and_reader(
 def stream_of(
     implementation: Implementation, version: int, algorithm: str | None, messages: Messages
 ) -> tuple[bytes, Any]:
-    """Return the bytes of all messages as a server sends them, and a reader that can read them."""
+    """Return the bytes of all messages as a server sends them, and a reader for these bytes."""
     writer, reader = writer_and_reader(implementation, version, algorithm)
     for stream, opcode, flags, body, _ in messages:
         writer.add(stream=stream, opcode=opcode, flags=flags, body=body)
@@ -100,7 +101,7 @@ def through_buffers(reader: Any, data: bytes, max_size: int) -> Messages:
     messages: Messages = []
     pos = 0
     while pos < len(data):
-        # -1 says that the buffer may have any size.
+        # An argument of -1 requests a buffer of any size.
         buffer = reader.get_buffer(-1)
         size = min(len(buffer), max_size, len(data) - pos)
         assert size > 0
@@ -116,14 +117,14 @@ def feed_all(reader: Any, pieces: Iterable[bytes]) -> None:
 
 
 def test_the_bytes_of_a_request(implementation: Implementation) -> None:
-    """`take` returns the bytes of all requests that were added since its last call."""
+    """`take` returns the bytes of all requests that were added since the last call of `take`."""
     writer = implementation.frame.FrameWriter(4)
     assert writer.take() == b""
     writer.add(stream=258, opcode=QUERY, flags=TRACING_FLAG, body=b"body")
     # `pending` counts at least the body.
     assert writer.pending >= 4
     writer.add(stream=-1, opcode=OPTIONS, flags=0, body=b"")
-    # An envelope is: version, flags, stream, opcode, the length of the body, and the body.
+    # An envelope consists of version, flags, stream, opcode, length of the body, and the body.
     assert writer.take() == (
         b"\x04" + b"\x02" + b"\x01\x02" + b"\x07" + b"\x00\x00\x00\x04" + b"body"
         b"\x04" + b"\x00" + b"\xff\xff" + b"\x05" + b"\x00\x00\x00\x00"
@@ -133,7 +134,7 @@ def test_the_bytes_of_a_request(implementation: Implementation) -> None:
 
 
 def test_a_response_is_read_from_bytes(implementation: Implementation) -> None:
-    """A response becomes (stream, opcode, flags, body, protocol version)."""
+    """A response is read as a tuple: (stream, opcode, flags, body, protocol version)."""
     reader = implementation.frame.FrameReader(4)
     data = (
         b"\x84" + b"\x08" + b"\x01\x02" + b"\x08" + b"\x00\x00\x00\x04" + b"body"
@@ -146,16 +147,16 @@ def test_a_response_is_read_from_bytes(implementation: Implementation) -> None:
 
 
 def test_the_bytes_of_compressed_bodies(implementation: Implementation) -> None:
-    """A body is compressed only if that makes it shorter."""
+    """A body is compressed only if compression makes it shorter."""
     writer, _ = writer_and_reader(implementation, 4, "lz4")
     body = b"ab" * 1000
-    # A compressed body is its original length (4 bytes), then the compressed bytes.
+    # A compressed body consists of its original length (4 bytes) and the compressed bytes.
     packed = b"\x00\x00\x07\xd0" + block.compress(body, store_size=False)
     writer.add(stream=1, opcode=RESULT, flags=0, body=body)
     assert writer.take() == envelope(
         RESPONSE_V4, flags=COMPRESSED_FLAG, stream=1, opcode=RESULT, body=packed
     )
-    # Small bodies, and bodies that compression does not shrink, stay as they are.
+    # Small bodies, and bodies that compression does not shrink, are not compressed.
     writer.add(stream=1, opcode=RESULT, flags=0, body=b"small")
     assert writer.take() == envelope(RESPONSE_V4, flags=0, stream=1, opcode=RESULT, body=b"small")
     random_bytes = random.Random(2).randbytes(2000)
@@ -169,7 +170,7 @@ def test_the_bytes_of_compressed_bodies(implementation: Implementation) -> None:
 def test_startup_and_options_are_never_compressed(
     implementation: Implementation, opcode: int
 ) -> None:
-    """The server gets them before it knows the compression."""
+    """STARTUP and OPTIONS are never compressed: they are sent before compression is negotiated."""
     writer, _ = writer_and_reader(implementation, 4, "lz4")
     writer.add(stream=0, opcode=opcode, flags=0, body=b"ab" * 1000)
     assert writer.take() == envelope(
@@ -192,7 +193,7 @@ def test_the_bytes_of_segments(implementation: Implementation) -> None:
 def test_segments_begin_after_messages_that_were_added_earlier(
     implementation: Implementation,
 ) -> None:
-    """STARTUP is sent without a segment, since the server expects segments only after it."""
+    """STARTUP is sent without a segment, because the server expects segments only after STARTUP."""
     writer = implementation.frame.FrameWriter(5)
     writer.add(stream=0, opcode=STARTUP, flags=0, body=b"startup")
     writer.enable_segments()
@@ -206,7 +207,7 @@ def test_segments_begin_after_messages_that_were_added_earlier(
 def test_messages_are_read_however_the_bytes_are_split(
     implementation: Implementation, version: int, algorithm: str | None
 ) -> None:
-    """Messages are read if their bytes arrive in two pieces of any size, or in many small ones.
+    """Messages are read correctly, however their bytes are split into pieces.
 
     The bytes are passed to `feed`, or written into the reader's own buffers.
     """
@@ -235,8 +236,8 @@ def test_large_bodies(
     implementation: Implementation, version: int, algorithm: str | None, step: int
 ) -> None:
     """Large bodies, which arrive in pieces of `step` bytes, are read unchanged."""
-    # 131071 bytes is the largest payload of a segment. A body of 131062 bytes fills it together
-    # with its header of 9 bytes.
+    # A segment's payload has at most 131,071 bytes. A body of 131,062 bytes and its header of 9
+    # bytes fill a segment completely.
     messages = some_messages(version, (40_000, 10, 131_071, 131_062, 400_000, 0, 70_000, 1_000_000))
     data, reader = stream_of(implementation, version, algorithm, messages)
     assert through_buffers(reader, data, step) == messages
@@ -265,17 +266,17 @@ def header_of_body(size: int) -> bytes:
 
 
 def test_the_buffer_has_the_size_of_a_large_body(implementation: Implementation) -> None:
-    """When the header of a message has come, the reader offers a buffer for its body."""
+    """After the header of a message has arrived, the reader offers a buffer for the whole body."""
     reader = implementation.frame.FrameReader(4)
     assert len(reader.get_buffer(-1)) == 65536
     reader.feed(header_of_body(1_000_000))
-    # The compiled reader allocates the whole body at once. The operating system provides the memory
-    # only as it is written to.
+    # The compiled reader allocates the whole body at once, because the operating system provides
+    # memory only when it is written to. The Python reader offers its usual buffer.
     assert len(reader.get_buffer(-1)) == (1_000_000 if implementation.name == "c" else 65536)
 
 
 def test_a_buffer_outlives_its_reader(implementation: Implementation) -> None:
-    """The buffer keeps its memory, so writing to it after the reader is gone is safe."""
+    """A buffer keeps its memory, so writing to it is safe even after its reader was deleted."""
     reader = implementation.frame.FrameReader(4)
     reader.feed(header_of_body(1_000_000))
     buffer = reader.get_buffer(-1)
@@ -288,7 +289,7 @@ def test_a_buffer_outlives_its_reader(implementation: Implementation) -> None:
 def test_bodies_do_not_change_when_the_buffer_is_written_again(
     implementation: Implementation,
 ) -> None:
-    """A body is a copy of the bytes in the reader's buffer."""
+    """Writing to the reader's buffer again does not change a body, because bodies are copies."""
     reader = implementation.frame.FrameReader(4)
     first_response, second_response = (
         envelope(RESPONSE_V4, flags=0, stream=1, opcode=RESULT, body=body)
@@ -300,6 +301,7 @@ def test_bodies_do_not_change_when_the_buffer_is_written_again(
 
 
 def test_a_reader_of_version_0_accepts_any_version(implementation: Implementation) -> None:
+    """A reader of version 0 accepts messages of any version."""
     reader = implementation.frame.FrameReader(0)
     versions = [3, 4, 5, 6]
     responses = [
@@ -313,9 +315,9 @@ def test_a_reader_of_version_0_accepts_any_version(implementation: Implementatio
 
 
 def test_an_error_may_come_in_the_servers_own_version(implementation: Implementation) -> None:
-    """A server that does not know the client's version answers with an ERROR in its own version.
+    """An ERROR in another version than the client's is accepted; other responses are refused.
 
-    Any other response must be in the client's version.
+    A server that does not know the client's version responds with an ERROR in its own version.
     """
     reader = implementation.frame.FrameReader(5)
     response = envelope(RESPONSE_V4, flags=0, stream=0, opcode=ERROR, body=b"error")
@@ -344,11 +346,11 @@ def test_an_error_may_come_in_the_servers_own_version(implementation: Implementa
 def test_bytes_that_are_not_a_frame(
     implementation: Implementation, data: bytes, match: str, piece_size: int
 ) -> None:
-    """The error says what is wrong with the bytes, whether they come at once or one by one."""
+    """The error for bytes that are not a frame says why, also if the bytes arrive one by one."""
     reader = implementation.frame.FrameReader(4)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, [data[pos : pos + piece_size] for pos in range(0, len(data), piece_size)])
-    # After this error, the reader raises the same one for all later bytes.
+    # After this error, the reader raises the same error for all later bytes.
     with pytest.raises(ProtocolError, match=match):
         reader.feed(envelope(RESPONSE_V4, flags=0, stream=0, opcode=RESULT, body=b""))
     with pytest.raises(ProtocolError, match=match):
@@ -356,7 +358,7 @@ def test_bytes_that_are_not_a_frame(
 
 
 def test_the_limit_can_be_set(implementation: Implementation) -> None:
-    """`max_body` is the maximum size of a body in bytes."""
+    """`max_body` limits the size of a body in bytes."""
     reader = implementation.frame.FrameReader(4, max_body=10)
     ten_bytes, eleven_bytes = (
         envelope(RESPONSE_V4, flags=0, stream=0, opcode=RESULT, body=bytes(size))
@@ -370,7 +372,10 @@ def test_the_limit_can_be_set(implementation: Implementation) -> None:
 def test_a_request_of_300_mb_is_refused_before_anything_is_queued(
     implementation: Implementation,
 ) -> None:
-    """Requests that were added before are still sent. A stream id has 16 bits, with a sign."""
+    """A request that is too large is refused, and requests that were added before are still sent.
+
+    A stream id outside of signed 16 bits is refused, too.
+    """
     writer = implementation.frame.FrameWriter(4)
     writer.add(stream=0, opcode=QUERY, flags=0, body=b"before")
     with pytest.raises(ValueError, match=r"QUERY .*314572800 bytes; the limit is 268435456"):
@@ -385,7 +390,7 @@ def test_a_request_of_300_mb_is_refused_before_anything_is_queued(
 def test_compressed_bodies_that_are_garbage_or_claim_a_wrong_size_are_refused(
     implementation: Implementation, algorithm: str
 ) -> None:
-    """A body that is not compressed correctly is a protocol error, also if it claims gigabytes."""
+    """A body that is not compressed correctly raises ProtocolError, also if it claims gigabytes."""
     bad_bodies = {
         "lz4": [b"\xff\xff\xff\xff" + bytes(20), b"\x0f\xff\xff\xff" + bytes(20), b"\x00"],
         "snappy": [
@@ -405,8 +410,11 @@ def test_compressed_bodies_that_are_garbage_or_claim_a_wrong_size_are_refused(
 def test_a_body_that_decompresses_beyond_the_limit_is_refused(
     implementation: Implementation,
 ) -> None:
-    """Ten million zero bytes compress to a small body (a "decompression bomb")."""
-    # A compressed body is its original length, then the compressed bytes.
+    """A small body that decompresses beyond the limit is refused (a "decompression bomb").
+
+    Ten million zero bytes are compressed to a small body.
+    """
+    # A compressed body consists of its original length and the compressed bytes.
     bomb = struct.pack(">i", 10_000_000) + block.compress(bytes(10_000_000), store_size=False)
     reader = implementation.frame.FrameReader(4, max_body=1_000_000)
     reader.set_compression("lz4")
@@ -419,7 +427,7 @@ def test_a_body_that_decompresses_beyond_the_limit_is_refused(
 def test_an_lz4_body_shorter_than_its_header_claims_is_refused(
     implementation: Implementation,
 ) -> None:
-    """An LZ4 body begins with the number of its bytes when decompressed."""
+    """An LZ4 body is refused if its decompressed size differs from the size at its beginning."""
     body = struct.pack(">i", 100) + block.compress(b"x" * 50, store_size=False)
     _, reader = writer_and_reader(implementation, 4, "lz4")
     with pytest.raises(
@@ -431,7 +439,7 @@ def test_an_lz4_body_shorter_than_its_header_claims_is_refused(
 
 
 def lz4_bodies(random_numbers: random.Random) -> Iterator[bytes]:
-    """Yield compressed bodies: the size, then an LZ4 block. Most are damaged in some way."""
+    """Yield LZ4 bodies: the decompressed size, then an LZ4 block. Most bodies are damaged."""
     for _ in range(1000):
         size = random_numbers.choice((1, 4, 11, 12, 13, 40, 300, 3000))
         plain = random_numbers.choice(
@@ -461,8 +469,9 @@ def lz4_bodies(random_numbers: random.Random) -> Iterator[bytes]:
 def test_lz4_blocks_are_read_as_the_package_reads_them(
     implementation: Implementation, seed: int
 ) -> None:
-    """The compiled reader decompresses blocks itself. Valid blocks become the same bytes, and bad
-    ones the same error.
+    """The compiled reader decompresses LZ4 blocks to the same bytes or errors as the package `lz4`.
+
+    The compiled reader has its own code for this.
     """
     decompress = compression.compression("lz4").decompress_body
     good = bad = 0
@@ -483,7 +492,7 @@ def test_lz4_blocks_are_read_as_the_package_reads_them(
 
 
 def test_the_compression_flag_is_ignored_in_version_5(implementation: Implementation) -> None:
-    """In version 5, segments are compressed instead of bodies."""
+    """In version 5, a message's compression flag is ignored, because segments are compressed."""
     _, reader = writer_and_reader(implementation, version=5, algorithm=None)
     data = by_hand(
         envelope(RESPONSE_V5, flags=COMPRESSED_FLAG, stream=0, opcode=RESULT, body=b"plain"),
@@ -493,7 +502,10 @@ def test_the_compression_flag_is_ignored_in_version_5(implementation: Implementa
 
 
 def test_every_flipped_bit_of_a_segment_is_detected(implementation: Implementation) -> None:
-    """A segment has checksums of its header and of its payload."""
+    """Any flipped bit of a segment raises CrcException.
+
+    A segment has a checksum for its header and another for its payload.
+    """
     segment = by_hand(
         envelope(RESPONSE_V5, flags=0, stream=0, opcode=RESULT, body=b"body"), self_contained=True
     )
@@ -546,8 +558,10 @@ def test_every_flipped_bit_of_a_segment_is_detected(implementation: Implementati
 def test_segments_that_contradict_their_envelopes(
     implementation: Implementation, segments: list[bytes], match: str
 ) -> None:
-    """A self-contained segment has complete messages. It cannot come before a message is complete,
-    and a message cannot end in the middle of it.
+    """Segments whose boundaries contradict their messages are refused.
+
+    A self-contained segment must contain only complete messages, and must not interrupt a message
+    that began in an earlier segment.
     """
     _, reader = writer_and_reader(implementation, version=5, algorithm=None)
     with pytest.raises(ProtocolError, match=match):
@@ -555,7 +569,10 @@ def test_segments_that_contradict_their_envelopes(
 
 
 def test_an_envelope_may_be_cut_anywhere_by_segments(implementation: Implementation) -> None:
-    """An envelope in two segments is read like one in a self-contained segment, which follows."""
+    """An envelope may be divided between two segments at any position.
+
+    A self-contained segment with the same envelope follows, and must be read, too.
+    """
     frame = envelope(RESPONSE_V5, flags=0, stream=3, opcode=RESULT, body=b"0123456789")
     for cut in range(1, len(frame)):
         _, reader = writer_and_reader(implementation, version=5, algorithm=None)
@@ -574,14 +591,17 @@ def test_an_envelope_may_be_cut_anywhere_by_segments(implementation: Implementat
 def test_a_segment_with_a_damaged_payload_is_refused(
     implementation: Implementation, compressed: bytes, plain_size: int
 ) -> None:
-    """The compressed bytes are no block of LZ4, or have another size than the segment claims."""
+    """A segment is refused if its payload is not an LZ4 block, or has another size than claimed."""
     _, reader = writer_and_reader(implementation, 5, "lz4")
     with pytest.raises(ProtocolError, match="LZ4"):
         reader.feed(lz4_by_hand(compressed, plain_size, self_contained=True))
 
 
 def test_snappy_is_not_for_segments(implementation: Implementation) -> None:
-    """Segments can only be compressed with LZ4. An unknown algorithm ("zip") is always refused."""
+    """Segments refuse snappy, because they can only be compressed with LZ4.
+
+    An unknown algorithm ("zip") is always refused.
+    """
     for codec_class in (implementation.frame.FrameReader, implementation.frame.FrameWriter):
         codec = codec_class(5)
         codec.set_compression("snappy")
@@ -596,7 +616,10 @@ def test_snappy_is_not_for_segments(implementation: Implementation) -> None:
 def test_reporting_more_bytes_than_the_buffer_holds_is_refused(
     implementation: Implementation, size: int, use_segments: bool
 ) -> None:
-    """`buffer_updated` gets the number of bytes that the event loop has written to the buffer."""
+    """`buffer_updated` refuses more bytes than the buffer holds.
+
+    Its argument is the number of bytes that the event loop has written to the buffer.
+    """
     reader = implementation.frame.FrameReader(5)
     if use_segments:
         reader.enable_segments()
@@ -609,12 +632,12 @@ def test_reporting_more_bytes_than_the_buffer_holds_is_refused(
 
 
 def test_values_that_do_not_fit_a_header_queue_no_bytes(implementation: Implementation) -> None:
-    """The opcode and the flags have one byte each."""
+    """An opcode or flags beyond one byte are refused, and nothing is queued."""
     writer = implementation.frame.FrameWriter(4)
     for opcode, flags in ((256, 0), (-1, 0), (7, 256), (7, -1)):
         with pytest.raises(ValueError, match="8 bits"):
             writer.add(stream=1, opcode=opcode, flags=flags, body=b"")
-    # A bytearray is refused, since the caller could change it before it is sent.
+    # A bytearray is refused, because the caller could change it before it is sent.
     with pytest.raises(TypeError, match="a body is"):
         writer.add(stream=1, opcode=QUERY, flags=0, body=bytearray(b"x"))
     assert writer.pending == 0
@@ -622,7 +645,7 @@ def test_values_that_do_not_fit_a_header_queue_no_bytes(implementation: Implemen
 
 
 def test_requests_can_be_read_as_well(implementation: Implementation) -> None:
-    """A reader with requests=True is for a server: it refuses responses."""
+    """A reader with requests=True, which is for servers, reads requests and refuses responses."""
     reader = implementation.frame.FrameReader(0, requests=True)
     request = envelope(4, flags=0, stream=5, opcode=QUERY, body=b"query")
     assert reader.feed(request) == [(5, QUERY, 0, b"query", 4)]
@@ -634,7 +657,7 @@ def test_requests_can_be_read_as_well(implementation: Implementation) -> None:
 def test_mutated_streams(
     implementation: Implementation, version: int, algorithm: str | None
 ) -> None:
-    """For damaged bytes, the reader raises only ProtocolError, and neither crashes nor hangs.
+    """Damaged bytes only raise ProtocolError; the reader neither crashes nor hangs.
 
     Up to four random bytes are changed. tests/fuzz tries millions of such streams.
     """
@@ -656,7 +679,7 @@ def test_mutated_streams(
 def test_a_message_of_version_0_is_refused_however_it_is_split(
     implementation: Implementation,
 ) -> None:
-    """A reader of version 0 accepts any version of the protocol, but 0 is not a version."""
+    """A reader of version 0 accepts any version of the protocol, but 0 is not a valid version."""
     frame = bytes((0x80, 0, 0, 0, 2, 0, 0, 0, 0))
     for cut in (0, 1, 8):
         reader = implementation.frame.FrameReader(0)
@@ -670,9 +693,9 @@ def test_a_claimed_body_takes_memory_as_it_comes(
     implementation: Implementation, by_buffers: bool
 ) -> None:
     """A reader's memory grows with the bytes that arrive, not with the length in a header."""
-    # Measure this in another process, since the peak memory of a process never falls. The header
-    # claims a body of 0x0f000000 bytes (240 MiB), so four readers that believed it would take
-    # almost 1 GiB.
+    # Measure in another process, because the peak memory of a process never decreases. The header
+    # claims a body of 0x0f000000 bytes (240 MiB), so four readers that allocated it at once would
+    # take almost 1 GiB.
     code = f"""if True:
         import resource
         from tests.conftest import Implementation
@@ -701,7 +724,7 @@ def test_a_claimed_body_takes_memory_as_it_comes(
 
 @pytest.mark.parametrize("step", [1_000, 70_000, 1 << 20])
 def test_large_bodies_are_read_in_steps(implementation: Implementation, step: int) -> None:
-    """A reader's own buffer has 65,536 bytes. Larger bodies are read into buffers that grow.
+    """Bodies larger than the reader's buffer of 65,536 bytes are read into buffers that grow.
 
     :param step: the number of bytes that arrive at a time.
     """
@@ -717,7 +740,7 @@ def test_large_bodies_are_read_in_steps(implementation: Implementation, step: in
 def test_a_compressor_may_use_the_writer(
     implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A compressor may add a message to the writer that calls it.
+    """A compressor may add a message to the frame writer that calls the compressor.
 
     No bytes are lost, and no freed memory is read.
     """
@@ -728,7 +751,7 @@ def test_a_compressor_may_use_the_writer(
 
     def compress(data: bytes) -> bytes:
         nonlocal is_first_call
-        # Add the second message while the writer compresses the first one.
+        # Add the second message while the writer compresses the first message.
         if is_first_call:
             is_first_call = False
             writer.add(stream=2, opcode=RESULT, flags=0, body=late_body)
@@ -740,7 +763,7 @@ def test_a_compressor_may_use_the_writer(
     first_body = bytes(range(256)) * 200
     writer.add(stream=1, opcode=RESULT, flags=0, body=first_body)
     messages_read = reader.feed(writer.take())
-    # The first call of `take` may have left the late message in the writer.
+    # The first `take` may have left the second message in the writer.
     messages_read += reader.feed(writer.take())
     assert [received_message[:4] for received_message in messages_read] == [
         (1, RESULT, 0, first_body),

@@ -1,4 +1,7 @@
-"""Applications change how messages are encoded and decoded by subclasses of protocol handlers."""
+"""Test protocol handlers, whose subclasses change how messages are encoded and decoded.
+
+Applications that were written for cassandra-driver define such subclasses.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,8 @@ def decode(
 ) -> Any:
     """Decode a RESULT of protocol version 4 with the stream id 9.
 
-    :param body: its body. By default, the tests use one row (5, "five") of the columns a and b.
+    :param body: the body of the RESULT. Most tests use one row (5, "five") of the columns a and b.
+    :param metadata: the result metadata of the prepared statement.
     """
     features, user_types, stream_id = None, dict[str, Any](), 9
     return handler.decode_message(
@@ -64,20 +68,23 @@ def test_decode_message_decompresses() -> None:
 
 
 def test_result_metadata_may_be_a_list_of_columns() -> None:
-    """A result without metadata is decoded with that of the prepared statement, also as a list."""
+    """A result without metadata is decoded with the prepared statement's metadata.
+
+    This may be a list of columns.
+    """
     with_metadata = decode(ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     without_metadata = rows(ROWS_NO_METADATA, specs=b"")
     for metadata in (with_metadata.metadata, with_metadata.column_metadata):
         message = decode(ProtocolHandler, without_metadata, metadata=metadata)
         assert message.parsed_rows == [(5, "five")]
-    # For equal lists of columns, the metadata is built only once.
+    # For equal lists of columns, the metadata object is created only once.
     columns = list(with_metadata.column_metadata)
     cached = decode(ProtocolHandler, without_metadata, metadata=columns).metadata
     assert decode(ProtocolHandler, without_metadata, metadata=list(columns)).metadata is cached
     columns[1] = columns[1]._replace(type=BytesType)
     assert decode(ProtocolHandler, without_metadata, metadata=columns).parsed_rows == [(5, b"five")]
     assert decode(ProtocolHandler, int32(RESULT_KIND_VOID), metadata=[]).kind == RESULT_KIND_VOID
-    # Lists in turns: each is read with its own columns.
+    # Lists of columns may alternate: each result is decoded with the list that was passed.
     other = [columns[0], with_metadata.column_metadata[1]]
     for metadata, text in ((other, "five"), (columns, b"five"), (other, "five")):
         assert decode(ProtocolHandler, without_metadata, metadata=metadata).parsed_rows == [
@@ -86,7 +93,7 @@ def test_result_metadata_may_be_a_list_of_columns() -> None:
 
 
 def test_known_columns_do_not_change_what_the_server_sends() -> None:
-    """A result with metadata of its own is read with them, whatever the client remembers."""
+    """A result with metadata is decoded by it, whatever columns the client passes."""
     with_metadata = rows(ROWS_GLOBAL_TABLES_SPEC)
     right_columns = decode(ProtocolHandler, with_metadata).column_metadata
     wrong_columns = [right_columns[0], right_columns[1]._replace(type=BytesType)]
@@ -97,7 +104,7 @@ def test_known_columns_do_not_change_what_the_server_sends() -> None:
 
 
 def test_a_handler_may_have_its_own_message_classes() -> None:
-    """A protocol handler decodes a response to the class that it has for the opcode."""
+    """A protocol handler decodes a response to its own message class for the opcode."""
 
     class UpperCaseResult(ResultMessage):
         @property  # type: ignore[misc]
@@ -111,7 +118,10 @@ def test_a_handler_may_have_its_own_message_classes() -> None:
 
 
 def test_decode_message_may_be_called_without_protocol_features() -> None:
-    """Handlers that were written for an older cassandra-driver call it without this argument."""
+    """`decode_message` may be called without protocol features.
+
+    Handlers that were written for an older cassandra-driver do not pass them.
+    """
     decode_message: Any = ProtocolHandler.decode_message
     user_types, stream_id, flags, decompressor, metadata = dict[str, Any](), 9, 0, None, None
     body = rows(ROWS_GLOBAL_TABLES_SPEC)
@@ -142,7 +152,7 @@ def test_an_overridden_decode_message_sees_and_changes_messages() -> None:
 def test_replacing_message_types_of_the_default_handler_has_an_effect(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Applications may replace the attribute `message_types_by_opcode` of `ProtocolHandler`."""
+    """Replacing `ProtocolHandler.message_types_by_opcode` changes how messages are decoded."""
 
     class ReplacedResult(ResultMessage):
         pass
@@ -159,14 +169,17 @@ def test_replacing_message_types_of_the_default_handler_has_an_effect(
 
 
 def test_lazy_rows() -> None:
-    """A row is decoded when it is read, so a damaged row is an error only when it is reached."""
+    """LazyProtocolHandler decodes a row when the row is read.
+
+    A damaged row raises an error only when it is reached.
+    """
     content = int32(2) + value(int32(5)) + value(b"five") + value(b"bad") + value(b"x")
     message = decode(LazyProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC, content=content))
     lazy_rows = iter(message.parsed_rows)
     assert next(lazy_rows) == (5, "five")
     with pytest.raises(ValueError, match="row 1"):
         next(lazy_rows)
-    # Each new iteration begins with the first row.
+    # Each new iteration starts at the first row.
     assert next(iter(message.parsed_rows)) == (5, "five")
     lazy = decode(LazyProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     assert lazy.decode(dict_factory) == [{"a": 5, "b": "five"}]
@@ -174,19 +187,20 @@ def test_lazy_rows() -> None:
 
 
 def test_a_handler_may_be_made_of_a_parser() -> None:
-    """`cython_protocol_handler` returns a handler whose rows are what a function returns."""
+    """`cython_protocol_handler` returns a handler whose rows are the result of a function."""
     handler = cython_protocol_handler(lambda message: ("parsed", message.row_count))
     assert decode(handler, rows(ROWS_GLOBAL_TABLES_SPEC)).parsed_rows == ("parsed", 1)
     assert decode(handler, int32(RESULT_KIND_VOID)).kind == RESULT_KIND_VOID
 
 
 class TypedNumpyHandler(NumpyProtocolHandler):
-    """A handler that is set to return arrays of the most precise dtype."""
+    """A handler that returns arrays of the most precise dtype."""
 
     typed = True
 
 
-# For each type: its code, the bytes of a value, the dtype of a typed array, and the value in it.
+# For each type: its code, the bytes of a value, the dtype of a typed array, and the value in this
+# array.
 KINDS = {
     "bigint": (0x02, (7).to_bytes(8, "big"), "int64", 7),
     "counter": (0x05, (-7).to_bytes(8, "big", signed=True), "int64", -7),
@@ -210,7 +224,10 @@ KINDS = {
 
 @pytest.mark.parametrize("type_name", KINDS)
 def test_numpy_arrays_have_the_dtypes_of_other_drivers(type_name: str) -> None:
-    """As in cassandra-driver, columns of numbers are masked arrays; others have objects."""
+    """NumpyProtocolHandler returns masked arrays for numbers, and object arrays for other types.
+
+    cassandra-driver returns the same.
+    """
     code, data, dtype, expected = KINDS[type_name]
     specs = TABLE + string("c") + short(code)
     content = int32(2) + value(data) + value(None)
@@ -226,7 +243,7 @@ def test_numpy_arrays_have_the_dtypes_of_other_drivers(type_name: str) -> None:
             ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=int32(1) + value(data), count=1
         )
         full_column = decode(NumpyProtocolHandler, without_nulls).parsed_rows["c"]
-        # The array is masked even if there are no nulls.
+        # The array is masked even though there are no nulls.
         assert isinstance(full_column, numpy.ma.MaskedArray)
         assert full_column.mask.tolist() == [False]
     else:
@@ -239,14 +256,14 @@ def test_numpy_arrays_have_the_dtypes_of_other_drivers(type_name: str) -> None:
 
 
 def test_a_row_factory_gets_names_and_arrays() -> None:
-    """With the numpy handler, a row factory gets a dict of arrays instead of the rows."""
+    """With NumpyProtocolHandler, a row factory gets a dict of arrays instead of the rows."""
     message = decode(NumpyProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     assert message.decode(lambda names, arrays: (names, [*arrays])) == (["a", "b"], ["a", "b"])
 
 
 @pytest.mark.parametrize("type_name", KINDS)
 def test_typed_arrays_are_writable_and_not_masked(type_name: str) -> None:
-    """TypedNumpyHandler decodes a column of numbers without nulls to an array of their type."""
+    """TypedNumpyHandler decodes numbers without nulls to a writable array of their exact dtype."""
     code, data, dtype, expected = KINDS[type_name]
     specs = TABLE + string("c") + short(code)
     message = decode(
@@ -261,7 +278,10 @@ def test_typed_arrays_are_writable_and_not_masked(type_name: str) -> None:
 
 
 def test_a_boolean_of_any_byte_but_0_is_true_and_stored_as_1() -> None:
-    """Numpy would treat a boolean that is stored as 5 as damaged."""
+    """A boolean with any byte except 0 is True, and is stored as 1 in the array.
+
+    NumPy would treat a boolean that is stored as 5 as damaged.
+    """
     specs = TABLE + string("c") + short(0x04)
     content = int32(4) + value(b"\x05") + value(b"\x00") + value(b"\xff") + value(None)
     arrays = decode(
@@ -273,7 +293,7 @@ def test_a_boolean_of_any_byte_but_0_is_true_and_stored_as_1() -> None:
 
 
 def test_numpy_nulls_are_masked() -> None:
-    """A null of a column of numbers is masked in its array."""
+    """A null in a column of numbers is masked in the array."""
     content = (
         int32(3)
         + (value(int32(1)) + value(b"x"))
@@ -283,18 +303,19 @@ def test_numpy_nulls_are_masked() -> None:
     arrays = decode(TypedNumpyHandler, rows(ROWS_GLOBAL_TABLES_SPEC, content=content)).parsed_rows
     assert arrays["a"].mask.tolist() == [False, True, False]
     assert arrays["a"].compressed().tolist() == [1, 3]
-    # A column of texts is an array of objects, in which None needs no mask.
+    # A column of texts is an object array, in which None needs no mask.
     assert arrays["b"].tolist() == ["x", None, ""]
 
 
 def test_numpy_of_an_empty_page_and_of_another_result() -> None:
-    """An empty page has arrays of length 0; the result of another kind has no arrays."""
+    """An empty page has arrays of length 0; a VOID result has no arrays."""
     arrays = decode(TypedNumpyHandler, rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(0))).parsed_rows
     assert [len(array) for array in arrays.values()] == [0, 0]
     assert decode(NumpyProtocolHandler, int32(RESULT_KIND_VOID)).parsed_rows is None
 
 
 def test_numpy_errors_name_row_and_column() -> None:
+    """The error for a value that cannot be decoded into an array names its row and column."""
     with pytest.raises(ValueError, match=r'row 0, column "a" \(int\): int: takes 4 bytes, got 3'):
         _ = decode(
             NumpyProtocolHandler,
@@ -303,6 +324,7 @@ def test_numpy_errors_name_row_and_column() -> None:
 
 
 def test_lists_in_an_object_column() -> None:
+    """Lists are decoded to an object array of lists."""
     specs = TABLE + string("l") + short(0x20) + short(0x09)
     body = (
         int32(2)
@@ -316,6 +338,7 @@ def test_lists_in_an_object_column() -> None:
 
 
 def test_vectors_are_lists_in_an_object_column() -> None:
+    """Vectors are decoded to an object array of lists."""
     specs = (
         TABLE
         + string("v")
@@ -334,25 +357,28 @@ def test_vectors_are_lists_in_an_object_column() -> None:
 
 
 class Policy:
-    """A policy of encrypted columns that is only passed on."""
+    """A policy of encrypted columns without any methods, because these tests only pass it on."""
 
 
 def test_a_handler_gets_the_policy_of_the_cluster_by_a_subclass() -> None:
-    """The handler's class itself stays as it is, because other clusters may use it, too."""
+    """`encrypting_handler` returns a subclass of the handler that has the cluster's policy.
+
+    The handler class itself is not changed, because other clusters may use it, too.
+    """
     policy: Any = Policy()
     encrypting = encrypting_handler(ProtocolHandler, policy)
     assert encrypting is not ProtocolHandler
     assert issubclass(encrypting, ProtocolHandler)
     assert encrypting.column_encryption_policy is policy
     assert ProtocolHandler.column_encryption_policy is None
-    # Each handler has one subclass for a policy.
+    # For each handler and policy, there is only one subclass.
     assert encrypting_handler(ProtocolHandler, policy) is encrypting
     other_policy: Any = Policy()
     assert encrypting_handler(ProtocolHandler, other_policy) is not encrypting
 
 
 def test_other_handlers_are_used_as_they_are() -> None:
-    """No subclass is made of a handler with its own policy, or that is not a class."""
+    """`encrypting_handler` does not change a handler that has a policy or is not a class."""
     policy: Any = Policy()
 
     class HandlerWithPolicy(ProtocolHandler):

@@ -1,4 +1,4 @@
-"""The public names of `cassandra.protocol`, and the order in which its modules are imported."""
+"""The public names of `cassandra.protocol`, and imports of its modules in any order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import cassandra.protocol
 from tests.conftest import LANE
 from tests.processes import run_python
 
-# Names that cassandra-driver documents, or that applications import from it.
+# names that cassandra-driver documents, or that applications import from `cassandra.protocol`
 DOCUMENTED = """
     AlreadyExistsException AuthChallengeMessage AuthResponseMessage AuthSuccessMessage
     AuthenticateMessage BadCredentials BatchMessage CDCWriteException COMPRESSED_FLAG
@@ -37,6 +37,7 @@ DOCUMENTED = """
 
 @pytest.mark.parametrize("name", [*DOCUMENTED.split(), *cassandra.protocol.__all__])
 def test_every_documented_name_exists_and_names_the_public_module(name: str) -> None:
+    """Each documented name exists, and classes name `cassandra.protocol` as their module."""
     value = getattr(cassandra.protocol, name)
     if isinstance(value, type) and value.__module__.startswith("cassandra.protocol"):
         assert value.__module__ == "cassandra.protocol"
@@ -45,6 +46,7 @@ def test_every_documented_name_exists_and_names_the_public_module(name: str) -> 
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
+    """An unknown name of the module raises AttributeError."""
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = cassandra.protocol.Nothing
 
@@ -64,7 +66,10 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     ],
 )
 def test_compiled_modules_are_used_whatever_is_imported_first(first_import: str) -> None:
-    """The modules import each other, and a wrong order would fall back to the Python modules."""
+    """Compiled modules are used, whichever module is imported first.
+
+    The modules import each other. A wrong order would fall back to the Python modules.
+    """
     code = f"import cassandra.{first_import}, cassandra._impl as impl\n"
     code += "print(impl.implementation, impl.fallback_reason)"
     process = run_python(code)

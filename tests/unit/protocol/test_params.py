@@ -1,4 +1,4 @@
-"""The parameters of a request come from its message."""
+"""Test `QueryParams`, a request's parameters, and `params_of`, which reads them from a message."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from cassandra.protocol.params import QueryParams, params_of
 
 
 def test_options_that_are_not_set_are_left_out() -> None:
+    """Options that are not set are None, except `skip_metadata`, which is False."""
     params = QueryParams(ConsistencyLevel.QUORUM)
     value_by_name = {name: getattr(params, name) for name in QueryParams.__slots__}
     assert value_by_name.pop("consistency") == ConsistencyLevel.QUORUM
@@ -22,13 +23,13 @@ def test_options_that_are_not_set_are_left_out() -> None:
 
 @pytest.mark.parametrize("message_class", [QueryMessage, ExecuteMessage])
 def test_parameters_of_a_message(message_class: Any) -> None:
-    """Each attribute of a message becomes a parameter of the request.
+    """`params_of` returns each attribute of a message as a parameter of the request.
 
     Continuous paging, a feature of DSE, is refused.
     """
     query_or_id: Any = "SELECT 1" if message_class is QueryMessage else b"id"
     message = message_class(query_or_id, [b"x"], ConsistencyLevel.QUORUM)
-    # The numbers are all different, so that they show which attribute each parameter comes from.
+    # The numbers are all different, so each shows which attribute its parameter comes from.
     message.consistency_level = 5
     message.fetch_size = 6
     message.serial_consistency_level = 7

@@ -1,6 +1,6 @@
 """The compiled and the Python modules have the same names, signatures and results.
 
-Neither of them leaks memory.
+Neither implementation leaks memory.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Implementation
 from tests.unit.protocol.wire import columns, envelope, int32, value
 
-# modules that exist in Python and in Cython
+# modules that exist in both Python and Cython
 NAMES = ["bind", "bodies", "frame", "rows"]
 LOGGED = 0  # the type of a batch
 RESPONSE_V4 = HEADER_DIRECTION_TO_CLIENT | 4
 
 
 def public(module: ModuleType) -> dict[str, Any]:
-    """Return the names that `module` defines for other modules."""
+    """Return the public functions and classes that `module` defines, by name."""
     return {
         name: item
         for name, item in vars(module).items()
@@ -44,11 +44,11 @@ def public(module: ModuleType) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_and_signatures(compiled: Implementation, name: str) -> None:
-    """The compiled module's names exist in the Python module with the same parameters."""
+    """The compiled module's names exist in the Python module, with the same parameters."""
     python, compiled_module = twin(name, "python"), getattr(compiled, name)
     assert compiled_module.__file__ is not None
     assert not compiled_module.__file__.endswith(".py")
-    # The Python twin may have more: functions that its compiled counterpart has in C.
+    # The Python module may have more names: the compiled module has some functions only in C.
     compiled_names = public(compiled_module)
     assert compiled_names
     for name_in_module, compiled_item in compiled_names.items():
@@ -88,7 +88,7 @@ optional_int = st.one_of(st.none(), st.integers(-(1 << 31), (1 << 31) - 1))
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """Return the result of a call, or the class and the text of the error that it raises."""
+    """Return the result of a call, or the class and the message of the error that it raises."""
     try:
         return call()
     except Exception as error:
@@ -150,15 +150,13 @@ def test_bodies_are_equal(
     ids=lambda bad_values: str(type(bad_values)),
 )
 def test_bad_values_fail_alike(compiled: Implementation, bad_values: Any) -> None:
-    """Both implementations raise errors of the same class, whose texts may differ, or encode the
-    same bytes.
-    """
+    """For bad values, both implementations raise errors of one class, or encode the same bytes."""
     params = QueryParams(ConsistencyLevel.ONE, bad_values)
     python_outcome, compiled_outcome = (
         outcome(partial(bodies.query_body, "Q", params, version=4))
         for bodies in (twin("bodies", "python"), compiled.bodies)
     )
-    # Errors are compared by their classes; their texts may differ.
+    # Only the classes of errors are compared, because the messages may differ.
     if isinstance(python_outcome, tuple):
         assert python_outcome[0] is compiled_outcome[0]
     else:
@@ -194,7 +192,7 @@ def test_plans_take_codecs_of_either_implementation(implementation: Implementati
 def blocks_grown(call: Callable[[], Any], times: int = 300) -> int:
     """Return how many more memory blocks exist after `call` was repeated `times` times.
 
-    Before that, `call` runs 50 times to fill its caches.
+    `call` first runs 50 times to fill its caches.
     """
     for _ in range(50):
         call()
@@ -242,7 +240,7 @@ def test_nothing_leaks(implementation: Implementation) -> None:
         reader.feed(frames[:100])
         reader.get_buffer(-1)
         reader.feed(frames[100:])
-        # A frame of version 0, which does not exist.
+        # There is no version 0, so this is an error.
         with pytest.raises(ProtocolError):
             reader.feed(b"\x00" * 9)
         writer = implementation.frame.FrameWriter(5)
@@ -250,12 +248,12 @@ def test_nothing_leaks(implementation: Implementation) -> None:
         writer.add(stream=1, opcode=QUERY, flags=0, body=b"x" * 200_000)
         writer.take()
 
-    # A leak of one block per call would show as 300.
+    # A leak of one block for each call would increase the count by 300.
     assert blocks_grown(bind_decode_and_frame) < 100
 
 
 def test_one_object_for_each_encoded_body(compiled: Implementation) -> None:
-    """Each body allocates one object."""
+    """Encoding a body allocates a single object."""
     params = QueryParams(
         ConsistencyLevel.ONE, [b"x" * 20] * 12, page_size=5000, timestamp=1_700_000_000_000_000
     )
@@ -271,7 +269,7 @@ def test_one_object_for_each_encoded_body(compiled: Implementation) -> None:
     encoded = [
         execute(b"i" * 16, result_metadata_id=None, params=params, version=4) for _ in range(1000)
     ]
-    # 1000 bodies, and a few objects of the interpreter itself
+    # 1000 bodies, and a few objects of the interpreter
     assert 995 <= sys.getallocatedblocks() - count_before <= 1010
     assert len(encoded) == 1000
 
@@ -301,6 +299,7 @@ def test_plans_are_shared_by_threads(implementation: Implementation) -> None:
 
 @pytest.mark.parametrize("body", [None, "text", bytearray(8)])
 def test_a_page_has_to_be_bytes(compiled: Implementation, body: Any) -> None:
+    """Compiled code raises TypeError for a page or body that is not bytes."""
     plan = compiled.rows.RowPlan(("a",), [compiled.codecs.int32()])
     for method in ("tuples", "named_tuples", "dicts", "ordered_dicts", "columns", "iterate"):
         with pytest.raises(TypeError):
@@ -310,7 +309,7 @@ def test_a_page_has_to_be_bytes(compiled: Implementation, body: Any) -> None:
 
 
 def test_objects_whose_init_never_ran(compiled: Implementation) -> None:
-    """Methods of objects that were created by __new__ alone may fail, but must not crash."""
+    """Methods of objects that were created only by __new__ may raise errors, but must not crash."""
     for module, name in (
         ("bind", "ValuesBlock"),
         ("bind", "BindPlan"),
@@ -331,6 +330,6 @@ def test_objects_whose_init_never_ran(compiled: Implementation) -> None:
             ("append", (compiled.bind.ValuesBlock(0, b""),)),
         ):  # fmt: skip
             if hasattr(uninitialised, method):
-                # returns an error instead of raising it
+                # `outcome` returns an error instead of raising it.
                 outcome(partial(getattr(uninitialised, method), *arguments))
     assert compiled.bind.ValuesBlock.__new__(compiled.bind.ValuesBlock).values() == []

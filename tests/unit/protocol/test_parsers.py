@@ -1,4 +1,4 @@
-"""The row parsers can be found by the names that applications use."""
+"""The row parsers ListParser, LazyParser and NumpyParser, which cassandra-driver also has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cassandra.testing.fake import FakeNode, rows
 
 @pytest.fixture
 def session() -> Any:
-    """Yield a session of a node that answers "SELECT v" with the rows 5 and 6."""
+    """Yield a session of a node that responds to "SELECT v" with the rows 5 and 6."""
     with FakeNode() as node:
         node.prime("SELECT v", rows([("v", "int")], [(5,), (6,)]))
         with Cluster([node.address], port=node.port) as cluster:
@@ -25,7 +25,7 @@ def session() -> Any:
     "parser", [ListParser(), LazyParser(), NumpyParser()], ids=lambda parser: type(parser).__name__
 )
 def test_parsers_of_rows(session: Session, parser: Any) -> None:
-    """A handler with each parser returns the rows of a page in the parser's form."""
+    """A handler that is made of a parser returns the rows of a page in the parser's form."""
     session.client_protocol_handler = cython_protocol_handler(parser)
     session.row_factory = tuple_factory
     page_rows = list(session.execute("SELECT v").current_rows)

@@ -1,4 +1,4 @@
-"""The notations of native_protocol_v5.spec, section 3, read from bytes written by hand."""
+"""Test `Cursor`, which reads the notations of native_protocol_v5.spec, section 3, from bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.errors import ProtocolError
 from cassandra.protocol.primitives import Cursor, address_text
 from tests.unit.protocol.wire import byte, int32, short, string, string_list, string_multimap, value
 
-# the name of a notation, bytes, and the value that they are read as
+# the name of a notation, its bytes, and the value that they are read as
 READ: list[tuple[str, bytes, Any]] = [
     ("byte", b"\xff", 255),
     ("short", b"\xff\xfe", 65534),
@@ -37,7 +37,10 @@ READ: list[tuple[str, bytes, Any]] = [
 def test_values_are_read_and_truncated_values_are_errors(
     name: str, data: bytes, expected: Any
 ) -> None:
-    """A method of a cursor reads a value at its position, and moves the position behind it."""
+    """Each method of `Cursor` reads a value at its position, and advances the position.
+
+    Truncated values raise ProtocolError.
+    """
     cursor = Cursor(b"xx" + data + b"rest", 2)
     assert getattr(cursor, name)() == expected
     assert cursor.pos == 2 + len(data)
@@ -48,22 +51,28 @@ def test_values_are_read_and_truncated_values_are_errors(
 
 
 def test_a_string_that_is_not_utf_8_is_an_error() -> None:
+    """A string that is not UTF-8 raises ProtocolError."""
     with pytest.raises(ProtocolError, match="not UTF-8"):
         Cursor(short(2) + b"\xff\xfe").string()
 
 
 def test_a_negative_length_is_an_error() -> None:
+    """A negative length raises ProtocolError."""
     with pytest.raises(ProtocolError, match="-1 bytes are to follow at offset 0 of a body of 4"):
         Cursor(b"abcd").take(-1)
 
 
 def test_a_forged_count_is_refused_before_it_is_read() -> None:
-    """Four bytes cannot hold a list of 65535 strings, each of which has at least two bytes."""
+    """A number of items that does not fit into the remaining bytes is refused at once.
+
+    Four bytes cannot hold a list of 65,535 strings, each of which has at least two bytes.
+    """
     with pytest.raises(ProtocolError, match="65535 items are to follow at offset 2 of 4 bytes"):
         Cursor(short(65535) + b"\0\0").string_list()
 
 
 @pytest.mark.parametrize("size", [0, 5, 15, 17])
 def test_addresses_have_four_or_sixteen_bytes(size: int) -> None:
+    """`address_text` refuses addresses that do not have 4 or 16 bytes."""
     with pytest.raises(ProtocolError, match=f"an address of {size} bytes"):
         address_text(bytes(size))

@@ -1,4 +1,4 @@
-"""The values of a row are found by name in mappings, dataclasses and other objects."""
+"""Test `values_of`, which finds a row's values by name in mappings, dataclasses and objects."""
 
 from __future__ import annotations
 
@@ -69,22 +69,26 @@ class PlainRow:
     ],
 )
 def test_values_of_rows(row: Any, expected: Any) -> None:
-    """Rows of any class give the values of a and b. A value that they lack is unset."""
+    """`values_of` returns a row's values of a and b, for any class; a missing value is unset."""
     assert values_of(row, NAMES, version=5) == expected
 
 
 @pytest.mark.parametrize("row", [5, uuid.UUID(int=1), "ab", b"ab", bytearray(b"ab"), PlainRow(c=1)])
 def test_objects_that_are_not_rows_are_refused(row: Any) -> None:
-    """The error is a ValueError too, which cassandra-driver raises for some strings."""
+    """An object that is not a row raises an error that is both a TypeError and a ValueError.
+
+    cassandra-driver raises a ValueError for some strings.
+    """
     with pytest.raises(TypeError, match="they have to be a sequence") as caught:
         values_of(row, NAMES, version=5)
     assert isinstance(caught.value, ValueError)
 
 
 def test_a_string_of_one_character_is_a_value_for_one_marker() -> None:
-    """A longer string is refused, since its characters would be taken for the values.
+    """A string of one character is accepted as the value of a single bind marker.
 
-    The second argument of `is_lone_text` is the number of bind markers.
+    A longer string is refused, because its characters would be taken for the values. The second
+    argument of `is_lone_text` is the number of bind markers.
     """
     assert values_of("x", ["a"], version=5) == ("x",)
     assert is_lone_text("x", 1)
@@ -94,7 +98,7 @@ def test_a_string_of_one_character_is_a_value_for_one_marker() -> None:
 
 
 def test_fields_without_a_marker_are_mistakes() -> None:
-    """A declared field of a dataclass for which there is no bind marker is an error."""
+    """A field of a dataclass that has no bind marker is an error, because the class declares it."""
     with pytest.raises(ValueError, match=r"Row has the field 'b', but the bind markers are a$"):
         values_of(Row(1), ["a"], version=5)
     with pytest.raises(ValueError, match=r"Row has the fields 'a', 'b', but .* are none$"):
@@ -109,9 +113,9 @@ def test_strict_mappings() -> None:
 
 
 def test_values_that_must_not_be_missing() -> None:
-    """Values of the partition key must not be missing. Before protocol version 4, no value may.
+    """Values of the partition key must not be missing; before protocol version 4, no value may be.
 
-    `key` has the indexes of the columns of the partition key.
+    `key` has the indexes of the partition key's columns.
     """
     with pytest.raises(ValueError, match="the partition key needs a value for 'b'"):
         values_of({"a": 1}, NAMES, version=5, key=[1])
@@ -131,13 +135,17 @@ def test_values_that_must_not_be_missing() -> None:
 )
 @pytest.mark.filterwarnings("ignore:a mapping has values for 'ID'")
 def test_a_missing_key_names_the_misspelt_one(row: dict[Any, Any], note: str) -> None:
+    """The error for a missing partition key names a misspelled key of the mapping."""
     with pytest.raises(MissingParameter) as failure:
         values_of(row, ("id", "name"), version=5, key=[0])
     assert str(failure.value).strip('"').endswith(note)
 
 
 def test_records_and_their_fields() -> None:
-    """Objects with attributes are records. Their classes may declare fields, or not (None)."""
+    """`is_record` is True for objects with attributes; `declared_fields` returns their fields.
+
+    It returns None if the class does not declare its fields.
+    """
     assert declared_fields(Row) == ("a", "b")
     assert declared_fields(AttrsRow) == ("a", "b")
     assert declared_fields(PlainRow) is None
@@ -149,7 +157,7 @@ def test_records_and_their_fields() -> None:
 
 
 def test_the_row_of_an_error() -> None:
-    """An error of the driver gets the number of the row; an error of user code is not changed."""
+    """`locate_row` adds a row's number to errors of the driver, but not to errors of user code."""
     driver_error, other_error = ValueError("bad value"), RuntimeError("their own")
     locate_row(driver_error, 7)
     locate_row(other_error, 7)
@@ -158,12 +166,13 @@ def test_the_row_of_an_error() -> None:
 
 
 def test_misspelt_names_are_warned_of_once_per_statement(caplog: pytest.LogCaptureFixture) -> None:
-    """A warning names the key of a mapping that has no marker, and a marker with a similar name.
+    """A warning names a mapping's key without a marker, and a marker with a similar name.
 
-    The marker has no value. Other keys are only logged: a mapping may be for several statements.
+    The warning appears only if this marker has no value. Other keys are only logged, because a
+    mapping may be for several statements.
     """
     for key, marker in (("nmae", "name"), ("firstname", "first_name")):
-        # The driver recognises a statement by its markers, so use markers that no other test has.
+        # The driver recognizes a statement by its markers, so use markers that no other test has.
         id_marker = f"id_{uuid.uuid4().hex}"
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -183,9 +192,10 @@ def test_misspelt_names_are_warned_of_once_per_statement(caplog: pytest.LogCaptu
 def test_names_without_a_marker_are_logged_once_per_statement(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """A key without a bind marker is logged once per statement."""
     id_marker = f"id_{uuid.uuid4().hex}"
     markers = [id_marker, "name"]
-    # Mappings that fit are not logged, but a key too many is.
+    # Mappings that fit are not logged. A mapping with an additional key is logged.
     values_of({id_marker: 1}, markers, version=4)
     values_of({id_marker: 1, "name": 2}, markers, version=4)
     assert not caplog.records
@@ -200,7 +210,7 @@ def test_names_without_a_marker_are_logged_once_per_statement(
 def test_only_the_last_statements_with_unknown_names_are_remembered(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """After 1,000 other statements were reported, a statement is reported again."""
+    """Only the last 1,000 statements are remembered, so an earlier statement is reported again."""
     first_marker = f"id_{uuid.uuid4().hex}"
     other_markers = [f"{first_marker}_{number}" for number in range(1000)]
     for marker in [first_marker, *other_markers, first_marker]:
@@ -212,12 +222,13 @@ def test_only_the_last_statements_with_unknown_names_are_remembered(
 def test_a_repeated_marker_gets_the_same_value_without_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """Two bind markers with the same name get the same value, without a warning."""
     assert values_of({"a": 1}, ["a", "a"], version=4) == (1, 1)
     assert not caplog.records
 
 
 def test_sets_have_no_order() -> None:
-    """A set does not say which value is for which marker, unless there is only one."""
+    """A set is refused, because it has no order, unless there is only one bind marker."""
     for row in ({1, 2}, frozenset({1, 2}), {1: "a", 2: "b"}.keys()):
         with pytest.raises(TypeError, match=r"values are the \w+ .*, which has no order"):
             values_of(row, NAMES, version=4)
@@ -231,7 +242,10 @@ Other = namedtuple("Other", ["first", "id"])
 
 
 def test_names_in_another_order_than_the_markers() -> None:
-    """The values of named tuples and Series are bound by position, as in cassandra-driver."""
+    """Named tuples and Series are bound by position, as in cassandra-driver.
+
+    A warning appears if their names are in another order than the bind markers.
+    """
     rows = [
         (Person("Ada", 1), r"row\._asdict\(\)"),
         (pandas.Series({"name": "Ada", "id": 1}), r"series\.to_dict\(\)"),
@@ -240,7 +254,7 @@ def test_names_in_another_order_than_the_markers() -> None:
         with pytest.warns(RuntimeWarning, match=f"name, id are in another .* {expression}") as seen:
             assert values_of(row, ["id", "name"], version=4) == ("Ada", 1)
         assert seen[0].filename == __file__
-        # Also if there are further markers.
+        # There is also a warning if the statement has further markers.
         with pytest.warns(RuntimeWarning, match="bind markers id, age, name: write"):
             values_of(row, ["id", "age", "name"], version=4)
 
@@ -257,6 +271,7 @@ def test_names_in_another_order_than_the_markers() -> None:
     ],
 )
 def test_names_that_are_no_mistake(row: Any) -> None:
+    """Named tuples and Series whose names do not contradict the markers cause no warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert values_of(row, ["name", "id"], version=4) == tuple(row)

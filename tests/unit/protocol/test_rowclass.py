@@ -1,4 +1,4 @@
-"""The classes of named tuples that rows are."""
+"""Test `row_class`, which returns the class of named tuples for a result's column names."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from tests.conftest import Implementation
 
 
 def test_a_class_is_made_once() -> None:
+    """For the same names in the same order, `row_class` returns the same class."""
     assert row_class(("a", "b")) is row_class(["a", "b"])
     assert row_class(("a", "b")) is not row_class(("b", "a"))
 
@@ -32,7 +33,7 @@ def test_a_class_is_made_once() -> None:
 def test_all_functions_that_create_named_tuples_use_the_same_class(
     implementation: Implementation,
 ) -> None:
-    """Two pages, statements or sessions have their own plans, but share the class of their rows."""
+    """All pages, statements and sessions share one row class for the same column names."""
     names = ("a_shape", "of_its", "own")
     cls = row_class(names)
     # one row with three texts "x", each after its length
@@ -40,7 +41,7 @@ def test_all_functions_that_create_named_tuples_use_the_same_class(
     columns = [ColumnMetadata("ks", "t", name, UTF8Type) for name in names]
     for _ in range(2):
         plan = implementation.rows.RowPlan(names, [implementation.codecs.text()] * 3)
-        # The number of rows precedes them.
+        # The number of rows precedes the rows.
         message = rows_result(ResultMetadata(columns), b"\0\0\0\1" + body, 0)
         for rows in (
             plan.named_tuples(body, offset=0, row_count=1),
@@ -52,7 +53,7 @@ def test_all_functions_that_create_named_tuples_use_the_same_class(
 
 
 def test_names_become_attributes() -> None:
-    """The class of a row is a named tuple, in which each column has a valid attribute name."""
+    """Each column of a row gets a valid attribute name, even if the column's name is not."""
     names = [
         "plain", "count(*)", "system.ttl(a)", "_under", "trailing_", "class", "plain", "2x", "a b",
         "é",
@@ -79,24 +80,25 @@ def test_names_become_attributes() -> None:
     ],
 )
 def test_names_that_other_drivers_give(names: list[str], expected: list[str]) -> None:
-    """A column's name that is not an identifier becomes the same name as in cassandra-driver."""
+    """A column name that is not an identifier becomes the same attribute as in cassandra-driver."""
     assert list(row_class(names)._fields) == expected
     (row,) = named_tuple_factory(names, [range(len(names))])
     assert row == tuple(range(len(names)))
 
 
 def test_a_name_that_comes_very_often() -> None:
+    """If a column name occurs 2000 times, the attributes get more and more underscores."""
     assert row_class(["a"] * 2000)._fields[-1] == "a" + "_" * 1999
 
 
 def test_many_classes_do_not_pile_up() -> None:
-    """The cache of classes has a limit. A new class beyond it is still right."""
+    """The cache of row classes is limited, and classes beyond the limit are still correct."""
     for index in range(3000):
         assert row_class((f"column_{index}",))._fields == (f"column_{index}",)
 
 
 def test_factories() -> None:
-    """Each row factory returns rows of its form."""
+    """Each row factory returns rows of its class."""
     names, rows = ["a", "b"], [(1, 2), (3, 4)]
     assert tuple_factory(names, rows) == rows
     assert [row.b for row in named_tuple_factory(names, rows)] == [2, 4]
@@ -116,6 +118,7 @@ def test_pseudo_named_tuples() -> None:
 
 
 def test_factories_name_the_public_module_and_can_be_pickled() -> None:
+    """Row factories have the public module `cassandra.query`, and can be pickled."""
     assert tuple_factory.__module__ == "cassandra.query"
     assert pickle.loads(pickle.dumps(dict_factory)) is dict_factory
 
@@ -123,7 +126,7 @@ def test_factories_name_the_public_module_and_can_be_pickled() -> None:
 def test_an_index_that_is_a_name_raises_an_error_with_advice(
     implementation: Implementation,
 ) -> None:
-    """A row is a tuple, so row["name"] is an error, which says to write row.name."""
+    """row["name"] raises TypeError, because a row is a tuple; compiled code suggests row.name."""
     row = type("Row", (implementation.rows.RowBase,), {})((1, 2))
     assert row[0] == 1
     assert row[-1] == 2
@@ -136,7 +139,7 @@ def test_an_index_that_is_a_name_raises_an_error_with_advice(
     with pytest.raises(TypeError) as caught:
         row["name"]
     if implementation.rows is _impl.twin("rows", "python"):
-        # In Python, the error is that of `tuple` itself.
+        # The Python implementation raises the error of `tuple` itself.
         assert "not str" in str(caught.value)
         return
     assert "write row.name, or have rows as dicts" in str(caught.value)

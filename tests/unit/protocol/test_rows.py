@@ -1,4 +1,4 @@
-"""Row plans, which decode the bytes of a page to rows."""
+"""Test `RowPlan`, which decodes the bytes of a page to rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def plan(implementation: Implementation, names: tuple[str, ...] = NAMES) -> Any:
 
 
 def test_tuples(implementation: Implementation) -> None:
-    """Rows can be decoded from any position in the page. Bytes after the last row are ignored."""
+    """Rows can be decoded from any position in the page; bytes after the last row are ignored."""
     assert plan(implementation).tuples(PAGE, offset=0, row_count=3) == ROWS
     assert plan(implementation).tuples(b"head" + PAGE, offset=4, row_count=3) == ROWS
     assert plan(implementation).tuples(PAGE, offset=0, row_count=0) == []
@@ -43,6 +43,7 @@ def test_tuples(implementation: Implementation) -> None:
 
 
 def test_dicts_keep_the_order_of_columns(implementation: Implementation) -> None:
+    """Dicts of rows have the keys in the order of the columns."""
     dicts = plan(implementation).dicts(PAGE, offset=0, row_count=3)
     assert dicts == [dict(zip(NAMES, row, strict=True)) for row in ROWS]
     assert [*dicts[0]] == [*NAMES]
@@ -55,7 +56,9 @@ def test_dicts_keep_the_order_of_columns(implementation: Implementation) -> None
 def test_dicts_of_any_width_have_their_own_keys_and_values(
     implementation: Implementation, width: int
 ) -> None:
-    """The compiled code copies a dict for each row: changing one must not change the others.
+    """Dicts of rows are independent of each other, for any number of columns.
+
+    The compiled code copies a dict for each row.
 
     :param width: the number of columns.
     """
@@ -71,7 +74,7 @@ def test_dicts_of_any_width_have_their_own_keys_and_values(
 
 
 def test_a_name_that_comes_twice_keeps_the_last_value(implementation: Implementation) -> None:
-    """A dict has one value for two columns of the same name, whatever the number of columns is."""
+    """If two columns have the same name, a dict has the value of the last of them."""
     ints = implementation.codecs.int32()
     for names in (("a", "b", "a"), tuple("abcdefgha")):
         page = b"".join(value(int32(number)) for number in range(len(names)))
@@ -87,12 +90,13 @@ class DerivedStr(str):
 
 
 def test_names_may_be_of_a_class_derived_from_str(implementation: Implementation) -> None:
+    """Column names may be instances of a subclass of str."""
     names = (DerivedStr("a"), "b")
     assert implementation.rows.dicts_of(names, [(1, 2)]) == [{"a": 1, "b": 2}]
 
 
 def test_rows_of_any_kind_as_dicts(implementation: Implementation) -> None:
-    """`dicts_of` takes rows that are tuples, lists or iterators, and any iterable of names."""
+    """`dicts_of` accepts rows that are tuples, lists or iterators, and any iterable of names."""
     dicts_of = implementation.rows.dicts_of
     expected = [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
     for names in (["a", "b"], ("a", "b"), iter("ab")):
@@ -101,12 +105,15 @@ def test_rows_of_any_kind_as_dicts(implementation: Implementation) -> None:
     # an iterator of iterators, each of which can be read only once
     assert dicts_of(["a", "b"], iter([iter([1, 2]), iter([3, 4])])) == expected
     assert dicts_of(["a", "b"], []) == []
-    # A result without columns may have no names.
+    # A result without columns may have None as names.
     assert dicts_of(names=None, rows=[]) == []
 
 
 def test_rows_of_any_kind_as_named_tuples(implementation: Implementation) -> None:
-    """`named_tuples_of` takes rows that are tuples, lists or iterators, and any names."""
+    """`named_tuples_of` accepts rows that are tuples, lists or iterators, and any names.
+
+    Rows of another length are refused.
+    """
     named_tuples_of = implementation.rows.named_tuples_of
     for names in (["a", "b"], ("a", "b"), iter("ab")):
         rows = named_tuples_of(names, [(1, 2), [3, 4], iter([5, 6])])
@@ -120,6 +127,7 @@ def test_rows_of_any_kind_as_named_tuples(implementation: Implementation) -> Non
 
 @pytest.mark.parametrize("row", [(1,), (1, 2, 3), [1], (), iter([1])])
 def test_rows_of_another_length_are_refused(implementation: Implementation, row: Any) -> None:
+    """`dicts_of` refuses rows with more or fewer values than names."""
     with pytest.raises(ValueError, match=r"zip\(\) argument 2 is (shorter|longer)"):
         implementation.rows.dicts_of(("a", "b"), [(1, 2), row])
 
@@ -128,7 +136,7 @@ def test_rows_of_another_length_are_refused(implementation: Implementation, row:
 def test_texts_of_any_length_and_with_any_character_anywhere(
     implementation: Implementation, size: int
 ) -> None:
-    """Texts of any length are decoded. The error for an invalid byte names its position."""
+    """Texts of any length and content are decoded; an error has the position of a bad byte."""
     codec = implementation.codecs.text()
     plain = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"[:size]
     texts = [plain, plain + "\x7f"]
@@ -144,8 +152,8 @@ def test_texts_of_any_length_and_with_any_character_anywhere(
         page, offset=0, row_count=len(texts)
     ) == [texts]
     ascii_codec = implementation.codecs.ascii_text()
-    # Three invalid sequences: a continuation byte alone, a byte that UTF-8 never has, and the first
-    # of two bytes without the second.
+    # Three invalid sequences: a continuation byte without a first byte, a byte that UTF-8 never
+    # uses, and the first of two bytes without the second.
     for position in range(size + 1):
         for invalid in (b"\x80", b"\xff", b"\xc3"):
             data = plain[:position].encode() + invalid + plain[position:].encode()
@@ -166,7 +174,7 @@ def test_named_tuples_share_one_class(implementation: Implementation) -> None:
 
 
 def test_columns(implementation: Implementation) -> None:
-    """A page can be decoded to one list for each column; without rows, the lists are empty."""
+    """A page can be decoded to one list for each column; without rows, these lists are empty."""
     assert plan(implementation).columns(PAGE, offset=0, row_count=3) == [
         list(column) for column in zip(*ROWS, strict=True)
     ]
@@ -181,6 +189,7 @@ def test_iterate(implementation: Implementation) -> None:
 
 
 def test_an_empty_number_is_none(implementation: Implementation) -> None:
+    """A number of zero bytes is decoded to None."""
     numbers = implementation.rows.RowPlan(("a",), [implementation.codecs.int32()])
     assert numbers.tuples(value(b""), offset=0, row_count=1) == [(None,)]
 
@@ -190,7 +199,10 @@ METHODS = ["tuples", "named_tuples", "dicts", "ordered_dicts", "columns"]
 
 @pytest.mark.parametrize("method", METHODS)
 def test_errors_name_row_and_column(implementation: Implementation, method: str) -> None:
-    """An int of three bytes, and a text that is not UTF-8, are errors."""
+    """An error while decoding names the row and the column.
+
+    Here an int of three bytes, and a text that is not UTF-8, are decoded.
+    """
     decode = getattr(plan(implementation), method)
     good_row = value(int32(1)) + value(b"one") + value(b"\x01")
     row_with_bad_int = value(b"123") + value(b"x") + value(b"")
@@ -203,6 +215,7 @@ def test_errors_name_row_and_column(implementation: Implementation, method: str)
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_cut_of_a_page_is_an_error(implementation: Implementation, method: str) -> None:
+    """A page that is truncated anywhere raises DecodeError."""
     decode = getattr(plan(implementation), method)
     for size in range(len(PAGE)):
         with pytest.raises(DecodeError):
@@ -217,7 +230,7 @@ def test_every_cut_of_a_page_is_an_error(implementation: Implementation, method:
 def test_a_claimed_count_is_checked_first(
     implementation: Implementation, method: str, offset: int, row_count: int
 ) -> None:
-    """An offset outside the page, or more rows than the page can have, is an error.
+    """An offset outside the page, or more rows than the page can contain, raises DecodeError.
 
     The page has three rows.
     """
@@ -239,6 +252,7 @@ def test_a_length_past_the_end(implementation: Implementation, size: int) -> Non
 
 
 def test_rows_without_columns_are_refused(implementation: Implementation) -> None:
+    """A plan without columns decodes zero rows, and refuses more."""
     nothing = implementation.rows.RowPlan(names=(), codecs=[])
     assert nothing.tuples(b"", offset=0, row_count=0) == []
     with pytest.raises(DecodeError):
@@ -246,6 +260,7 @@ def test_rows_without_columns_are_refused(implementation: Implementation) -> Non
 
 
 def test_a_plan_needs_as_many_codecs_as_names(implementation: Implementation) -> None:
+    """`RowPlan` needs as many codecs as names."""
     with pytest.raises(ValueError, match="2 names and 1 codecs"):
         implementation.rows.RowPlan(("a", "b"), [implementation.codecs.int32()])
 
@@ -254,7 +269,11 @@ def test_a_plan_needs_as_many_codecs_as_names(implementation: Implementation) ->
 
 
 def test_encoded_rows_are_decoded_once_for_each_method(implementation: Implementation) -> None:
-    """The rows of the last method are kept: a list that the application has changed stays so."""
+    """`EncodedRows` decodes rows on the first access, and returns the same list from then on.
+
+    The rows of the last method are cached, so if the application changes the list, the change stays
+    visible.
+    """
     encoded = implementation.rows.EncodedRows(b"head" + PAGE, 4, 3)
     assert (encoded.body, encoded.offset, encoded.count) == (b"head" + PAGE, 4, 3)
     decoded = encoded.decode(plan(implementation), "tuples")
@@ -269,12 +288,12 @@ def test_encoded_rows_are_decoded_once_for_each_method(implementation: Implement
 def test_threads_that_decode_at_the_same_time_get_the_same_rows(
     implementation: Implementation,
 ) -> None:
-    """While one call decodes the rows, another one decodes and keeps them."""
+    """If another thread has decoded the rows in the meantime, both threads get the same list."""
     encoded = implementation.rows.EncodedRows(PAGE, 0, 3)
     row_plan = plan(implementation)
 
     class SlowPlan:
-        """A row plan in whose place a second thread decodes the rows first."""
+        """A row plan during whose call another thread seems to decode the rows first."""
 
         def tuples(self, body: bytes, offset: int, row_count: int) -> list[Any]:
             kept.append(encoded.decode(row_plan, "tuples"))
@@ -287,6 +306,7 @@ def test_threads_that_decode_at_the_same_time_get_the_same_rows(
 
 
 def test_an_error_of_encoded_rows_is_kept(implementation: Implementation) -> None:
+    """`EncodedRows` raises the same error object on each access."""
     encoded = implementation.rows.EncodedRows(PAGE[:-1], 0, 4)
     with pytest.raises(DecodeError) as first:
         encoded.decode(plan(implementation), "tuples")
@@ -298,7 +318,10 @@ def test_an_error_of_encoded_rows_is_kept(implementation: Implementation) -> Non
 
 
 def test_encoded_rows_can_be_pickled_and_copied(implementation: Implementation) -> None:
-    """Not with decoded rows, whose class may not exist in the other process."""
+    """Encoded rows can be pickled and copied, but the copies do not contain decoded rows.
+
+    The class of decoded rows may not exist in the other process.
+    """
     row_plan = plan(implementation)
     encoded = implementation.rows.EncodedRows(b"head" + PAGE, 4, 3)
     encoded.decode(row_plan, "named_tuples")
@@ -308,6 +331,7 @@ def test_encoded_rows_can_be_pickled_and_copied(implementation: Implementation) 
 
 
 def test_encoded_rows_need_bytes(implementation: Implementation) -> None:
+    """`EncodedRows` raises TypeError if its body is not bytes."""
     for body in (None, 5):
         encoded = implementation.rows.EncodedRows(body, 0, 1)
         with pytest.raises(TypeError):
@@ -320,7 +344,10 @@ def test_encoded_rows_need_bytes(implementation: Implementation) -> None:
 def test_values_equal_to_the_previous_row_are_not_decoded_again(
     implementation: Implementation,
 ) -> None:
-    """`shared_columns` returns the same object for equal cells that follow each other."""
+    """`shared_columns` returns the same object for equal consecutive cells of a column.
+
+    Such cells are not decoded again.
+    """
     decoded_cells: list[bytes] = []
 
     def decode_cell(data: bytes) -> Any:
@@ -349,7 +376,7 @@ def test_values_equal_to_the_previous_row_are_not_decoded_again(
 
 
 def test_shared_columns_of_no_rows(implementation: Implementation) -> None:
-    """Without rows, there is an empty list for each column."""
+    """`shared_columns` returns an empty list for each column if there are no rows."""
     assert implementation.rows.shared_columns([bytes, bytes], b"", offset=0, row_count=0) == [
         [],
         [],
@@ -358,6 +385,7 @@ def test_shared_columns_of_no_rows(implementation: Implementation) -> None:
 
 
 def test_a_readers_error_is_raised_as_it_is(implementation: Implementation) -> None:
+    """An error of the function that decodes a cell is raised unchanged."""
     with pytest.raises(ZeroDivisionError):
         implementation.rows.shared_columns(
             [lambda data: 1 // 0], value(b"a"), offset=0, row_count=1
@@ -365,7 +393,7 @@ def test_a_readers_error_is_raised_as_it_is(implementation: Implementation) -> N
 
 
 def test_every_cut_of_shared_columns_is_an_error(implementation: Implementation) -> None:
-    """If any number of bytes is missing at the end of a page, its columns cannot be read."""
+    """`shared_columns` raises DecodeError for a page that is truncated anywhere."""
     page = b"".join(value(cell) for cell in (b"one", b"two", b"three", b"four"))
     for size in range(len(page)):
         with pytest.raises(DecodeError, match=r"past the end of the page|rows of 2 columns"):
@@ -382,7 +410,7 @@ def specs(*type_options: bytes, is_global: bool = True) -> bytes:
     """Return the beginning of a RESULT of rows, up to the end of its column specs.
 
     :param type_options: the type of each column, as the protocol encodes it.
-    :param is_global: whether the table precedes all columns, or each of them.
+    :param is_global: True if the table precedes all columns, False if it precedes each column.
     """
     table = string("ks") + string("t")
     flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
@@ -397,7 +425,7 @@ def specs(*type_options: bytes, is_global: bool = True) -> bytes:
 
 
 INT, TEXT = short(0x09), short(0x0D)
-# the types of the columns of a result
+# the encoded types of a result's columns, by kind
 SHAPES = {
     "none": (),
     "simple": (INT, TEXT, short(0x15)),
@@ -411,7 +439,7 @@ SHAPES = {
 @pytest.mark.parametrize("is_global", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_end_of_columns(implementation: Implementation, shape: str, is_global: bool) -> None:
-    """`columns_end` returns the position behind the columns, or 0 if they are incomplete."""
+    """`columns_end` returns the position after the column specs, or 0 if they are incomplete."""
     body = specs(*SHAPES[shape], is_global=is_global)
     end = len(body)
     assert implementation.rows.columns_end(body, pos=0) == end
@@ -423,7 +451,7 @@ def test_the_end_of_columns(implementation: Implementation, shape: str, is_globa
 def test_columns_end_is_0_unless_the_bytes_alone_decide_the_columns(
     implementation: Implementation,
 ) -> None:
-    """`columns_end` also returns 0 for other results, and for columns that it does not know.
+    """`columns_end` also returns 0 for other results, and for columns that bytes do not define.
 
     These are user-defined types (for which a class may be registered), unknown types, other flags,
     and a wrong number of columns.

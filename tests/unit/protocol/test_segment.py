@@ -1,4 +1,4 @@
-"""Segments (the outer frames of protocol version 5) and their checksums."""
+"""Segments, which are the outer frames of protocol version 5, and their checksums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cassandra.protocol.opcodes import HEADER_DIRECTION_TO_CLIENT, RESULT
 from tests.conftest import Implementation
 from tests.unit.protocol.wire import envelope
 
-# Version 5 of the protocol, as a response has it in its first byte.
+# protocol version 5 in the first byte of a response
 RESPONSE_V5 = HEADER_DIRECTION_TO_CLIENT | 5
 HEADER_SIZE = 9  # bytes of an envelope before its body
 LARGEST_PAYLOAD = 131_071  # bytes of a segment's payload, whose length has 17 bits
@@ -25,7 +25,7 @@ LARGEST_PAYLOAD = 131_071  # bytes of a segment's payload, whose length has 17 b
 def crc24_by_the_book(data: bytes) -> int:
     """Compute the CRC24 bit by bit.
 
-    native_protocol_v5.spec has the initial value 0x875060, and the polynomial 0x1974F0B.
+    native_protocol_v5.spec defines the initial value 0x875060 and the polynomial 0x1974F0B.
     """
     crc = 0x875060
     for byte in data:
@@ -38,7 +38,7 @@ def crc24_by_the_book(data: bytes) -> int:
 
 
 def crc32_by_the_book(payload: bytes) -> int:
-    """Compute the CRC32 of a payload, which the specification begins with four fixed bytes."""
+    """Compute the CRC32 of a payload; the specification puts four fixed bytes in front of it."""
     return zlib.crc32(b"\xfa\x2d\x55\xca" + payload)
 
 
@@ -52,7 +52,7 @@ def by_hand(payload: bytes, self_contained: bool) -> bytes:
 def lz4_by_hand(stored: bytes, plain_size: int, self_contained: bool) -> bytes:
     """Return the bytes of a segment with LZ4, built without the code under test.
 
-    :param stored: the payload as it is stored.
+    :param stored: the payload as it is stored in the segment.
     :param plain_size: the size before compression; 0 if `stored` is not compressed.
     """
     header = (len(stored) | (plain_size << 17) | (self_contained << 34)).to_bytes(5, "little")
@@ -65,12 +65,12 @@ def lz4_by_hand(stored: bytes, plain_size: int, self_contained: bool) -> bytes:
     [(0, 3), (1, 3), (0x1FFFF, 3), (0x20000, 3), (0x7FFFFFFFF, 5), (0x123456789, 5)],
 )
 def test_crc24(value: int, length: int) -> None:
-    """The driver's function `crc24` returns what a simple bit-by-bit computation returns."""
+    """The driver's function `crc24` returns the same as a simple bit-by-bit computation."""
     assert segment.crc24(value, length) == crc24_by_the_book(value.to_bytes(length, "little"))
 
 
 def test_crc32() -> None:
-    """The driver's function `crc32` returns what `zlib.crc32` returns for the specified bytes."""
+    """The driver's function `crc32` returns the same as `zlib.crc32` for the specified bytes."""
     assert segment.crc32(b"payload") == crc32_by_the_book(b"payload")
     assert segment.crc32(b"") == crc32_by_the_book(b"")
 
@@ -85,7 +85,7 @@ def test_uncompressed_segment(payload: bytes, self_contained: bool) -> None:
 
 
 def test_lz4_segments() -> None:
-    """With LZ4, small payloads are stored uncompressed, and large ones are compressed."""
+    """With LZ4, a small payload is stored uncompressed, and a large payload is compressed."""
     lz4 = compression("lz4")
     small, large = b"small", b"ab" * 5000
     assert segment.encode_lz4_segment(small, self_contained=True, algorithm=lz4) == lz4_by_hand(
@@ -98,9 +98,9 @@ def test_lz4_segments() -> None:
 
 
 def test_small_envelopes_share_a_segment_and_large_ones_are_split() -> None:
-    """An envelope that is larger than a segment's payload has its own segments.
+    """Small envelopes share a segment; an envelope larger than a segment gets separate segments.
 
-    None stands for no compression.
+    The second argument None means no compression.
     """
     encode = segment.encode_envelopes
     assert encode([b"one", b"two", b"three"], None) == by_hand(b"onetwothree", self_contained=True)
@@ -124,7 +124,10 @@ def test_small_envelopes_share_a_segment_and_large_ones_are_split() -> None:
 
 @pytest.mark.parametrize("lz4", [False, True])
 def test_every_flipped_bit_of_a_header_is_found(lz4: bool) -> None:
-    """The CRC24 protects the header. With it, the header has 8 bytes with LZ4, and 6 without."""
+    """The CRC24 of a segment's header detects each flipped bit of the header.
+
+    With the CRC24, the header has 8 bytes with LZ4, and 6 bytes without compression.
+    """
     if lz4:
         encoded, header_size = lz4_by_hand(b"payload", plain_size=0, self_contained=True), 8
     else:
@@ -137,6 +140,7 @@ def test_every_flipped_bit_of_a_header_is_found(lz4: bool) -> None:
 
 
 def test_a_damaged_payload_is_found() -> None:
+    """The CRC32 of a segment's payload detects a changed byte."""
     segment.check_payload(b"payload", crc32_by_the_book(b"payload"))
     with pytest.raises(CrcException, match="payload"):
         segment.check_payload(b"paXload", crc32_by_the_book(b"payload"))
@@ -147,7 +151,7 @@ NOISE = random.Random(7).randbytes(600)
 
 
 def writer_of(implementation: Implementation, algorithm: str | None) -> Any:
-    """Return a server's frame writer that uses segments, with this compression."""
+    """Return a server's frame writer that uses segments with this compression."""
     writer = implementation.frame.FrameWriter(5, responses=True)
     writer.set_compression(algorithm)
     writer.enable_segments()
@@ -155,7 +159,7 @@ def writer_of(implementation: Implementation, algorithm: str | None) -> Any:
 
 
 def reader_of(implementation: Implementation, algorithm: str | None) -> Any:
-    """Return a client's frame reader that expects segments, with this compression."""
+    """Return a client's frame reader that expects segments with this compression."""
     reader = implementation.frame.FrameReader(5)
     reader.set_compression(algorithm)
     reader.enable_segments()
@@ -173,10 +177,10 @@ def message(size: int) -> bytes:
     )
 
 
-# The largest body fills a segment together with its header.
+# A body of 131,062 bytes and its header fill a segment completely.
 @pytest.mark.parametrize("size", [0, 1, 5, 255, 256, 511, 512, 65535, 131061, 131062])
 def test_frames_in_one_segment(implementation: Implementation, size: int) -> None:
-    """A frame that fits into one segment is written as one, compressed or not, and can be read.
+    """A frame that fits into one segment is written as one segment, and can be read.
 
     :param size: the size of the frame's body in bytes.
     """
@@ -191,7 +195,7 @@ def test_frames_in_one_segment(implementation: Implementation, size: int) -> Non
         ]
 
 
-# With its header, a body of 131,062 bytes fills one segment, and one of 262,133 bytes fills two.
+# With the header, a body of 131,062 bytes fills one segment, and a body of 262,133 bytes fills two.
 @pytest.mark.parametrize("size", [131063, 131064, 262132, 262133, 262134, 400_000])
 @pytest.mark.parametrize("algorithm", [None, "lz4"])
 def test_large_frames_are_split_into_segments_of_their_own(
@@ -218,6 +222,7 @@ def test_large_frames_are_split_into_segments_of_their_own(
 
 
 def test_frames_that_exactly_fill_a_segment_share_it(implementation: Implementation) -> None:
+    """Frames that fill a segment exactly are put into the same segment."""
     small = message(100)
     rest = message(LARGEST_PAYLOAD - len(small) - HEADER_SIZE)
     writer = writer_of(implementation, algorithm=None)
@@ -229,7 +234,10 @@ def test_frames_that_exactly_fill_a_segment_share_it(implementation: Implementat
 
 
 def test_frames_that_do_not_shrink_are_stored_uncompressed(implementation: Implementation) -> None:
-    """The header of the segment says so with a plain size of 0."""
+    """A payload that compression does not shrink is stored uncompressed.
+
+    The segment's header says so with a plain size of 0.
+    """
     writer = writer_of(implementation, "lz4")
     writer.add(stream=1, opcode=RESULT, flags=0, body=NOISE)
     assert writer.take() == lz4_by_hand(
@@ -242,7 +250,7 @@ def test_frames_that_do_not_shrink_are_stored_uncompressed(implementation: Imple
 def expected_segment(payload: bytes, self_contained: bool, algorithm: str | None) -> bytes:
     """Return the bytes of one segment as the specification describes it.
 
-    With LZ4, a payload of 512 bytes or more is compressed if that makes it shorter.
+    With LZ4, a payload of 512 bytes or more is compressed if this makes the payload shorter.
     """
     if algorithm is None:
         return by_hand(payload, self_contained)
@@ -256,9 +264,9 @@ def expected_segment(payload: bytes, self_contained: bool, algorithm: str | None
 def test_every_flipped_bit_of_a_header_is_detected_by_the_reader(
     implementation: Implementation, algorithm: str | None
 ) -> None:
-    """The header of a segment has a checksum, so no damaged header is read."""
+    """The reader detects each flipped bit of a segment's header, by its checksum."""
     encoded = expected_segment(message(4), self_contained=True, algorithm=algorithm)
-    # The header, including its CRC24, has 8 bytes with LZ4, and 6 without.
+    # The header, including its CRC24, has 8 bytes with LZ4, and 6 bytes without compression.
     header_size = 8 if algorithm else 6
     for bit in range(header_size * 8):
         damaged = bytearray(encoded)
@@ -271,6 +279,7 @@ def test_every_flipped_bit_of_a_header_is_detected_by_the_reader(
 def test_a_damaged_payload_is_found_by_the_reader(
     implementation: Implementation, algorithm: str | None
 ) -> None:
+    """The reader detects a flipped bit of a segment's payload, by its checksum."""
     damaged = bytearray(expected_segment(message(4), self_contained=True, algorithm=algorithm))
     damaged[-6] ^= 1
     with pytest.raises(CrcException, match=r"payload of a segment \(13 bytes\) has the CRC32"):

@@ -1,4 +1,4 @@
-"""Stream ids are assigned with the lowest first, and no id is used twice at a time."""
+"""Test `StreamIds`, which assigns the lowest free stream id, and no id twice at a time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from cassandra.protocol.streams import MAX_STREAMS, StreamIds
 
 
 def test_the_lowest_free_id_is_taken_first() -> None:
+    """`take` returns the lowest id that is free."""
     ids = StreamIds()
     assert [ids.take() for _ in range(4)] == [0, 1, 2, 3]
     ids.give_back(2)
@@ -17,7 +18,7 @@ def test_the_lowest_free_id_is_taken_first() -> None:
 
 
 def test_all_32768_ids_can_be_taken() -> None:
-    """`take` returns -1 if all ids are in use."""
+    """All 32,768 ids can be in use at a time; then `take` returns -1."""
     ids = StreamIds()
     assert {ids.take() for _ in range(MAX_STREAMS)} == set(range(32768))
     assert ids.take() == -1
@@ -27,9 +28,9 @@ def test_all_32768_ids_can_be_taken() -> None:
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 50)), max_size=200))
 def test_no_id_is_taken_twice(returned_indexes: list[int | None]) -> None:
-    """The lowest free id is taken, or a negative number if there is none.
+    """`take` returns the lowest free id, or a negative number if all ids are in use.
 
-    :param returned_indexes: for each step, None to take an id, or the index of the id to give back
+    :param returned_indexes: for each step, None to take an id, or the index of the id to give back,
         among those that are taken.
     """
     ids = StreamIds(16)
@@ -49,5 +50,6 @@ def test_no_id_is_taken_twice(returned_indexes: list[int | None]) -> None:
 
 @pytest.mark.parametrize("limit", [0, -1, 32769])
 def test_the_limit_is_checked(limit: int) -> None:
+    """`StreamIds` refuses a limit outside of 1 to 32768."""
     with pytest.raises(ValueError, match="1 to 32768"):
         StreamIds(limit)

@@ -1,6 +1,6 @@
 """Functions that encode the notations of native_protocol_v5.spec, section 3, for tests.
 
-They are independent of the code under test.
+They do not use the code under test.
 """
 
 from __future__ import annotations
@@ -54,12 +54,15 @@ def string_multimap(items: Mapping[str, Sequence[str]]) -> bytes:
 
 
 def envelope(version: int, flags: int, stream: int, opcode: int, body: bytes) -> bytes:
-    """Return the header of a message and its body. The version of a response has the bit 0x80."""
+    """Return the header of a message and its body.
+
+    :param version: the protocol version, with the bit 0x80 set in a response.
+    """
     return struct.pack(">BBhBi", version, flags, stream, opcode, len(body)) + body
 
 
 class FakeType:
-    """A fake column type, whose codec belongs to one implementation."""
+    """A fake column type, whose codec belongs to one implementation (compiled or Python)."""
 
     def __init__(self, codec: Any) -> None:
         self._codec = codec

@@ -1,4 +1,4 @@
-"""Columns are exported through Arrow's C data interface (in PyCapsules).
+"""Columns are exported through Arrow's C data interface, in PyCapsules.
 
 Nothing is copied or leaked, and consumers may release the exported structs in any order.
 """
@@ -81,7 +81,7 @@ def column_and_reference(implementation: Implementation) -> tuple[ColumnArray, w
 
 
 class Exported:
-    """An object that exports columns as a record batch of Arrow does."""
+    """An object that exports columns like a record batch of Arrow."""
 
     def __init__(self, implementation: Implementation, columns: ColumnArray) -> None:
         self.capsules = implementation.arrow_capsules
@@ -93,7 +93,7 @@ class Exported:
 
 
 class Streamed:
-    """An object that exports columns as a stream of Arrow does.
+    """An object that exports columns like a stream of Arrow.
 
     :param next_columns: returns the next columns, or None at the end.
     """
@@ -110,7 +110,10 @@ class Streamed:
 
 
 def test_capsules_have_their_names_and_free_unread_exports(implementation: Implementation) -> None:
-    """Capsules that no consumer has read free what they export, as the fixture checks."""
+    """Each capsule has the name that Arrow requires, and frees its export if no consumer reads it.
+
+    The fixture `_nothing_stays` checks that everything is freed.
+    """
     array = column(implementation)
     count_before = implementation.arrow_capsules.held_count()
     capsules = [
@@ -134,7 +137,7 @@ def test_release_from_another_thread_and_twice(implementation: Implementation) -
     address = _capsule_pointer(id(capsule), b"arrow_array")
     exported = _Array.from_address(address)
     release = _Release(exported.release)
-    # ctypes releases the GIL while it calls the function, so `release` must take it.
+    # ctypes releases the GIL while it calls the function, so `release` must acquire the GIL.
     thread = threading.Thread(target=release, args=(address,))
     thread.start()
     thread.join(WAIT)
@@ -145,9 +148,9 @@ def test_release_from_another_thread_and_twice(implementation: Implementation) -
 
 
 def test_moved_structs(implementation: Implementation) -> None:
-    """A consumer may move a struct, or a child of it.
+    """A consumer may move an exported struct, or a child of the struct.
 
-    To move it, the consumer copies the struct, and sets the original's release callback to NULL.
+    To move a struct, the consumer copies it, and sets the original's release callback to NULL.
     """
     array = column(implementation)
     cases: list[tuple[bytes, Any, Callable[[], Any]]] = [
@@ -186,7 +189,7 @@ def test_moved_structs(implementation: Implementation) -> None:
 def test_pyarrow_reads_without_copies_and_releases_the_buffers(
     implementation: Implementation,
 ) -> None:
-    """The exported columns have the values of ROW, and live as long as one of them is used."""
+    """PyArrow reads ROW without a copy; any of its columns keeps the exported memory alive."""
     pyarrow = pytest.importorskip("pyarrow")
     array = column(implementation)
     batch = pyarrow.record_batch(Exported(implementation, array))
@@ -194,20 +197,18 @@ def test_pyarrow_reads_without_copies_and_releases_the_buffers(
     assert batch.num_rows == 2
     assert batch.column(0).to_pylist() == [7, None]
     assert batch.column(3).to_pylist() == [None, None]
-    # Compare the bytes only up to our length, because pyarrow may see padding behind them.
+    # Compare the bytes only up to our length, because pyarrow may see padding after our bytes.
     view = memoryview(array.children[0].buffers[1]).cast("B")
     assert bytes(view) == bytes(batch.column(0).buffers()[1])[: len(view)]
     text_column = batch.column(1)
-    # Drop everything else: the column alone keeps the exported memory alive.
+    # Delete everything else: the column alone must keep the exported memory alive.
     del batch, array
     gc.collect()
     assert text_column.to_pylist() == ["text", None]
 
 
 def test_buffers_live_as_long_as_a_consumer_holds_them(implementation: Implementation) -> None:
-    """A record batch of PyArrow keeps the driver's buffers alive after the driver has dropped its
-    array.
-    """
+    """A pyarrow record batch keeps the driver's buffers alive after the driver drops them."""
     pyarrow = pytest.importorskip("pyarrow")
     array, buffer_ref = column_and_reference(implementation)
     batch = pyarrow.record_batch(Exported(implementation, array))
@@ -232,6 +233,7 @@ def test_pyarrow_reads_all_pages_of_a_stream(implementation: Implementation) -> 
 
 
 def test_an_error_in_a_stream_is_the_consumers_error(implementation: Implementation) -> None:
+    """An error that is raised while a stream is read reaches the consumer."""
     pyarrow = pytest.importorskip("pyarrow")
 
     def raise_error() -> Any:
@@ -242,12 +244,12 @@ def test_an_error_in_a_stream_is_the_consumers_error(implementation: Implementat
     )
     with pytest.raises(Exception, match="the third page is lost"):
         reader.read_next_batch()
-    # The fixture then checks that nothing stays exported.
+    # The fixture then checks that no export is left.
     del reader
 
 
 def test_streams_are_read_by_other_threads(implementation: Implementation) -> None:
-    """PyArrow may call the functions of a stream in any thread, and of several at a time."""
+    """Several threads can read streams at once, because pyarrow may use any thread."""
     pyarrow = pytest.importorskip("pyarrow")
     row_counts: list[int] = []
 
@@ -275,6 +277,7 @@ def test_the_uuid_extension(implementation: Implementation) -> None:
 
 @pytest.mark.slow
 def test_thousands_of_exports_are_released(implementation: Implementation) -> None:
+    """2000 exports that no consumer reads are all released."""
     array = column(implementation)
     count_before = implementation.arrow_capsules.held_count()
     for _ in range(2000):
@@ -283,7 +286,10 @@ def test_thousands_of_exports_are_released(implementation: Implementation) -> No
 
 
 def test_an_invalid_column_is_an_error_and_leaks_nothing(implementation: Implementation) -> None:
-    """The last child of the column has the number 3 in place of a buffer."""
+    """Exporting an invalid column raises TypeError and leaks nothing.
+
+    The last child of the column has the number 3 instead of a buffer.
+    """
     array = column(implementation)
     *good_children, last_child = array.children
     bad_child = ColumnArray(last_child.layout, length=2, null_count=0, buffers=(3,), children=())
@@ -301,9 +307,9 @@ def test_an_invalid_column_is_an_error_and_leaks_nothing(implementation: Impleme
 def test_batches_may_be_released_while_an_exception_is_raised(
     implementation: Implementation,
 ) -> None:
-    """An exception drops the unfinished list and the batches in it, while it is being raised.
+    """An exception may drop record batches: releasing them must not replace the exception.
 
-    The release of the batches must not lose or replace the exception.
+    The exception drops the unfinished list, and with it the batches, while it is being raised.
     """
     pyarrow = pytest.importorskip("pyarrow")
     if not implementation.arrow_capsules.RELEASES_SAFELY:

@@ -1,4 +1,4 @@
-"""Nested Arrow arrays become Python objects in the cells of a pandas column."""
+"""Test `cells`, which converts nested Arrow arrays into the Python objects of a pandas column."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.unit.protocol.wire import int32, value
 
 IDENTITY = uuid.UUID(int=5)
 NANOS = struct.pack(">q", 5)  # the time of day 5 ns
-DECIMAL = int32(2) + b"\x01\x02"  # 258 with the scale 2, which is 2.58
+DECIMAL = int32(2) + b"\x01\x02"  # 258 with the scale 2, so 2.58
 
 
 def array_of(implementation: Implementation, cqltype: Any, *rows: bytes | None) -> Any:
@@ -39,7 +39,7 @@ def array_of(implementation: Implementation, cqltype: Any, *rows: bytes | None) 
     [
         (t.DecimalType, True),
         (t.IntegerType, True),
-        (t.TimeType, False),  # pyarrow itself converts this type correctly
+        (t.TimeType, False),  # pyarrow itself converts this type correctly.
         (t.UUIDType, False),
         (list_of(t.TimeType), True),
         (list_of(t.UUIDType), True),
@@ -52,7 +52,7 @@ def array_of(implementation: Implementation, cqltype: Any, *rows: bytes | None) 
     ],
 )
 def test_types_that_we_convert_because_pyarrow_cannot(cqltype: Any, is_converted: bool) -> None:
-    """`is_ours` returns whether the driver converts the cells of a type, and not pyarrow."""
+    """`is_ours` returns whether the driver, and not pyarrow, converts the cells of a type."""
     assert is_ours(layout_of(cqltype)) is is_converted
 
 
@@ -75,7 +75,7 @@ def test_scalars(implementation: Implementation, cqltype: Any, data: bytes, cell
 
 
 def test_uuids(implementation: Implementation) -> None:
-    """UUIDs become UUID objects, in slices of the array, too, whose storage has an offset."""
+    """UUIDs become UUID objects, also in a slice of the array, whose storage has an offset."""
     rows = [IDENTITY.bytes, None, bytes(range(16)), None]
     array = array_of(implementation, t.UUIDType, *rows)
     if not hasattr(array, "storage"):
@@ -96,12 +96,12 @@ def test_a_varint_of_thousands_of_digits(implementation: Implementation) -> None
 
 
 def test_lists(implementation: Implementation) -> None:
-    """A list becomes a list of objects, in slices of the array, too."""
+    """A list becomes a list of objects, also in a slice of the array."""
     cqltype = list_of(t.TimeType)
     row_bytes = [int32(2) + value(NANOS) + value(None), None, int32(0), int32(1) + value(NANOS)]
     array = array_of(implementation, cqltype, *row_bytes)
     expected = [[Time(5), None], None, [], [Time(5)]]
-    for first_row in range(len(row_bytes)):  # the arrays inside a slice have an offset
+    for first_row in range(len(row_bytes)):  # The inner array of a slice has an offset.
         items = cells(array.slice(first_row), layout_of(cqltype))
         assert [None if item is None else list(item) for item in items] == expected[first_row:]
     assert cells(array.slice(4), layout_of(cqltype)) == []
@@ -120,7 +120,7 @@ def test_vectors(implementation: Implementation) -> None:
 
 
 def test_maps(implementation: Implementation) -> None:
-    """A map becomes a list of pairs, in slices of the array, too."""
+    """A map becomes a list of pairs, also in a slice of the array."""
     cqltype = map_of(t.UTF8Type, t.TimeType)
     entry = value(b"k") + value(NANOS)
     array = array_of(implementation, cqltype, int32(1) + entry, None, int32(2) + entry * 2)
@@ -135,14 +135,17 @@ def test_structs(implementation: Implementation) -> None:
     cqltype = tuple_of(t.Int32Type, t.TimeType, t.DateType)
     tuple_bytes = value(int32(1)) + value(NANOS) + value(struct.pack(">q", 1000))
     items = cells(array_of(implementation, cqltype, tuple_bytes, None), layout_of(cqltype))
-    # The timestamp may be an object of pandas, so compare it separately.
+    # Depending on the library, the timestamp is a pandas object, so compare it separately.
     timestamp = items[0].pop("f2")
     assert items == [{"f0": 1, "f1": Time(5)}, None]
     assert timestamp.to_pydatetime().replace(tzinfo=None) == datetime.datetime(1970, 1, 1, 0, 0, 1)
 
 
 def test_object_arrays_have_one_dimension_even_for_lists() -> None:
-    """Numpy itself would make an array of two dimensions of them."""
+    """`object_array` makes a one-dimensional array, even of lists.
+
+    NumPy itself would make a two-dimensional array of lists.
+    """
     pytest.importorskip("numpy")
     array = object_array([[1, 2], [3, 4]])
     assert array.shape == (2,)

@@ -1,6 +1,6 @@
 """Column plans decode pages of rows into Arrow columns.
 
-The columns are compared with the rows that are decoded from the same bytes.
+The tests compare the columns with rows that are decoded from the same bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.unit.cqltypes.test_parity import TYPES, mutated, typed_values
 from tests.unit.protocol.pages import as_column, column_plan, dumped, page_of, with_plain_types
 from tests.unit.protocol.wire import int32, value
 
-# Parts of the messages of errors that only columns raise, not rows.
+# parts of the messages of errors that only columns raise; rows can be decoded in these cases
 ONLY_COLUMNS = (
     "a key is null, which a column of maps cannot hold",
     "takes more than",
@@ -48,7 +48,7 @@ def read(
     cells: Sequence[bytes | None],
     options: ColumnOptions | None = None,
 ) -> Any:
-    """Return the column that is decoded from these cells, which are a page with one column."""
+    """Decode a page of one column, which consists of these cells, and return the Arrow column."""
     plan = column_plan(implementation, [cql_type], options or ColumnOptions())
     return plan.read(page_of([[cell] for cell in cells]), offset=0, row_count=len(cells)).children[
         0
@@ -65,14 +65,14 @@ def values_by_pyarrow(column: Any) -> list[Any]:
 
 
 def rows_of(implementation: Any, cql_type: Any, cells: list[bytes | None]) -> list[Any]:
-    """Return the values that are decoded from these cells as rows with one column."""
+    """Decode a page of one column, which consists of these cells, as rows; return the values."""
     plan = implementation.rows.RowPlan(["c0"], [cql_type.build_codec(implementation.codecs)])
     page = page_of([[cell] for cell in cells])
     return [value for (value,) in plan.tuples(page, offset=0, row_count=len(cells))]
 
 
 def is_bytes_only(cql_type: Any) -> bool:
-    """Return whether columns have only the bytes of this type's values, which rows decode."""
+    """Return True if columns keep this type's values as bytes, while rows decode the values."""
     return layout_of(cql_type).kind == "blob" and not issubclass(cql_type, t.BytesType)
 
 
@@ -90,12 +90,12 @@ def test_every_type_with_nulls_and_empty_values(
     items = values_by_pyarrow(read(implementation, cql_type, cells))
     rows = rows_of(implementation, cql_type, cells)
     layout = layout_of(cql_type)
-    # A type that columns treat as a blob has the server's bytes in columns.
+    # In a column of a type that is kept as bytes, the cells are the server's bytes.
     if layout.kind == "blob":
         rows = [cell if cell or layout.empty_is_value else None for cell in cells]
     expected = [as_column(layout, row) for row in rows]
     if issubclass(cql_type, t.SetType):
-        # In columns, a set keeps the server's order; in rows it is sorted. So sort both.
+        # In a column, a set has the server's order, but in rows it is sorted. So sort both.
         items = [item if item is None else sorted(item, key=repr) for item in items]
         expected = [item if item is None else sorted(item, key=repr) for item in expected]
     assert items == expected
@@ -132,7 +132,7 @@ def test_pyarrow_can_also_read_the_buffers_without_a_capsule(
 def test_columns_of_nested_types_equal_the_rows(
     implementation: Implementation, data: st.DataObject
 ) -> None:
-    """Random values of random types, nested up to two levels, are the same in columns and rows."""
+    """Random values of random types, nested up to two levels, are equal in columns and rows."""
     cql_type, values = data.draw(typed_values(2))
     codec = cql_type.build_codec(twin("codecs", "python"))
     items = data.draw(st.lists(st.none() | values, max_size=6))
@@ -146,7 +146,7 @@ def test_columns_of_nested_types_equal_the_rows(
 def test_every_number_of_rows(implementation: Implementation, row_count: int) -> None:
     """Columns of any length have the same values as rows.
 
-    The bitmap of nulls has a byte for eight rows, so lengths around multiples of 8 are tested.
+    The bitmap of nulls has one byte per eight rows, so the test uses lengths around multiples of 8.
     """
     cql_types = [
         t.Int32Type,
@@ -179,10 +179,11 @@ def test_every_number_of_rows(implementation: Implementation, row_count: int) ->
 
 
 def test_buffers_have_arrow_s_layout(implementation: Implementation) -> None:
-    """A column of numbers has a bitmap of the values that are not null, and the numbers.
+    """The buffers of numbers and texts are laid out as Arrow requires.
 
-    A column of texts has no bitmap here, because it has no nulls; then the offsets of the texts,
-    and their characters.
+    A column of numbers has a bitmap of the values that are not null, and the numbers. This column
+    of texts has no bitmap, because it has no nulls, but the offsets of the texts and their
+    characters.
     """
     numbers = read(implementation, t.Int32Type, [int32(5), None, int32(-1)])
     bitmap, data = (bytes(memoryview(buffer).cast("B")) for buffer in numbers.buffers)
@@ -204,7 +205,7 @@ def test_buffers_have_arrow_s_layout(implementation: Implementation) -> None:
 def test_decimals_are_written_as_by_python(
     implementation: Implementation, unscaled: int, scale: int
 ) -> None:
-    """A column of decimals has the string that `str` returns for the `Decimal` of a row."""
+    """In a column, a decimal is the string that `str` returns for the `Decimal` of a row."""
     cell = struct.pack(">i", scale) + shortest_bytes(unscaled)
     (number,) = rows_of(implementation, t.DecimalType, [cell])
     assert values_by_pyarrow(read(implementation, t.DecimalType, [cell])) == [str(number)]
@@ -217,7 +218,7 @@ def shortest_bytes(number: int) -> bytes:
 
 
 def test_varints_of_any_length(implementation: Implementation) -> None:
-    """Varints are strings or, with the option, 64-bit integers, which must fit."""
+    """Varints become strings or, with `varints="int64"`, integers that must fit 64 bits."""
     small_numbers = [0, -1, 127, -128, 2**63 - 1, -(2**63)]
     numbers = [*small_numbers, 2**63, -(10**5000)]
     column = read(implementation, t.IntegerType, [shortest_bytes(number) for number in numbers])
@@ -234,7 +235,7 @@ def test_varints_of_any_length(implementation: Implementation) -> None:
 
 @pytest.mark.parametrize("precision", [18, 38, 76])
 def test_decimals_of_a_chosen_scale(implementation: Implementation, precision: int) -> None:
-    """With the option `decimals`, decimals have the chosen precision, and two decimal places.
+    """With the option `decimals`, decimals have the requested precision, and two decimal places.
 
     Decimals that do not fit are refused.
     """
@@ -245,22 +246,22 @@ def test_decimals_of_a_chosen_scale(implementation: Implementation, precision: i
     cells = [*map(encode, numbers), None, b""]
     column = read(implementation, t.DecimalType, cells, options)
     assert values_by_pyarrow(column) == [*numbers, None, None]
-    # too many decimal places, too many digits, and exponents that are far too large
+    # These have too many decimal places, too many digits, or exponents that are far too large.
     for string in ("0.001", "9" * (precision - 1), "1e400", "1e-400"):
         with pytest.raises(DecodeError, match=r'row 1, column "c0" \(decimal\): .*without loss'):
             read(implementation, t.DecimalType, [None, encode(Decimal(string))], options)
 
 
 def test_durations_as_structs(implementation: Implementation) -> None:
-    """With the option `durations`, durations are structs."""
-    # months, days and nanoseconds, as integers of variable length: 1, 2 and 3
+    """With the option `durations="struct"`, durations become structs of three integers."""
+    # Months, days and nanoseconds are integers of variable length: 1, 2 and 3.
     cell = b"\x02\x04\x06"
     column = read(implementation, t.DurationType, [cell, None], ColumnOptions(durations="struct"))
     assert values_by_pyarrow(column) == [{"months": 1, "days": 2, "nanoseconds": 3}, None]
 
 
 def test_a_null_key_is_refused(implementation: Implementation) -> None:
-    """Arrow's maps cannot have null keys."""
+    """A column refuses a map with a null key, because Arrow's maps cannot have null keys."""
     good_map = int32(1) + value(int32(1)) + value(b"x")
     map_with_null_key = int32(1) + value(None) + value(b"x")
     cql_type = map_of(t.Int32Type, t.UTF8Type)
@@ -271,7 +272,10 @@ def test_a_null_key_is_refused(implementation: Implementation) -> None:
 
 
 def test_a_null_of_a_huge_vector_takes_no_memory(implementation: Implementation) -> None:
-    """In Arrow, a null vector has space for all its elements, so the size is checked first."""
+    """A huge vector type is refused before memory is allocated, even if all vectors are null.
+
+    In Arrow, a null vector takes the space of all its elements, so the size is checked first.
+    """
     for element in (t.FloatType, t.UTF8Type, t.BooleanType):
         with pytest.raises(
             DecodeError, match=r'column "c0" .*takes more than 2147483647 bytes as a column'
@@ -301,7 +305,7 @@ def test_columns_raise_the_same_errors_as_rows(implementation: Implementation) -
 
 
 def test_every_cut_of_a_page_is_an_error(implementation: Implementation) -> None:
-    """Truncated pages, and row counts and offsets that do not fit the page, are errors."""
+    """Truncated pages are errors, and so are row counts and offsets that do not fit the page."""
     column_reader = column_plan(implementation, [t.Int32Type, t.UTF8Type])
     page = page_of([[int32(1), b"one"], [None, b""]])
     for kept_bytes in range(len(page)):
@@ -321,9 +325,10 @@ def test_every_cut_of_a_page_is_an_error(implementation: Implementation) -> None
 def test_columns_of_types_with_overridden_methods_contain_bytes(
     implementation: Implementation,
 ) -> None:
-    """Columns never call Python code for a value, so they have the server's bytes of such types.
+    """A column of a type whose methods an application has overridden has the server's bytes.
 
-    The same is true for an unknown custom type, whose values cannot be decoded.
+    Columns never call Python code for a value. A column of an unknown custom type, whose values
+    cannot be decoded, also has the server's bytes.
     """
 
     class UpperCaseText(t.UTF8Type):
@@ -342,13 +347,14 @@ def test_columns_of_types_with_overridden_methods_contain_bytes(
 def test_columns_of_wrapper_types_equal_those_of_the_wrapped_type(
     implementation: Implementation,
 ) -> None:
+    """A column of a reversed and frozen list is read like a column of the list."""
     cql_type = t.lookup_casstype("ReversedType(FrozenType(ListType(Int32Type)))")
     column = read(implementation, cql_type, [int32(1) + value(int32(9))])
     assert values_by_pyarrow(column) == [[9]]
 
 
 def test_objects(implementation: Implementation) -> None:
-    """A column of Python objects has the objects that rows would have."""
+    """A column with an object layout has the same Python objects as rows."""
     codecs = implementation.codecs
     plan = implementation.column_buffers.ColumnPlan(
         ["a"], [codecs.uuid()], [object_layout(t.UUIDType)]
@@ -360,9 +366,10 @@ def test_objects(implementation: Implementation) -> None:
 
 
 def test_plans_check_their_arguments(implementation: Implementation) -> None:
+    """Plans refuse lists of different lengths, and a plan without columns refuses rows."""
     with pytest.raises(ValueError, match="1 names, 0 codecs and 0 layouts"):
         implementation.column_buffers.ColumnPlan(["a"], codecs=[], layouts=[])
-    # A plan of no columns can read no rows.
+    # A plan without columns can read only a page of zero rows.
     empty_plan = implementation.column_buffers.ColumnPlan(names=[], codecs=[], layouts=[])
     with pytest.raises(DecodeError):
         empty_plan.read(b"", offset=0, row_count=1)
@@ -370,7 +377,7 @@ def test_plans_check_their_arguments(implementation: Implementation) -> None:
 
 
 def test_a_page_has_to_be_bytes(compiled: Implementation) -> None:
-    """Another object is an error, and must not crash; nor must a plan whose __init__ never ran."""
+    """A page that is not bytes raises TypeError, and a plan without `__init__` does not crash."""
     for body in (None, "text", bytearray(8)):
         with pytest.raises(TypeError):
             column_plan(compiled, [t.Int32Type]).read(body, offset=0, row_count=1)
@@ -380,7 +387,7 @@ def test_a_page_has_to_be_bytes(compiled: Implementation) -> None:
 
 
 def outcome(plan: Any, page: bytes) -> tuple[str, Any]:
-    """Read two rows; return ("columns", their content) or ("error", the text of the error)."""
+    """Read two rows; return ("columns", their content) or ("error", the error message)."""
     try:
         return "columns", dumped(plan.read(page, offset=0, row_count=2))
     except DecodeError as error:
@@ -389,9 +396,10 @@ def outcome(plan: Any, page: bytes) -> tuple[str, Any]:
 
 @pytest.mark.slow
 def test_both_implementations_decode_mutated_values_alike(compiled: Implementation) -> None:
-    """Bytes of any type, read as any other type, give the same columns or the same error.
+    """Both implementations give the same columns or error for bytes of any type read as any other.
 
-    Rows give the same error as columns. The second cell of a page is the first one with changes.
+    Rows give the same error as columns. The second cell of each page is the first cell with changed
+    bytes.
     """
     rng = random.Random(20261121)
     corpus = [bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]]
@@ -411,8 +419,8 @@ def test_both_implementations_decode_mutated_values_alike(compiled: Implementati
             if is_bytes_only(cql_type):
                 continue
             result, content_or_error = compiled_outcome
-            # If a column could be read, or its error is one that only columns raise, rows must read
-            # the page without an error.
+            # If a column could be read, or its error is one that only columns raise, rows must be
+            # able to read the page.
             if result == "columns" or any(words in content_or_error for words in ONLY_COLUMNS):
                 rows.tuples(page, offset=0, row_count=2)
             else:

@@ -1,4 +1,4 @@
-"""The Arrow layout of each CQL type's column, and the conversion of decimals and varints."""
+"""The Arrow layout of each CQL type's column, and conversions of decimals and varints."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_scalars(case: tuple[Any, str, str, int, int, bool]) -> None:
 
 
 def test_options_choose_another_form() -> None:
-    """Decimals, varints and durations may be stored as numbers, also within other types."""
+    """Options store decimals, varints and durations as numbers, also as elements of other types."""
 
     def layout_with(cqltype: Any, **options: Any) -> Layout:
         return layout_of(cqltype, ColumnOptions(**options))
@@ -75,7 +75,7 @@ def test_options_choose_another_form() -> None:
     assert decimal.format == "d:38,2"
     assert decimal.width == 16
     assert decimal.decimal == (38, 2)
-    # Arrow's 128-bit decimals have at most 38 digits, so these need 256 bits.
+    # Arrow's 128-bit decimals have at most 38 digits, so 39 digits need 256 bits.
     wide_decimal = layout_with(t.DecimalType, decimals=(39, 2))
     assert wide_decimal.format == "d:39,2,256"
     assert wide_decimal.width == 32
@@ -90,7 +90,7 @@ def test_options_choose_another_form() -> None:
     assert duration.names == ("months", "days", "nanoseconds")
     fields = [(field.format, field.width) for field in duration.children]
     assert fields == [("i", 4), ("i", 4), ("l", 8)]
-    # Options apply to element types.
+    # Options also apply to the types of elements.
     options = {"varints": "int64"}
     for container in (
         list_of(t.IntegerType),
@@ -177,6 +177,7 @@ def test_containers() -> None:
 
 
 def test_a_row_layout_is_a_struct_that_is_not_nullable() -> None:
+    """The layout of a row is a struct that cannot be null, with a child for each column."""
     integer = layout_of(t.Int32Type)
     assert row_layout(["a", "b"], [integer, integer]) == Layout(
         "struct", "row", "+s", names=("a", "b"), children=(integer, integer), nullable=False
@@ -185,12 +186,16 @@ def test_a_row_layout_is_a_struct_that_is_not_nullable() -> None:
 
 
 def test_wrapper_types_have_the_layout_of_the_wrapped_type() -> None:
+    """A reversed or frozen type has the same layout as the type inside."""
     wrapped = t.lookup_casstype("ReversedType(FrozenType(ListType(Int32Type)))")
     assert layout_of(wrapped) == layout_of(list_of(t.Int32Type))
 
 
 def test_types_with_overridden_methods_have_the_layout_of_blobs() -> None:
-    """If a type overrides methods or is unknown, its column has the undecoded bytes of values."""
+    """Types with overridden methods, and unknown types, have the layout of blobs.
+
+    Their columns have the undecoded bytes of the values.
+    """
 
     class UpperCaseText(t.UTF8Type):
         @classmethod
@@ -227,7 +232,7 @@ def decimal_of(unscaled: int, scale: int) -> bytes:
     ],
 )
 def test_decimals_that_fit(unscaled: int, scale: int, number: int) -> None:
-    """A decimal(5, 2) is stored as its hundredfold, an integer of 16 bytes."""
+    """A decimal(5, 2) is stored as its hundredfold, in an integer of 16 bytes."""
     layout = layout_of(t.DecimalType, ColumnOptions((5, 2)))
     encoded = fixed_decimal(decimal_of(unscaled, scale), layout)
     assert encoded == number.to_bytes(16, sys.byteorder, signed=True)
@@ -248,9 +253,7 @@ def test_decimals_that_fit(unscaled: int, scale: int, number: int) -> None:
     ],
 )
 def test_decimals_that_do_not_fit(unscaled: int, scale: int) -> None:
-    """A decimal that has more than five digits, or more than two of them behind the point, is
-    refused.
-    """
+    """A decimal(5, 2) refuses numbers of more than five digits or two decimal places."""
     layout = layout_of(t.DecimalType, ColumnOptions((5, 2)))
     with pytest.raises(DecodeError, match=r"does not fit decimal\(5, 2\) without loss"):
         fixed_decimal(decimal_of(unscaled, scale), layout)
@@ -265,7 +268,7 @@ def test_wide_decimals() -> None:
 
 
 def test_varints_of_64_bits() -> None:
-    """The limits of 64 bits fit, and numbers beyond them are refused."""
+    """`fixed_varint` accepts the limits of 64 bits, and refuses numbers beyond."""
     for number in (0, -1, 2**63 - 1, -(2**63)):
         assert fixed_varint(number.to_bytes(9, "big", signed=True)) == number
     for number in (2**63, -(2**63) - 1):
@@ -274,7 +277,7 @@ def test_varints_of_64_bits() -> None:
 
 
 def test_the_error_of_a_page_that_is_too_large() -> None:
-    """The error names the type and the limit."""
+    """The error for a page that is too large for a column names the type and the limit in bytes."""
     error = too_large(layout_of(t.UTF8Type))
     assert isinstance(error, DecodeError)
     assert str(error) == f"text: the page takes more than {COLUMN_LIMIT} bytes as a column"

@@ -1,4 +1,4 @@
-"""Pages become arrays and tables of NumPy, Arrow, Polars and pandas.
+"""Pages of rows become arrays and tables of NumPy, Arrow, Polars and pandas.
 
 If a library is not installed, the error says so.
 """
@@ -28,18 +28,24 @@ IDENTITY = uuid.UUID(int=5)
 
 @pytest.fixture(autouse=True)
 def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read pages with each implementation in turn."""
+    """Read pages with the compiled implementation, and then with the Python implementation."""
     for name in ("column_buffers", "arrow_capsules"):
         monkeypatch.setattr(_impl, name, getattr(implementation, name), raising=False)
 
 
 def metadata_of(**columns: Any) -> ResultMetadata:
-    """Return result metadata of columns; the argument maps their names to type classes."""
+    """Return result metadata of columns.
+
+    :param columns: the type class of each column, by name.
+    """
     return ResultMetadata([ColumnMetadata("ks", "t", name, kind) for name, kind in columns.items()])
 
 
 def read(metadata: ResultMetadata, *rows: Any, plan: Any = None) -> Any:
-    """Read a page of these rows of encoded cells as columns; by default with a plan for Arrow."""
+    """Read these rows of encoded cells as a page of columns.
+
+    :param plan: the column plan; by default, a plan for Arrow.
+    """
     plan = plan or pages.column_plan(metadata)
     return plan.read(page_of(rows), offset=0, row_count=len(rows))
 
@@ -73,7 +79,7 @@ KINDS = [str(case[0].typename) for case in NUMBERS]
 
 
 def test_a_plan_is_created_once_for_each_choice_of_options() -> None:
-    """Metadata caches its plans by their options."""
+    """Result metadata caches its column plans, one for each choice of options."""
     metadata = metadata_of(a=t.DecimalType)
     plan = pages.column_plan(metadata)
     assert pages.column_plan(metadata) is plan
@@ -97,7 +103,7 @@ def test_a_plan_is_created_once_for_each_choice_of_options() -> None:
 
 @pytest.mark.parametrize("case", NUMBERS, ids=KINDS)
 def test_columns_of_numbers_become_buffers(case: Any) -> None:
-    """Columns of numbers, and with `matrices` those of vectors of numbers, are read into buffers.
+    """Numbers, and with `matrices` also vectors of numbers, are read into buffers.
 
     Other columns are read as Python objects.
     """
@@ -109,8 +115,8 @@ def test_columns_of_numbers_become_buffers(case: Any) -> None:
         page = pages.array_plan(metadata, **choice).read(b"", offset=0, row_count=0)
         return ["object" if child.layout.kind == "object" else "buffer" for child in page.children]
 
-    # Without `typed`, a column is a buffer only if cassandra-driver's NumPy handler uses its dtype,
-    # too.
+    # Without `typed`, a column is a buffer only if cassandra-driver's NumPy handler also returns
+    # its dtype.
     expected_number = "buffer" if dtype in PLAIN else "object"
     assert column_forms() == ["buffer", "buffer", "object", "object"]
     assert column_forms(typed=False) == [expected_number, "buffer", "object", "object"]
@@ -118,7 +124,10 @@ def test_columns_of_numbers_become_buffers(case: Any) -> None:
 
 
 def test_pages_of_other_columns_are_refused() -> None:
-    """All pages of a result must have the same columns: the table may be altered meanwhile."""
+    """A page with other columns than the page before is refused.
+
+    The table may be altered while a query runs.
+    """
 
     def layout_with(**cql_types: Any) -> Any:
         return row_layout(list(cql_types), [layout_of(cql_type) for cql_type in cql_types.values()])
@@ -132,7 +141,7 @@ def test_pages_of_other_columns_are_refused() -> None:
 
 
 def test_duplicate_names_are_refused() -> None:
-    """A table needs different names of columns. The error has all names that occur twice."""
+    """A table with duplicate column names is refused; the error has all names that occur twice."""
     pages.check_names(["a", "b"])
     with pytest.raises(ValueError, match="more than one column has the name a, c: give each"):
         pages.check_names(["c", "a", "b", "a", "c"])
@@ -147,12 +156,12 @@ def test_arrays_of_numbers(case: Any) -> None:
     numpy = pytest.importorskip("numpy")
     cqltype, cells, values, dtype = case
     metadata = metadata_of(a=cqltype)
-    # The offset 4 skips the bytes before the page.
+    # The offset of 4 bytes skips "skip".
     body = b"skip" + page_of([[cell] for cell in cells])
     array = pages.page_arrays(metadata, body, offset=4, row_count=2, typed=True)["a"]
     assert str(array.dtype) == dtype
     assert not isinstance(array, numpy.ma.MaskedArray)
-    # Compare times as integers, in their own units.
+    # Compare times as integers, in the units of their arrays.
     items = array.astype("i8").tolist() if array.dtype.kind in "mM" else array.tolist()
     assert items == [pytest.approx(value) for value in values]
     # Without `typed`, arrays are masked even if there are no nulls, as in cassandra-driver.
@@ -173,7 +182,7 @@ def test_arrays_of_numbers(case: Any) -> None:
 
 
 def test_arrays_of_vectors() -> None:
-    """Vectors become arrays of two dimensions, which are masked if there are nulls."""
+    """Vectors become a two-dimensional array, which is masked if there are nulls."""
     pytest.importorskip("numpy")
     metadata = metadata_of(v=vector_of(t.FloatType, 2))
     plan = pages.array_plan(metadata)
@@ -185,7 +194,7 @@ def test_arrays_of_vectors() -> None:
     assert array.tolist() == [[1, 2], [1, 2]]
     (array,) = pages.arrays_of_page(numpy, read(metadata, [cell], [None], plan=plan)).values()
     assert array.mask.tolist() == [[False, False], [True, True]]
-    # `page_arrays` returns vectors as lists in an array of objects, as in cassandra-driver.
+    # `page_arrays` returns vectors as lists in an object array, as cassandra-driver does.
     assert (
         pages.page_arrays(metadata, page_of([[cell]]), offset=0, row_count=1)["v"].dtype == object
     )
@@ -193,15 +202,16 @@ def test_arrays_of_vectors() -> None:
 
 @pytest.mark.parametrize("case", NUMBERS, ids=KINDS)
 def test_arrays_of_vectors_have_the_type_of_their_elements(case: Any) -> None:
-    """A vector becomes a row of an array of two dimensions.
+    """An array of vectors has the dtype of the vectors' elements.
 
-    This is so even if servers write a length before each element, as for some of these types.
+    This holds even for types with a length before each element, which servers write for some of
+    these types.
     """
     numpy = pytest.importorskip("numpy")
     cqltype, cells, values, dtype = case
     vector_type = vector_of(cqltype, 2)
     metadata = metadata_of(v=vector_type)
-    # The codec of the vector writes lengths if the type needs them.
+    # The codec of the vector writes a length before each element if the type needs it.
     decoded = [cqltype.codec().decode(cell) for cell in cells]
     cell = vector_type.codec().encode(decoded)
     plan = pages.array_plan(metadata)
@@ -217,7 +227,7 @@ def test_arrays_of_vectors_have_the_type_of_their_elements(case: Any) -> None:
 
 
 def test_arrays_of_all_pages() -> None:
-    """The arrays of several pages are joined. The result is masked if one of them is."""
+    """`joined_arrays` joins the arrays of several pages; the result is masked if any array is."""
     numpy = pytest.importorskip("numpy")
     layout = row_layout(["a", "b"], [layout_of(t.Int32Type)] * 2)
     plain_page = {"a": numpy.array([1, 2]), "b": numpy.array([3, 4])}
@@ -250,7 +260,7 @@ ROW = [
     b"".join(pack_numbers("f", 1, 2)),
     None,
 ]
-# the values of ROW in pyarrow, without the UUID
+# the values of ROW as pyarrow returns them, without the UUID
 SHOWN = [1, [("k", 2)], {"f0": 3, "f1": "x"}, [4, None], [1.0, 2.0], None]
 
 
@@ -258,9 +268,10 @@ SHOWN = [1, [("k", 2)], {"f0": 3, "f1": "x"}, [4, None], [1.0, 2.0], None]
 def test_arrow_tables_are_exported_in_capsules_or_buffers(
     is_safe: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If Python may release capsules too late, RELEASES_SAFELY is False.
+    """Arrow tables are exported in capsules, or in pyarrow's buffers if capsules are not safe.
 
-    Then data is passed to pyarrow in pyarrow's own buffer objects, and otherwise in capsules.
+    RELEASES_SAFELY is False if Python may release capsules too late. Then data is passed to pyarrow
+    in pyarrow's own buffer objects.
     """
     pyarrow = pytest.importorskip("pyarrow")
     monkeypatch.setattr(_impl.arrow_capsules, "RELEASES_SAFELY", is_safe)
@@ -282,7 +293,7 @@ def test_arrow_tables_are_exported_in_capsules_or_buffers(
 
 
 def test_frames_of_polars() -> None:
-    """Pages become a polars data frame."""
+    """`polars_frame` joins pages into a polars data frame."""
     polars = pytest.importorskip("polars")
     metadata = metadata_of(a=t.Int32Type, b=t.UTF8Type)
     page = read(metadata, [int32(1), b"x"], [None, None])
@@ -302,7 +313,7 @@ def pandas_frame(columns: dict[str, Any], *rows: Any, **options: Any) -> Any:
 
 
 def test_frames_of_pandas_through_arrow() -> None:
-    """Columns with nulls have pandas' nullable dtypes, columns without nulls those of NumPy."""
+    """Columns with nulls get pandas' nullable dtypes; columns without nulls get NumPy's dtypes."""
     frame = pandas_frame(
         {"i": t.LongType, "d": t.SimpleDateType, "t": t.TimeType, "u": t.UUIDType, "w": t.UTF8Type},
         [pack_numbers("q", 2**60 + 1)[0], DATE, TIME, IDENTITY.bytes, b"x"],
@@ -311,7 +322,7 @@ def test_frames_of_pandas_through_arrow() -> None:
     assert str(frame.dtypes["i"]) == "Int64"
     assert str(frame["d"].dtype).startswith("datetime64")
     assert str(frame["t"].dtype) == "timedelta64[ns]"
-    # As a float, this number would lose its last digit.
+    # A float would lose the last digit of this number.
     assert frame["i"].iloc[0] == 2**60 + 1
     assert frame["d"].iloc[0].to_pydatetime() == datetime.datetime(1970, 1, 2)
     assert frame["t"].iloc[0].value == 5
@@ -323,7 +334,7 @@ def test_frames_of_pandas_through_arrow() -> None:
 
 
 def test_types_mappers_of_durations_are_refused_by_the_name_of_the_column() -> None:
-    """The error says what to pass instead.
+    """A `types_mapper` that maps durations is refused; the error names the column and what to pass.
 
     Pandas itself accepts Arrow's type of durations, but cannot print such a frame.
     """
@@ -333,15 +344,15 @@ def test_types_mappers_of_durations_are_refused_by_the_name_of_the_column() -> N
     row = [int32(1), b"\2\4\6"]  # 1 month, 2 days and 3 nanoseconds
     with pytest.raises(ValueError, match=r'"span" \(duration\): .* pass durations="struct"'):
         pandas_frame(columns, row, types_mapper=pandas.ArrowDtype)
-    # This mapper chooses no type for durations, so pyarrow converts them to pandas' objects.
+    # This mapper returns None for durations, so pyarrow converts them to pandas' objects.
     frame = pandas_frame(columns, row, types_mapper=lambda arrow_type: None)
-    # Some releases of pyarrow add "microseconds", which are 0.
+    # Some releases of pyarrow add "microseconds", which is 0.
     parts = {"months": 1, "days": 2, "nanoseconds": 3}
     assert {name: part for name, part in frame["span"].iloc[0].kwds.items() if part} == parts
 
 
 def test_pandas_options_are_passed_to_pyarrow_or_refused_without_it() -> None:
-    """Options such as `date_as_object` are those of pyarrow, so they need it."""
+    """Options such as `date_as_object` are passed to pyarrow, and refused without pyarrow."""
     pandas = pytest.importorskip("pandas")
     frame = pandas_frame(
         {"i": t.Int32Type, "t": t.TimeType, "d": t.SimpleDateType},
@@ -350,7 +361,7 @@ def test_pandas_options_are_passed_to_pyarrow_or_refused_without_it() -> None:
         types_mapper=lambda arrow_type: None,
         date_as_object=True,
     )
-    # The `types_mapper` chose no type, so a column of integers with nulls consists of floats.
+    # The `types_mapper` returns None, so pandas stores integers with nulls as floats.
     assert str(frame.dtypes["i"]) == "float64"
     assert frame["t"].iloc[0] == datetime.time(0)
     assert frame["d"].iloc[0] == datetime.date(1970, 1, 2)
@@ -362,9 +373,10 @@ def test_pandas_options_are_passed_to_pyarrow_or_refused_without_it() -> None:
 
 
 def test_frames_of_pandas_without_pyarrow() -> None:
-    """Columns of integers and booleans with nulls have pandas' nullable dtypes.
+    """Without pyarrow, integers and booleans with nulls get nullable dtypes; floats get NaN.
 
-    Columns without nulls have NumPy's dtypes. Floats always have float64, in which a null is NaN.
+    Integers and booleans with nulls get pandas' nullable dtypes. Columns without nulls get NumPy's
+    dtypes. Floats always get float64, in which a null is NaN.
     """
     pandas, numpy = pytest.importorskip("pandas"), pytest.importorskip("numpy")
     metadata = metadata_of(
@@ -419,13 +431,14 @@ def test_frames_of_pandas_without_pyarrow() -> None:
 def test_a_package_that_is_not_installed_is_named(
     package: str, call: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The error for a library that is not installed names the library and the method."""
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(DependencyException, match=message):
         call()
 
 
 def test_packages_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each function returns the installed package; pandas works without pyarrow."""
+    """Each function returns the installed library; `pandas_module` also works without pyarrow."""
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     polars, numpy = pytest.importorskip("polars"), pytest.importorskip("numpy")
     assert pages.pyarrow_module("x") is pyarrow

@@ -1,4 +1,4 @@
-"""The base of messages: payloads, bodies of either direction, and the registry."""
+"""The base class of messages: custom payloads, `send_body` and `recv_body`, and the registry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.protocol.wire import string_multimap
 
 
 def test_payloads_are_joined_in_a_new_mapping() -> None:
-    """`update_custom_payload` adds entries to the message's own mapping."""
+    """`update_custom_payload` adds entries to the message's own mapping, not to the caller's."""
     message: Any = OptionsMessage()
     message.update_custom_payload(None)
     assert not message.custom_payload
@@ -24,7 +24,7 @@ def test_payloads_are_joined_in_a_new_mapping() -> None:
     message.update_custom_payload(payload)
     message.update_custom_payload({"b": b"2"})
     assert message.custom_payload == {"a": b"1", "b": b"2"}
-    # The caller's mapping must not change, nor the default of the class.
+    # Neither the caller's mapping nor the default of the class may change.
     assert payload == {"a": b"1"}
     assert OptionsMessage.custom_payload is None
 
@@ -39,6 +39,7 @@ def test_requests_can_be_written_and_responses_read() -> None:
 
 
 def test_writing_a_response_and_reading_a_request_is_refused() -> None:
+    """`send_body` of a response, and `recv_body` of a request, raise TypeError."""
     with pytest.raises(TypeError, match="ReadyMessage is not a request"):
         ReadyMessage().send_body(io.BytesIO(), 4)
     with pytest.raises(TypeError, match="OptionsMessage is not a response"):
@@ -46,7 +47,7 @@ def test_writing_a_response_and_reading_a_request_is_refused() -> None:
 
 
 def test_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`register_class` adds a message class by its opcode, and the returned registry is a copy."""
+    """`register_class` adds a message class by opcode; `get_registered_classes` returns a copy."""
     registry: dict[int, Any] = {}
     monkeypatch.setattr(base, "message_types_by_opcode", registry)
 
@@ -61,7 +62,7 @@ def test_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_repr_of_messages() -> None:
-    """The repr has the message's fields."""
+    """The repr of a message shows the message's fields."""
     message = OptionsMessage()
     message.stream_id = 5
     assert repr(message) == "<OptionsMessage(stream_id=5)>"

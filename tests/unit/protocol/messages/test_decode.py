@@ -1,4 +1,4 @@
-"""Responses are decoded, with the tracing id, the warnings and the payload before the message.
+"""`decode_response` decodes a response, and the tracing id, warnings and payload before it.
 
 Truncated or malformed messages are refused.
 """
@@ -45,7 +45,10 @@ from tests.unit.protocol.wire import byte, int32, short, string, string_list, st
 
 
 def test_tracing_id_warnings_and_payload_are_read_in_order() -> None:
-    """The flags say which of them a response has. An error may have them, too."""
+    """The tracing id, the warnings and the payload are read in this order, if the flags say so.
+
+    An error response may have them, too.
+    """
     trace = UUID("12345678-1234-5678-1234-567812345678")
     body = (
         trace.bytes
@@ -70,6 +73,7 @@ def test_tracing_id_warnings_and_payload_are_read_in_order() -> None:
 
 
 def test_bytes_after_a_message_are_ignored() -> None:
+    """Bytes after the end of a message's content are ignored."""
     assert result(rows(ROWS_GLOBAL_TABLES_SPEC) + b"more").parsed_rows == [(5, "five")]
     assert result(int32(RESULT_KIND_VOID) + b"more").kind == RESULT_KIND_VOID
     assert decode_response(READY, flags=0, body=b"more", version=4).opcode == READY
@@ -77,7 +81,7 @@ def test_bytes_after_a_message_are_ignored() -> None:
 
 # For each kind of message: its opcode, its complete body, and the protocol version.
 WHOLE = [
-    # The rows themselves are left out, except their number: they are decoded later.
+    # The rows themselves are left out, except for their number, because they are decoded later.
     (
         RESULT,
         rows(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, value(b"page"))[: -len(ONE_ROW) + 4],
@@ -109,7 +113,7 @@ WHOLE = [
     *[
         (ERROR, int32(code) + string("why") + fields, version)
         for code, version, fields, _, _, _ in ERRORS
-        # A write timeout may end before its last field, so cutting it there is no error.
+        # A write timeout may end before its last field, so truncating it there is no error.
         if code != WriteTimeoutErrorMessage.error_code
     ],
 ]
@@ -122,7 +126,8 @@ def test_every_truncated_message_is_a_protocol_error(
     """If any number of bytes is missing at the end of a message, decoding raises ProtocolError."""
     is_prepared = opcode == RESULT and body[:4] == int32(RESULT_KIND_PREPARED)
     for kept_bytes in range(len(body)):
-        # A PREPARED may end before the result metadata. WHOLE has all of it but the last byte.
+        # A PREPARED may end before the result metadata. WHOLE has the result metadata without its
+        # last byte.
         if is_prepared and kept_bytes == len(body) - (len(RESULT_METADATA) - 1):
             continue
         with pytest.raises(ProtocolError):
@@ -189,6 +194,6 @@ def test_every_truncated_message_is_a_protocol_error(
     ],
 )
 def test_malformed_messages(opcode: int, flags: int, body: bytes, match: str) -> None:
-    """For each malformed message, the error says what is wrong with it."""
+    """Each malformed message raises a ProtocolError that says what is wrong."""
     with pytest.raises(ProtocolError, match=match):
         decode_response(opcode, flags=flags, body=body, version=5 if opcode == ERROR else 4)

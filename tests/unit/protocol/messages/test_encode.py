@@ -1,4 +1,4 @@
-"""A message object is encoded to opcode, flags and body."""
+"""Test `encode_request`, which encodes a message object to opcode, flags and body."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.protocol.wire import short, string, value
 
 
 def test_the_custom_payload_precedes_the_body() -> None:
-    """Flags in the header say that there is a payload, and that the request is traced."""
+    """A custom payload precedes the body, and flags announce the payload and tracing."""
     message = QueryMessage("SELECT 1", ConsistencyLevel.ONE)
     without_payload = encode_request(message, version=4)
     assert without_payload == (QUERY, 0, message.body(4, None))
@@ -28,7 +28,7 @@ def test_the_custom_payload_precedes_the_body() -> None:
 
 
 def test_features_change_the_body() -> None:
-    """With ScyllaDB's extension for metadata ids, EXECUTE has such an id."""
+    """With ScyllaDB's extension for metadata ids, EXECUTE has the id of the result metadata."""
     message = ExecuteMessage(
         b"id", query_params=[], consistency_level=ConsistencyLevel.ONE, result_metadata_id=b"meta"
     )
@@ -57,11 +57,15 @@ class Handler:
     ],
 )
 def test_takes_features_finds_the_parameter_protocol_features(method: Any, expected: bool) -> None:
-    """Handlers of cassandra-driver's applications may have the parameter, or not."""
+    """`takes_features` returns whether a method has the parameter `protocol_features`.
+
+    Protocol handlers that were written for cassandra-driver may or may not have this parameter.
+    """
     assert takes_features(method) is expected
 
 
 def test_requests_of_a_beta_version_have_the_beta_flag() -> None:
+    """With `allow_beta`, a request of a beta version has the beta flag."""
     _, flags, _ = encode_request(
         QueryMessage("SELECT 1", ConsistencyLevel.ONE), version=6, allow_beta=True
     )

@@ -1,4 +1,4 @@
-"""The messages for each error code of the protocol."""
+"""ERROR responses are decoded to a message class for each error code of the protocol."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from cassandra.protocol.opcodes import ERROR
 from cassandra.versions import OperationType
 from tests.unit.protocol.wire import byte, int32, short, string, string_list
 
-# The consistency level LOCAL_QUORUM (6), the number of responses, and the number that was needed.
+# The consistency level LOCAL_QUORUM (6), the number of responses, and the number of required
+# responses.
 RESPONSES = short(6) + int32(1) + int32(2)
-# The reasons why two replicas failed: their addresses, and a code for each.
+# The reasons why two replicas failed: the address of each replica, and a code.
 REASONS = (
     int32(2)
     + byte(4)
@@ -31,7 +32,8 @@ REASONS = (
 
 
 # For each error: its code, the protocol version, the fields after the message, the name of its
-# class, its `info`, and the exception that it is raised as (None if it is raised itself).
+# class, its `info`, and the exception that `to_exception` returns (None if it returns the message
+# itself).
 ERRORS: list[tuple[int, int, bytes, str, Any, Any]] = [
     (0x0000, 4, b"", "ServerError", None, None),
     (0x000A, 4, b"", "ProtocolException", None, None),
@@ -94,7 +96,7 @@ ERRORS: list[tuple[int, int, bytes, str, Any, Any]] = [
 def test_errors(
     code: int, version: int, fields_bytes: bytes, name: str, info: Any, exception: Any
 ) -> None:
-    """An error code decides the class of the message, its fields, and the exception to raise."""
+    """An error code determines the message's class, its fields, and the exception to raise."""
     message = decode_response(
         ERROR, flags=0, body=int32(code) + string("why") + fields_bytes, version=version
     )
@@ -106,26 +108,30 @@ def test_errors(
     summary = f'Error from server: code={code:04x} [{message.summary}] message="why"'
     assert message.summary_msg() == summary
     raised = message.to_exception()
-    # If an error code has no exception class of its own, the message itself is raised.
+    # If an error code has no separate exception class, the message itself is raised.
     if exception is None:
         assert raised is message
         return
     assert isinstance(raised, exception)
-    # If the exception has an attribute with the name of an item of `info`, it has its value.
+    # If the exception has an attribute with the name of an item of `info`, the attribute has the
+    # item's value.
     for name_of_item, item in (info or {}).items():
         assert getattr(raised, name_of_item, item) == item
 
 
 @pytest.mark.parametrize("code", [0x0000, 0x1600, 0x2000, 0x2300])
 def test_some_error_messages_are_raised_themselves(code: int) -> None:
-    """Messages of these codes are exceptions of the driver."""
+    """Error messages of these codes are exceptions, and `to_exception` returns them unchanged."""
     message = decode_response(ERROR, flags=0, body=int32(code) + string("why"), version=4)
     assert message.to_exception() is message
     assert isinstance(message, errors.DriverException)
 
 
 def test_rate_limit_errors_have_the_negotiated_code() -> None:
-    """ScyllaDB says in SUPPORTED which code these errors have; without it, the code is unknown."""
+    """Rate limit errors of ScyllaDB are decoded by the code that SUPPORTED has announced.
+
+    Without this code, the error is an unknown error.
+    """
     features = ProtocolFeatures(rate_limit_error=0x4321)
     body = int32(0x4321) + string("slow down") + byte(1) + byte(1)
     message = decode_response(ERROR, flags=0, body=body, version=4, features=features)
@@ -135,4 +141,5 @@ def test_rate_limit_errors_have_the_negotiated_code() -> None:
 
 
 def test_every_error_class_is_registered() -> None:
+    """The registry has a class for each error code of this test."""
     assert set(error_messages.error_classes) >= {code for code, *_ in ERRORS if code != 0x7777}

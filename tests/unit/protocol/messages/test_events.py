@@ -1,4 +1,4 @@
-"""Events about the schema, the topology and the status of nodes."""
+"""EVENT responses about changes of the schema, the topology and the status of nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cassandra.protocol.opcodes import (
 from tests.unit.protocol.messages.test_results import result
 from tests.unit.protocol.wire import byte, int32, string, string_list
 
-# (the body, the fields of the event)
+# for each schema change: the body of the message, and the decoded fields
 SCHEMA_CHANGES = [
     (
         string("CREATED") + string("KEYSPACE") + string("k"),
@@ -35,7 +35,7 @@ SCHEMA_CHANGES = [
 
 @pytest.mark.parametrize(("data", "expected"), SCHEMA_CHANGES)
 def test_schema_changes(data: bytes, expected: dict[str, str]) -> None:
-    """A schema change has the same fields, whether it comes as a result or as an event."""
+    """A schema change has the same fields in a RESULT and in an EVENT."""
     assert result(int32(RESULT_KIND_SCHEMA_CHANGE) + data).schema_change_event == expected
     event = decode_response(EVENT, flags=0, body=string("SCHEMA_CHANGE") + data, version=4)
     assert event.event_type == "SCHEMA_CHANGE"
@@ -44,7 +44,7 @@ def test_schema_changes(data: bytes, expected: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("target", ["FUNCTION", "AGGREGATE"])
 def test_schema_changes_of_functions(target: str) -> None:
-    """Functions may have the same name, so their events have the types of the arguments."""
+    """Schema changes of functions have the argument types, because names may be overloaded."""
     event_body = (
         string("CREATED")
         + string(target)
@@ -81,7 +81,7 @@ def test_schema_changes_of_functions(target: str) -> None:
     ],
 )
 def test_events(data: bytes, args: dict[str, Any]) -> None:
-    """Each event is decoded to the fields that its body contains."""
+    """Each EVENT is decoded to the fields that its body contains."""
     event = decode_response(EVENT, flags=0, body=data, version=4)
     assert event.event_args == args
 
@@ -91,7 +91,7 @@ NAME = "\u00dcn\u00ef"
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
 def test_names_are_read_in_latin_1_and_utf_8(encoding: str) -> None:
-    """Cassandra writes names with one byte for each letter (Latin-1), and ScyllaDB in UTF-8."""
+    """Names are decoded both from Latin-1, which Cassandra writes, and from UTF-8 (ScyllaDB)."""
     encoded = NAME.encode(encoding)
     name = len(encoded).to_bytes(2, "big") + encoded
     data = string("CREATED") + string("TYPE") + name + name
@@ -103,7 +103,7 @@ def test_names_are_read_in_latin_1_and_utf_8(encoding: str) -> None:
     assert function.name == NAME
     assert function.argument_types == [NAME]
     assert result(int32(RESULT_KIND_SET_KEYSPACE) + name).new_keyspace == NAME
-    # 0x2400 is the error "already exists", which has the names of a keyspace and a table.
+    # 0x2400 is the code of "already exists"; this error has the names of a keyspace and a table.
     exists = decode_response(
         ERROR, flags=0, body=int32(0x2400) + string("there") + name + name, version=4
     )

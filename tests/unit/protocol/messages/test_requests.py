@@ -1,4 +1,7 @@
-"""The message classes of cassandra-driver are encoded to the bytes that the engine sends."""
+"""Request messages are encoded to the bytes that the protocol specification requires.
+
+The message classes have the names and constructors of cassandra-driver's classes.
+"""
 
 from __future__ import annotations
 
@@ -80,6 +83,7 @@ def test_small_requests(version: int) -> None:
 
 
 def test_credentials_can_only_be_sent_in_version_1() -> None:
+    """CREDENTIALS raises UnsupportedOperation in later protocol versions than 1."""
     message = CredentialsMessage({"username": "u"})
     assert body_of(message, version=1) == b"\x00\x01\x00\x08username\x00\x01u"
     with pytest.raises(UnsupportedOperation, match="AUTH_RESPONSE"):
@@ -87,7 +91,7 @@ def test_credentials_can_only_be_sent_in_version_1() -> None:
 
 
 def test_query() -> None:
-    """QUERY has flags of one byte in version 4, and of four bytes in version 5."""
+    """The flags of QUERY take one byte in version 4, and four bytes in version 5."""
     message = QueryMessage(
         "Q",
         consistency_level=ConsistencyLevel.ONE,
@@ -125,7 +129,10 @@ def test_prepare() -> None:
 
 
 def test_execute_contains_a_metadata_id_if_version_or_extension_has_it() -> None:
-    """The id of the result metadata (b"m") is in EXECUTE since version 5, or by an extension."""
+    """EXECUTE contains the id of the result metadata in version 5, or with ScyllaDB's extension.
+
+    The id is b"m" here.
+    """
     message = ExecuteMessage(
         b"id", [b"v"], ConsistencyLevel.ONE, skip_meta=True, result_metadata_id=b"m"
     )
@@ -140,7 +147,7 @@ def test_execute_contains_a_metadata_id_if_version_or_extension_has_it() -> None
 
 
 def test_execute_ends_with_the_tablet_version_under_tablets_routing_v2() -> None:
-    """With this extension of ScyllaDB, the last byte of EXECUTE is the version of the tablet."""
+    """With ScyllaDB's extension `tablets_routing_v2`, EXECUTE ends with the tablet version."""
     features = ProtocolFeatures(tablets_routing_v2=True)
     assert (
         body_of(
@@ -155,7 +162,7 @@ def test_execute_ends_with_the_tablet_version_under_tablets_routing_v2() -> None
         )
         == b"\x00\x01i\x00\x01\x00\xa3"
     )
-    # If no tablet version is known, the byte is 0.
+    # If no tablet version is known, this byte is 0.
     assert (
         body_of(
             ExecuteMessage(b"i", query_params=[], consistency_level=ConsistencyLevel.ONE),
@@ -179,10 +186,10 @@ def test_execute_ends_with_the_tablet_version_under_tablets_routing_v2() -> None
 
 
 def test_batch() -> None:
-    """BATCH has ids and queries. Its flags have one byte in version 4, and four in version 5."""
+    """BATCH has ids and queries; its flags take one byte in version 4, and four in version 5."""
 
     class CounterBatch:
-        """Stands for an object of cassandra.query.BatchType, which has a number in `value`."""
+        """Replaces a member of `cassandra.query.BatchType`, which has a number in `value`."""
 
         value = 2
 
@@ -195,7 +202,7 @@ def test_batch() -> None:
 
 
 def test_continuous_paging_is_refused() -> None:
-    """Continuous paging is a feature of DSE."""
+    """Continuous paging, a feature of DSE, raises UnsupportedOperation."""
     for message in (
         QueryMessage("Q", ConsistencyLevel.ONE, continuous_paging_options=object()),
         ReviseRequestMessage(1, 5),
@@ -205,6 +212,7 @@ def test_continuous_paging_is_refused() -> None:
 
 
 def test_a_response_has_no_body_to_send() -> None:
+    """`send_body` of a response raises TypeError."""
     with pytest.raises(TypeError, match="not a request"):
         ReadyMessage().send_body(BytesIO(), 4)
 
@@ -214,7 +222,7 @@ BASES: list[Any] = [QueryMessage, ExecuteMessage]
 
 @pytest.mark.parametrize("base", BASES)
 def test_an_overridden_write_query_params_is_called(base: Any) -> None:
-    """An application's subclass may write bytes before and after the parameters of a request."""
+    """A subclass of an application may override `_write_query_params` to write further bytes."""
 
     class MessageWithMarks(base):  # type: ignore[misc]
         def _write_query_params(self, f: Any, protocol_version: int) -> None:
@@ -234,7 +242,7 @@ def test_an_overridden_write_query_params_is_called(base: Any) -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_encode_message(version: int) -> None:
-    """`encode_message` returns a whole frame, whose flags have the bits of tracing and payload."""
+    """`encode_message` returns a whole frame; its flags say if there are tracing and a payload."""
     message = QueryMessage("Q", ConsistencyLevel.ONE)
     flags = b"\x00" if version == 4 else b"\x00\x00\x00\x00"
     body = b"\x00\x00\x00\x01Q\x00\x01" + flags
@@ -256,8 +264,9 @@ def test_encode_message(version: int) -> None:
 
 
 def test_encode_message_compresses_before_version_5() -> None:
-    """Until version 4, the body of a message is compressed, and a flag in the header says so. From
-    version 5 on, the segments around messages are compressed.
+    """`encode_message` compresses the body until version 4, and sets the compression flag.
+
+    From version 5 on, the segments around messages are compressed instead.
     """
     encode = ProtocolHandler.encode_message
     message = QueryMessage("Q", ConsistencyLevel.ONE)
@@ -265,8 +274,8 @@ def test_encode_message_compresses_before_version_5() -> None:
         encode(message, 0, 4, lambda data: b"small", allow_beta_protocol_version=False)
         == b"\x04\x01\x00\x00\x07\x00\x00\x00\x05small"
     )
-    # From version 5 on, the bodies of messages are not compressed, since the segments around them
-    # are.
+    # From version 5 on, the body is not compressed, because the segments around messages are
+    # compressed.
     assert (
         encode(message, 0, 5, lambda data: b"small", allow_beta_protocol_version=False)[:2]
         == b"\x05\x00"
@@ -274,7 +283,7 @@ def test_encode_message_compresses_before_version_5() -> None:
 
 
 def test_the_beta_flag() -> None:
-    """The beta flag (0x10) is set only for a beta version, and only if these are allowed."""
+    """The beta flag (0x10) is set only for beta versions, and only if these are allowed."""
 
     def encode_options(version: int, allow_beta: bool) -> bytes:
         frame: bytes = ProtocolHandler.encode_message(
@@ -286,14 +295,14 @@ def test_the_beta_flag() -> None:
         )
         return frame
 
-    # The second byte of a frame has the flags.
+    # The second byte of a frame contains the flags.
     assert encode_options(6, allow_beta=True) == b"\x06\x10\x00\x00\x05\x00\x00\x00\x00"
     assert encode_options(6, allow_beta=False) == b"\x06\x00\x00\x00\x05\x00\x00\x00\x00"
     assert encode_options(5, allow_beta=True) == b"\x05\x00\x00\x00\x05\x00\x00\x00\x00"
 
 
 def test_a_payload_needs_version_4() -> None:
-    """Version 3 of the protocol has no custom payload."""
+    """A custom payload raises UnsupportedOperation in version 3 of the protocol."""
     message = QueryMessage("Q", ConsistencyLevel.ONE)
     message.update_custom_payload({"a": b"b"})
     with pytest.raises(UnsupportedOperation, match="version 3"):

@@ -1,4 +1,4 @@
-"""RESULT messages: rows, prepared statements, keyspaces and schema changes."""
+"""RESULT responses: rows, prepared statements, keyspaces and schema changes."""
 
 from __future__ import annotations
 
@@ -50,8 +50,10 @@ def rows(
 ) -> bytes:
     """Return the body of a RESULT of rows.
 
+    :param flags: the flags of the metadata.
     :param extra: the bytes between the column count and the column specs (a paging state or a
         metadata id, if the flags announce one).
+    :param specs: the column specs.
     :param content: the row count and the cells.
     :param count: the number of columns.
     """
@@ -59,12 +61,12 @@ def rows(
 
 
 def result(body: bytes, version: int = 4, **arguments: Any) -> Any:
-    """Decode the body of a RESULT; `arguments` are further ones of `decode_response`."""
+    """Decode the body of a RESULT; `arguments` are further arguments of `decode_response`."""
     return decode_response(RESULT, flags=0, body=body, version=version, **arguments)
 
 
 def test_void_and_set_keyspace() -> None:
-    """A VOID result has no rows; a SET_KEYSPACE result has the name of the new keyspace."""
+    """A VOID result has no rows, and a SET_KEYSPACE result has the name of the new keyspace."""
     assert result(int32(RESULT_KIND_VOID)).kind == RESULT_KIND_VOID
     assert result(int32(RESULT_KIND_VOID)).parsed_rows is None
     assert result(int32(RESULT_KIND_VOID)).decode(tuple_factory) == []
@@ -76,7 +78,7 @@ def test_void_and_set_keyspace() -> None:
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_rows(version: int) -> None:
-    """A ROWS result has its columns, rows and paging state."""
+    """A ROWS result has columns and rows, and no paging state if there are no more pages."""
     message = result(rows(ROWS_GLOBAL_TABLES_SPEC), version=version)
     assert message.kind == RESULT_KIND_ROWS
     assert message.column_names == ["a", "b"]
@@ -94,7 +96,7 @@ def test_rows(version: int) -> None:
 
 
 def test_rows_with_a_table_for_each_column() -> None:
-    """If the columns come from several tables, each has its own keyspace and table."""
+    """If the columns come from several tables, each column has its own keyspace and table."""
     specs = string("k1") + string("t1") + SPEC_A + string("k2") + string("t2") + SPEC_B
     message = result(rows(0, b"", specs))
     # The first three fields of a column are its keyspace, its table and its name.
@@ -111,7 +113,7 @@ def test_rows_with_more_pages() -> None:
 
 
 def test_rows_are_decoded_by_built_in_and_other_row_factories() -> None:
-    """A message can be decoded several times, with different row factories."""
+    """The rows of a message can be decoded several times, with different row factories."""
     message = result(rows(ROWS_GLOBAL_TABLES_SPEC))
     assert message.decode(tuple_factory) == [(5, "five")]
     (named_row,) = message.decode(named_tuple_factory)
@@ -119,7 +121,7 @@ def test_rows_are_decoded_by_built_in_and_other_row_factories() -> None:
     assert named_row.b == "five"
     assert message.decode(dict_factory) == [{"a": 5, "b": "five"}]
     assert message.decode(ordered_dict_factory) == [{"a": 5, "b": "five"}]
-    # An application's factory gets the names and the rows.
+    # An application's row factory is called with the names and the rows.
     names, rows_of_page = message.decode(lambda names, rows_of_page: (names, rows_of_page))
     assert names == ["a", "b"]
     assert rows_of_page == [(5, "five")]
@@ -127,7 +129,10 @@ def test_rows_are_decoded_by_built_in_and_other_row_factories() -> None:
 
 
 def test_a_wrapped_factory_is_called() -> None:
-    """`functools.wraps` makes a function look like `dict_factory`, which is never called."""
+    """A row factory that wraps `dict_factory` is called, although it looks like `dict_factory`.
+
+    `functools.wraps` copies the name of `dict_factory`, for which the driver has its own code.
+    """
     import functools
 
     @functools.wraps(dict_factory)
@@ -142,7 +147,7 @@ def test_a_wrapped_factory_is_called() -> None:
 
 
 def test_threads_get_the_same_list_of_rows() -> None:
-    """Eight threads read `parsed_rows` at the same time."""
+    """Eight threads that read `parsed_rows` at the same time get the same list."""
     message = result(rows(ROWS_GLOBAL_TABLES_SPEC))
     start = threading.Barrier(8)
     pages_of_threads: list[Any] = []
@@ -161,8 +166,11 @@ def test_threads_get_the_same_list_of_rows() -> None:
 
 
 def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
-    """The same error object is raised each time. Its traceback must not get longer each time."""
-    # Three bytes are not a valid int.
+    """If rows cannot be decoded, the same error object is raised on each access.
+
+    The error's traceback must not get longer with each access.
+    """
+    # A valid int has four bytes, not three.
     message = result(rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(1) + value(b"123") + value(b"x")))
     with pytest.raises(DecodeError, match='row 0, column "a"') as first:
         _ = message.parsed_rows
@@ -179,6 +187,7 @@ def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
 
 
 def test_rows_behind_the_first_are_dropped() -> None:
+    """`keep_first` drops all rows of a result after the first ones."""
     content = int32(2) + 2 * (value(int32(5)) + value(b"five"))
     message = result(rows(ROWS_GLOBAL_TABLES_SPEC, content=content))
     message.keep_first(1)
@@ -189,7 +198,10 @@ def test_rows_behind_the_first_are_dropped() -> None:
 
 
 def test_equal_bytes_reuse_the_metadata_without_parsing() -> None:
-    """`cached` is the metadata of an earlier response, which is used if its bytes are the same."""
+    """If the metadata bytes equal those of the cached metadata, the cached object is used.
+
+    `cached` is the metadata of an earlier response.
+    """
     first = result(rows(ROWS_GLOBAL_TABLES_SPEC))
     plan = first.metadata.row_plan
     second = result(
@@ -224,20 +236,26 @@ def test_different_metadata_bytes_are_parsed_again(body: bytes) -> None:
 
 
 def test_skipped_metadata_is_taken_from_the_prepared_statement() -> None:
-    """A server leaves out the metadata if the client asks for this in EXECUTE."""
+    """If a response has no metadata, the metadata of the prepared statement is used.
+
+    A server leaves out the metadata if the client asks for this in EXECUTE.
+    """
     cached_metadata = result(rows(ROWS_GLOBAL_TABLES_SPEC)).metadata
     message = result(rows(ROWS_NO_METADATA, specs=b""), version=5, cached=cached_metadata)
     assert message.metadata is cached_metadata
     assert message.parsed_rows == [(5, "five")]
     with pytest.raises(ProtocolError, match="without metadata, and none is remembered"):
         result(rows(ROWS_NO_METADATA, specs=b""), version=5)
-    # The cached metadata must have as many columns as the response says.
+    # The cached metadata must have as many columns as the response announces.
     with pytest.raises(ProtocolError, match="3 columns came without metadata, but 2"):
         result(rows(ROWS_NO_METADATA, specs=b"", count=3), version=5, cached=cached_metadata)
 
 
 def test_changed_metadata_is_used_at_once() -> None:
-    """If a column was added to the table, the server sends the new metadata with its id."""
+    """If a response has new metadata and a new id, both are used for its rows.
+
+    The server sends them if a column was added to the table, for example.
+    """
     cached_metadata = result(rows(ROWS_GLOBAL_TABLES_SPEC)).metadata
     three_columns = TWO_COLUMNS + string("c") + short(0x0002)
     content = int32(1) + value(int32(5)) + value(b"five") + value(b"\x00" * 7 + b"\x07")
@@ -259,7 +277,7 @@ def test_changed_metadata_is_used_at_once() -> None:
 
 
 def test_a_response_that_carries_metadata_is_decoded_by_it() -> None:
-    """If a response has metadata, its rows are decoded by this metadata, not by the cached one.
+    """The rows of a response with metadata are decoded by this metadata, not by cached metadata.
 
     In version 5, responses to conditional statements have metadata without the flag for changed
     metadata.
@@ -277,6 +295,7 @@ def test_a_response_that_carries_metadata_is_decoded_by_it() -> None:
 
 
 def test_paging_state_and_metadata_id_are_read_in_order() -> None:
+    """The paging state precedes the metadata id, and both precede the columns."""
     flags = ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES | ROWS_METADATA_CHANGED
     message = result(rows(flags, value(b"page") + short(2) + b"id"), version=5)
     assert message.paging_state == b"page"
@@ -294,7 +313,7 @@ NO_RESULT = int32(ROWS_NO_METADATA) + int32(0)
 
 
 def test_prepared_version_3() -> None:
-    """In version 3, a PREPARED result has no partition key indexes and no metadata id."""
+    """In version 3, a PREPARED result has neither partition key indexes nor a metadata id."""
     body = (
         int32(RESULT_KIND_PREPARED)
         + short(2)
@@ -362,7 +381,7 @@ def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
 
 
 def test_prepared_lightweight_transactions_are_marked() -> None:
-    """ScyllaDB marks such a statement by a bit of the flags, which it names in SUPPORTED."""
+    """ScyllaDB marks a prepared lightweight transaction with a flag, which SUPPORTED announces."""
     features = ProtocolFeatures(lwt_info=LwtInfo(0x80000000))
     # The second number is 0x80000001 as a signed 32-bit number, so it has the flag 0x80000000.
     for flags, expected in ((1, False), (-0x7FFFFFFF, True)):
@@ -381,7 +400,10 @@ def test_prepared_lightweight_transactions_are_marked() -> None:
 
 
 def test_equal_columns_share_their_metadata() -> None:
-    """Metadata is cached by its bytes, without those of the paging state."""
+    """Results with equal columns share a metadata object, even if their paging states differ.
+
+    The cache key is the bytes of the columns.
+    """
     first = result(rows(ROWS_GLOBAL_TABLES_SPEC))
     second = result(rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(0)))
     assert second.metadata is first.metadata
@@ -397,8 +419,9 @@ def test_equal_columns_share_their_metadata() -> None:
 def test_cached_columns_are_read_again_after_a_type_was_registered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A result of an unknown custom type has bytes. When an application defines the type's class,
-    later results use it.
+    """After an application has defined the class of a custom type, results use this class.
+
+    Before, the values of the unknown custom type were bytes.
     """
     custom = TABLE + string("c") + short(0) + string("org.apache.cassandra.db.marshal.ReadLater")
     body = rows(ROWS_GLOBAL_TABLES_SPEC, specs=custom, content=int32(1) + value(b"x"), count=1)
@@ -406,20 +429,20 @@ def test_cached_columns_are_read_again_after_a_type_was_registered(
     assert earlier_result.parsed_rows == [(b"x",)]
 
     class ReadLater(cqltypes.UTF8Type):
-        """An application's type class, which is registered by its name when it is defined."""
+        """An application's type class, which registers itself by its name when it is defined."""
 
     assert result(body).metadata.types == [ReadLater]
     assert result(body).parsed_rows == [("x",)]
     monkeypatch.setattr(ReadLater, "deserialize", lambda data, version: "mine")
     assert result(body).parsed_rows == [("mine",)]
-    # The earlier result has decoded its rows already, and keeps them.
+    # The earlier result has already decoded its rows, and keeps them.
     assert earlier_result.parsed_rows == [(b"x",)]
 
 
 def test_a_lowered_limit_of_columns_applies_to_cached_metadata(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Equal metadata is parsed once, but the number of its columns is checked each time."""
+    """`limits.columns` is checked for each result, even if its metadata comes from the cache."""
     assert result(rows(ROWS_GLOBAL_TABLES_SPEC)).parsed_rows == [(5, "five")]
     monkeypatch.setattr(limits, "columns", 1)
     with pytest.raises(ProtocolError, match=r"2 columns, more than limits\.columns"):

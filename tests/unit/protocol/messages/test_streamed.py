@@ -1,4 +1,7 @@
-"""An application's subclass of `ResultMessage` may override methods that read from a file."""
+"""Subclasses of `ResultMessage` may override methods that read a response from a file.
+
+Applications that were written for cassandra-driver have such subclasses.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +52,9 @@ def rows_body(
 def read(
     body: bytes, result_class: Any = ResultMessage, *rest: Any, version: int = 5
 ) -> ResultMessage:
-    """Read a message as the driver does for an application's class. No byte may be left over.
+    """Read a message like the driver does for an application's class; no byte may be left over.
 
-    :param rest: the further arguments of `recv_body`: by default, no user types, no columns of the
+    :param rest: the further arguments of `recv_body`: by default, no user types, no columns of a
         prepared statement, and no policy of encrypted columns.
     """
     f = io.BytesIO(body)
@@ -61,13 +64,14 @@ def read(
 
 
 class PlainResult(ResultMessage):
-    """A class that overrides nothing."""
+    """A subclass that overrides nothing."""
 
 
 # -- rows ------------------------------------------------------------------------------------------
 
 
 def test_rows_are_decoded_by_the_columns_of_the_response() -> None:
+    """Rows are decoded by the columns of the response if there is no prepared statement."""
     message = read(rows_body())
     assert message.kind == RESULT_KIND_ROWS
     assert message.row_count == 2
@@ -78,7 +82,10 @@ def test_rows_are_decoded_by_the_columns_of_the_response() -> None:
 
 
 def test_a_type_is_read_from_the_position_of_the_file() -> None:
-    """A method of an application reads on behind the type."""
+    """`read_type` reads a type at the current position of the file, and leaves the rest unread.
+
+    An overriding method of an application continues to read after the type.
+    """
     list_of_int = short(0x0020) + INT
     f = io.BytesIO(b"read" + list_of_int + INT + b"rest")
     f.seek(4)
@@ -89,7 +96,7 @@ def test_a_type_is_read_from_the_position_of_the_file() -> None:
 
 
 def test_each_column_may_name_its_own_table() -> None:
-    """Without the flag Global_tables_spec, each column follows its keyspace and table."""
+    """Without the flag Global_tables_spec, the keyspace and table precede each column."""
     specs = TABLE + string("a") + INT + string("ks2") + string("t2") + string("b") + VARCHAR
     message = read(rows_body(specs, flags=0))
     assert message.column_metadata == [A, ("ks2", "t2", "b", t.VarcharType)]
@@ -97,7 +104,7 @@ def test_each_column_may_name_its_own_table() -> None:
 
 
 def test_paging_state_and_metadata_id_precede_the_columns() -> None:
-    """If a page is not the last one, and its metadata has changed, both are in the message."""
+    """The paging state and the new metadata id precede the columns, and both are in the message."""
     message = read(
         rows_body(
             value(b"page") + short(3) + b"new" + TABLE + COLUMNS,
@@ -112,13 +119,17 @@ def test_paging_state_and_metadata_id_precede_the_columns() -> None:
 
 @pytest.mark.parametrize("columns", [[A, B], [(*A, "more"), (*B, "more")]])
 def test_columns_of_the_prepared_statement_are_used_if_the_response_has_none(columns: Any) -> None:
-    """The columns may be any tuples: only their first four items are used."""
+    """A response without columns is decoded by the prepared statement's columns.
+
+    These may be any tuples, because only their first four items are used.
+    """
     message = read(rows_body(b"", NO_METADATA), PlainResult, {}, columns, None)
     assert message.column_metadata is None
     assert message.parsed_rows == DECODED
 
 
 def test_columns_of_the_response_precede_those_of_the_prepared_statement() -> None:
+    """If the response has columns, they are used instead of the prepared statement's columns."""
     other_columns = [A._replace(name="x"), B._replace(type=t.BytesType)]
     message = read(rows_body(), PlainResult, {}, other_columns, None)
     assert message.column_names == ["a", "b"]
@@ -126,16 +137,18 @@ def test_columns_of_the_response_precede_those_of_the_prepared_statement() -> No
 
 
 def test_a_result_without_rows_may_have_no_columns() -> None:
+    """A result without columns and without rows can be read."""
     assert read(rows_body(b"", NO_METADATA, int32(0))).parsed_rows == []
 
 
 def test_a_negative_count_of_rows_is_refused() -> None:
+    """A negative row count raises ProtocolError."""
     with pytest.raises(ProtocolError, match="a result of -1 rows"):
         read(rows_body(rows=int32(-1)))
 
 
 def test_results_without_rows() -> None:
-    """The other kinds of results are read by the same method."""
+    """VOID, SET_KEYSPACE and PREPARED results are read by the same method, `recv_body`."""
     assert read(int32(RESULT_KIND_VOID)).kind == RESULT_KIND_VOID
     assert read(int32(RESULT_KIND_SET_KEYSPACE) + string("ks")).new_keyspace == "ks"
     # The flags, and the numbers of bind markers and of partition key columns, are all 0.
@@ -144,7 +157,7 @@ def test_results_without_rows() -> None:
     prepared = int32(RESULT_KIND_PREPARED) + short(2) + b"id" + short(1) + b"m"
     prepared += no_markers + no_result_columns
     assert (read(prepared).query_id, read(prepared).result_metadata_id) == (b"id", b"m")
-    # Version 4 has no id of the result's metadata.
+    # In version 4, there is no id of the result's metadata.
     prepared = int32(RESULT_KIND_PREPARED) + short(2) + b"id" + no_markers + no_result_columns
     assert read(prepared, version=4).query_id == b"id"
 
@@ -165,7 +178,7 @@ UDT_COLUMN = (
 
 
 class WithReadType(ResultMessage):
-    """Overrides the method that reads a type, so that each column is read from the file."""
+    """Overrides the method that reads a type, so the driver must read each column from the file."""
 
     seen: list[Any] = []
 
@@ -178,7 +191,11 @@ class WithReadType(ResultMessage):
 
 @pytest.mark.parametrize("result_class", [PlainResult, WithReadType])
 def test_user_types_get_the_registered_class(result_class: Any) -> None:
-    """The first argument after the version maps keyspaces to the classes of user types."""
+    """Values of a user-defined type are converted to the registered class.
+
+    The first argument of `recv_body` after the version has the registered classes by keyspace and
+    type.
+    """
     row = int32(1) + value(value(b"Main Street")) + value(b"one")
     body = rows_body(TABLE + UDT_COLUMN + string("b") + VARCHAR, rows=row)
     message: Any = read(body, result_class, {"ks": {"street": Street}}, None, None)
@@ -186,7 +203,7 @@ def test_user_types_get_the_registered_class(result_class: Any) -> None:
     assert type(street) is Street
     assert street.name == "Main Street"
     assert text == "one"
-    # Without a registered class, values are named tuples.
+    # Without a registered class, values of a user-defined type are named tuples.
     message = read(body, result_class)
     assert type(message.parsed_rows[0][0]) is not Street
 
@@ -204,6 +221,7 @@ def test_user_types_get_the_registered_class(result_class: Any) -> None:
     ids=["one table", "several tables"],
 )
 def test_read_type_is_called_for_each_column(specs: bytes, flags: int, expected: Any) -> None:
+    """An overridden `read_type` is called for each column."""
     WithReadType.seen = []
     message = read(rows_body(specs, flags), WithReadType)
     assert WithReadType.seen == [t.Int32Type, t.VarcharType]
@@ -218,7 +236,7 @@ class HexType(t.Int32Type):
 
 
 class WithTypeCodes(ResultMessage):
-    """Uses another type class for a type code (int)."""
+    """Uses another class, HexType, for the type code of int."""
 
     type_codes = {**ResultMessage.type_codes, 0x09: HexType}
 
@@ -229,11 +247,12 @@ class WithTypeCodesAndReadType(WithReadType):
 
 @pytest.mark.parametrize("result_class", [WithTypeCodes, WithTypeCodesAndReadType])
 def test_type_codes_choose_the_classes_of_types(result_class: Any) -> None:
+    """`type_codes` of a subclass determines the class of each type."""
     assert read(rows_body(), result_class).parsed_rows == [("0x1", "one"), ("0x2", None)]
 
 
 class WithRecvRow(ResultMessage):
-    """Reads each row, and leaves out the last byte of its second value."""
+    """Reads each row, and removes the last byte of the row's second value."""
 
     @staticmethod
     def recv_row(f: BinaryIO, colcount: int) -> Any:
@@ -243,11 +262,12 @@ class WithRecvRow(ResultMessage):
 
 
 def test_values_of_an_overridden_recv_row_are_decoded() -> None:
+    """If a subclass overrides `recv_row`, the values that it returns are decoded."""
     assert read(rows_body(), WithRecvRow).parsed_rows == [(1, "on"), (2, None)]
 
 
 class WithMetadata(ResultMessage):
-    """Reads the metadata, and a field of its own after it."""
+    """Reads the metadata, and an additional field after the metadata."""
 
     def recv_results_metadata(self, f: BinaryIO, user_type_map: Any) -> None:
         super().recv_results_metadata(f, user_type_map)
@@ -255,7 +275,7 @@ class WithMetadata(ResultMessage):
 
 
 def test_each_method_leaves_the_file_after_what_it_read() -> None:
-    """An overriding method can read further fields after those that the base class has read."""
+    """An overriding method can read further fields after the fields that the base class reads."""
     message: Any = read(rows_body(TABLE + COLUMNS + string("own")), WithMetadata)
     assert message.own_field == "own"
     assert message.parsed_rows == DECODED
@@ -265,7 +285,7 @@ def test_each_method_leaves_the_file_after_what_it_read() -> None:
 
 
 class WithRecv(ResultMessage):
-    """Reads everything after the kind by itself."""
+    """Overrides `recv`, which reads everything after the kind."""
 
     def recv(self, f: BinaryIO, protocol_version: int, *rest: Any) -> None:
         self.arguments = (protocol_version, *rest)
@@ -273,7 +293,7 @@ class WithRecv(ResultMessage):
 
 
 def test_recv_reads_everything_after_the_kind() -> None:
-    """A subclass of the message may override `recv`, which gets the rest of the body."""
+    """An overridden `recv` gets all bytes of the body after the kind."""
     user_types: Any = {"ks": {}}
     body = int32(RESULT_KIND_ROWS) + b"content"
     message: Any = read(body, WithRecv, user_types, [A], "policy", version=4)
@@ -283,13 +303,13 @@ def test_recv_reads_everything_after_the_kind() -> None:
 
 
 def test_missing_arguments_are_none() -> None:
-    """Older applications pass fewer arguments."""
+    """`recv` gets None for arguments that the caller leaves out, as older applications do."""
     message: Any = read(int32(RESULT_KIND_ROWS), WithRecv, {"ks": {}})
     assert message.arguments == (5, {"ks": {}}, None, None)
 
 
 def test_features_may_precede_the_other_arguments() -> None:
-    """scylla-driver passes the protocol's features after the version."""
+    """`recv_body` accepts protocol features after the version, as scylla-driver passes them."""
     with_features = ResultMessage.recv_body(
         io.BytesIO(rows_body(b"", NO_METADATA)), 4, ProtocolFeatures(), {}, [A, B], None
     )
@@ -299,7 +319,7 @@ def test_features_may_precede_the_other_arguments() -> None:
 # -- how methods are called ------------------------------------------------------------------------
 
 
-# Each of these functions and methods returns the arguments that it gets.
+# Each of the following functions and methods returns the arguments that it was called with.
 
 
 def with_three_parameters(f: Any, version: Any, user_types: Any) -> Any:
@@ -344,7 +364,7 @@ class Methods:
         (Methods().method, "f 5 types"),
         (Methods.on_class, "f 5"),
         (Methods.static, "f 5 types"),
-        # The driver cannot see the parameters of callable objects, so these get all arguments.
+        # The driver cannot inspect the parameters of callable objects, so they get all arguments.
         (Methods(), "f 5 types metadata policy"),
         (functools.partial(any_arguments), "f 5 types metadata policy"),
     ],
@@ -352,9 +372,9 @@ class Methods:
 def test_a_reader_gets_the_arguments_that_it_accepts(
     reader: Callable[..., Any], expected: str
 ) -> None:
-    """Methods of older applications have fewer parameters, and get only these arguments.
+    """`call_reader` passes only those arguments that the reader has parameters for.
 
-    A string stands for each argument here.
+    Methods of older applications have fewer parameters. A string replaces each argument here.
     """
     f: Any = "f"
     features: Any = "features"
@@ -363,7 +383,7 @@ def test_a_reader_gets_the_arguments_that_it_accepts(
 
 
 class WithDecode(ResultMessage):
-    """Overrides something, but no method that reads from a file."""
+    """Overrides a property, but no method that reads from a file."""
 
     @property  # type: ignore[misc]
     def parsed_rows(self) -> Any:
@@ -392,19 +412,22 @@ class DerivedErrorWithRecvBody(ErrorWithRecvBody):
         (ErrorWithRecvBody, True),
         (DerivedErrorWithRecvBody, True),
         (MessageType, False),
-        # A class that is not the driver's can only read by itself.
+        # A class that is not derived from the driver's classes can only read by itself.
         (Methods, True),
     ],
 )
 def test_classes_that_read_from_files(message_type: Any, expected: bool) -> None:
-    """The bytes of a response are read from a file only for classes that override how."""
+    """`reads_by_itself` is True for classes that override how a response is read from a file."""
     assert reads_by_itself(message_type) is expected
 
 
 def test_classes_whose_reading_was_replaced_read_from_files(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An application's test may replace the method by a mock, and a tracer by a proxy."""
+    """`reads_by_itself` is True if a class's method was replaced after its definition.
+
+    A test may replace the method by a mock, and a tracer by a proxy.
+    """
 
     class OwnError(ErrorMessage):
         pass
