@@ -1,5 +1,6 @@
-"""A fake session that records its executions. The fixture `session` makes it the mapper's default
-connection.
+"""A fake session that records its executions, for tests of the object mapper.
+
+The fixture `session` makes it the mapper's default connection.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from cassandra.cqlengine import connection
 
 
 class Execution:
-    """One execution as it was recorded: the statement's text, its values and its settings."""
+    """A recorded execution: the statement's text, its values and its settings."""
 
     def __init__(self, statement: Any, values: Any, timeout: Any) -> None:
         self.text = getattr(statement, "text", None) or getattr(statement, "query_string", None)
@@ -41,7 +42,7 @@ class FakePrepared:
 
 
 class FakeResult:
-    """A fake result with the rows that the session had when it executed the statement."""
+    """A fake result with the rows that the session had at the time of the execution."""
 
     has_more_pages = False
 
@@ -73,9 +74,10 @@ class FakeResult:
 
 
 class FakeSession:
-    """A fake session. Each execution returns `rows`, whose columns are named by `names`.
+    """A fake session, whose executions are recorded in `executions`.
 
-    Executions are recorded in `executions`. If `error` is set, each execution raises it.
+    Each execution returns `rows`, whose columns are called `names`. If `error` is set, each
+    execution raises it.
     """
 
     keyspace = "ks"
@@ -89,9 +91,7 @@ class FakeSession:
         self.cluster = SimpleNamespace(register_user_type=lambda *args: None)
 
     def return_row(self, **row: Any) -> None:
-        """From now on, make every execution return one row; the keywords are its values by
-        column.
-        """
+        """Make each following execution return one row with these values, by column name."""
         self.names, self.rows = list(row), [list(row.values())]
 
     def prepare(self, text: str) -> FakePrepared:
@@ -113,13 +113,13 @@ class FakeSession:
 
 @pytest.fixture(autouse=True)
 def _no_default_keyspace() -> None:
-    """Clear the default keyspace, in case an earlier test has set it."""
+    """Clear the mapper's default keyspace, which an earlier test may have set."""
     connection.set_default_keyspace(None)
 
 
 @pytest.fixture
 def session() -> Iterator[FakeSession]:
-    """A fake session that is the mapper's default connection."""
+    """Yield a fake session that is the mapper's default connection."""
     fake = FakeSession()
     connection.set_session(fake)  # type: ignore[arg-type]
     yield fake

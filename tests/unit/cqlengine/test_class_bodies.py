@@ -1,4 +1,4 @@
-"""Mistakes in the bodies of models and user-defined types are warned of at the class statement."""
+"""Mistakes in the bodies of models and user-defined types cause warnings at the class statement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Address(UserType):
 def define(
     *bases: Any, metaclass: Any = ModelMetaClass, **attributes: Any
 ) -> tuple[Any, list[str]]:
-    """Define the model `Person`, and return it with the warnings."""
+    """Define the model `Person`, and return the model and the messages of its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         key = {"id": columns.Integer(primary_key=True)}
@@ -36,8 +36,10 @@ def define(
 
 
 def test_misspelt_settings(caplog: pytest.LogCaptureFixture) -> None:
-    """The warning for a misspelt setting of a model suggests the right one. That of a private
-    attribute, which may be the application's own, is only logged.
+    """The warning for a misspelled setting of a model suggests the right setting.
+
+    A private attribute that is similar to a setting is only logged, because it may belong to the
+    application.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -73,7 +75,7 @@ def test_misspelt_settings(caplog: pytest.LogCaptureFixture) -> None:
         warnings.simplefilter("error")
 
         class Right(Event):
-            """All settings are spelt right, and other attributes are not similar to a setting."""
+            """A model with correct settings, and other attributes that resemble no setting."""
 
             __table_name__ = "right"
             __table_name_case_sensitive__ = False
@@ -107,26 +109,30 @@ def test_misspelt_settings(caplog: pytest.LogCaptureFixture) -> None:
     ],
 )
 def test_settings_in_a_class_meta(settings: dict[str, Any], advice: str) -> None:
-    """The settings of a `class Meta`, as models of Django have, are not read."""
+    """Settings in a `class Meta`, as in Django's models, cause a warning: they are not read."""
     _, messages = define(Meta=type("Meta", (), settings))
     assert messages == [f"Person: class Meta is not read: write {advice}"]
 
 
 def test_a_class_meta_that_the_application_may_read() -> None:
-    """Other attributes are the application's own, and its base classes may read the others."""
+    """A `class Meta` causes no warning if the application may read it.
+
+    This is the case for other attributes, and if a base class or metaclass of the application may
+    read `Meta`.
+    """
     assert define(Meta=type("Meta", (), {"verbose_name": "a person"}))[1] == []
     meta = type("Meta", (), {"table_name": "people"})
     assert define(Meta=("table_name",))[1] == []
 
     class WithHook:
         def __init_subclass__(cls, **options: Any) -> None:
-            """Read `cls.Meta`."""
+            """Read `cls.Meta`, as an application's base class may do."""
 
     class WithMeta:
         Meta: Any = meta
 
     class OtherMetaclass(ModelMetaClass):
-        """A metaclass that may read it."""
+        """A metaclass of the application, which may read `Meta`."""
 
     assert define(Model, WithHook, Meta=meta)[1] == []
     assert define(Model, WithMeta, Meta=meta)[1] == []
@@ -152,7 +158,7 @@ def test_a_class_meta_that_the_application_may_read() -> None:
 )
 @pytest.mark.parametrize("of_user_type", [False, True], ids=["model", "user type"])
 def test_attributes_that_are_no_columns(value: object, message: str, of_user_type: bool) -> None:
-    """An attribute that was probably meant to be a column is warned of."""
+    """An attribute that was probably meant to be a column causes a warning."""
     if of_user_type:
         with pytest.warns(RuntimeWarning) as caught:
             UserTypeMetaClass("Person", (UserType,), {"home": value})
@@ -163,7 +169,10 @@ def test_attributes_that_are_no_columns(value: object, message: str, of_user_typ
 
 
 def test_attributes_with_classes_for_another_purpose() -> None:
-    """Names in capitals, private names and `address_type` are not names of columns."""
+    """Values that may serve another purpose than columns cause no warning.
+
+    For example, names in capitals, private names and `address_type` are not names of columns.
+    """
     _, messages = define(
         Address=Address,
         _home=Address,
@@ -182,12 +191,12 @@ def test_attributes_with_classes_for_another_purpose() -> None:
     "annotation", ["columns.Text", "columns.Text()", columns.Text, columns.Text(), "c.columns.Text"]
 )
 def test_annotations_that_are_no_columns(annotation: Any) -> None:
-    """``name: columns.Text`` declares no column."""
+    """An annotation such as ``name: columns.Text`` causes a warning: it declares no column."""
     _, messages = define(__annotations__={"name": annotation, "note": str, "number": "int"})
     assert messages == [
         "Person.name has only an annotation, and is not a column: write name = columns.Text()"
     ]
-    # The column exists, or a subclass will have it.
+    # No warning, because the column exists, or a subclass will have it.
     assert define(__annotations__={"id": annotation})[1] == []
     assert define(__annotations__={"name": annotation}, __abstract__=True)[1] == []
     base, _ = define(name=columns.Text(), __abstract__=True)
@@ -211,7 +220,7 @@ def test_annotations_that_are_no_columns(annotation: Any) -> None:
     ids=["class", "column", "annotation", "nothing"],
 )
 def test_a_model_without_a_key(attributes: dict[str, Any], advice: str) -> None:
-    """The error says where to write the key."""
+    """The error for a model without a primary key says where to write the key."""
     with pytest.raises(ModelDefinitionException) as refused:
         ModelMetaClass("Person", (Model,), attributes)
     assert advice in str(refused.value)
@@ -221,7 +230,10 @@ def test_a_model_without_a_key(attributes: dict[str, Any], advice: str) -> None:
 
 
 def test_a_fixed_uuid_as_default_of_a_key_is_warned_of() -> None:
-    """If the default of a key column is a UUID and not a function, all rows would get that UUID."""
+    """A UUID as the default of a key column causes a warning, because all rows would get it.
+
+    The default should be a function.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
 
@@ -238,7 +250,7 @@ def test_a_fixed_uuid_as_default_of_a_key_is_warned_of() -> None:
     ]
     assert {warning.filename for warning in caught} == {__file__}
 
-    # Columns that are inherited from a reported model are not reported again.
+    # Columns that were inherited from a reported model are not reported again.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
 
@@ -256,7 +268,10 @@ def test_a_fixed_uuid_as_default_of_a_key_is_warned_of() -> None:
     ids=["aware", "local", "UTC"],
 )
 def test_the_present_time_as_a_default_is_warned_of(present_time: Callable[[], datetime]) -> None:
-    """All rows would get the time at which the model was defined."""
+    """The present time as a default causes a warning.
+
+    All rows would get the time at which the model was defined.
+    """
     with pytest.warns(RuntimeWarning, match=r"default=lambda: datetime\.now\(timezone\.utc\)$"):
 
         class Log(Model):
@@ -265,6 +280,7 @@ def test_the_present_time_as_a_default_is_warned_of(present_time: Callable[[], d
 
 
 def test_another_time_as_a_default_is_not_warned_of() -> None:
+    """A fixed time in the past as a default causes no warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
 

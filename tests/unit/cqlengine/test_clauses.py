@@ -1,4 +1,4 @@
-"""Clauses of the mapper's statements, especially those that change collections and counters."""
+"""Clauses of the mapper's statements, especially clauses that change collections and counters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.cqlengine.test_statements import WHERE
 OTHER = s.WhereClause("b", operators.InOperator(), [1, 2])
 
 
-# A clause, its CQL with bind markers, and the values that it binds.
+# a clause, its CQL with bind markers, and the values that it binds
 CHANGES: list[tuple[s.AssignmentClause, str, list[Any]]] = [
     (s.SetUpdateClause("s", {1, 2}, previous={1}), '"s" = "s" + ?', [{2}]),
     (s.SetUpdateClause("s", {2}, previous={1}), '"s" = "s" + ?, "s" = "s" - ?', [{2}, {1}]),
@@ -38,7 +38,7 @@ CHANGES: list[tuple[s.AssignmentClause, str, list[Any]]] = [
     (s.CounterUpdateClause("c", 5, previous=9), '"c" = "c" - ?', [4]),
     (s.CounterUpdateClause("c", 5), '"c" = "c" + ?', [5]),
     (s.SetUpdateClause("s{}", {1}), '"s{}" = ?', [{1}]),
-    # If the collection is equal to the previous one, there is nothing to assign. An empty one is
+    # If a collection equals its previous value, there is nothing to assign. An empty collection is
     # assigned as a whole.
     (s.SetUpdateClause("s", {1}, previous={1}), "", []),
     (s.SetUpdateClause("s", {1}, previous={1, 2}), '"s" = "s" - ?', [{2}]),
@@ -67,14 +67,14 @@ CHANGES: list[tuple[s.AssignmentClause, str, list[Any]]] = [
 def test_changes_of_collections_and_counters(
     clause: s.AssignmentClause, text: str, bound: list[Any]
 ) -> None:
-    """Each change is a clause with a marker for each value that it binds."""
+    """Each change of a collection or counter is a clause with a marker for each bound value."""
     assert clause.prepared() == text
     assert clause.bound() == bound
 
 
 def test_texts_and_values_of_clauses() -> None:
-    """Each clause has the expected text, text to prepare, and bound values."""
-    # The clause was given no context id, so its placeholder has no number.
+    """Each clause has the expected CQL with placeholders, CQL to prepare, and bound values."""
+    # The clause has no context id, so its placeholder has no number.
     assert str(OTHER) == '"b" IN %(None)s'
     assert str(s.IsNotNull("q")) == '"q" IS NOT NULL'
     moment = datetime.datetime(2020, 1, 1)
@@ -94,10 +94,9 @@ def test_texts_and_values_of_clauses() -> None:
 
 
 def documented(clause: s.BaseClause, first: int) -> tuple[str, dict[str, Any]]:
-    """Return the clause's text with numbered placeholders, and a dict of its values by these
-    numbers.
+    """Return the clause's CQL with numbered placeholders, and a dict of its values by number.
 
-    :param first: the number of its first placeholder.
+    :param first: the number of the clause's first placeholder.
     """
     context: dict[str, Any] = {}
     clause.set_context_id(first)
@@ -133,6 +132,7 @@ def documented(clause: s.BaseClause, first: int) -> tuple[str, dict[str, Any]]:
 def test_markers_are_numbered_from_the_clauses_first_number(
     clause: s.BaseClause, text: str, context: dict[str, Any]
 ) -> None:
+    """Placeholders are numbered from the clause's context id on."""
     assert documented(clause, 4) == (text, context)
     assert clause.get_context_size() == len(context)
 
@@ -146,8 +146,10 @@ def test_markers_are_numbered_from_the_clauses_first_number(
     ids=["where", "if"],
 )
 def test_only_the_documented_form_of_in_has_parentheses(clause: Any) -> None:
-    """The prepared form binds a list to a single marker. The documented form has a `ValueSequence`,
-    which is rendered as "(1, 2)".
+    """Only the CQL with placeholders has parentheses for IN; the CQL to prepare has one marker.
+
+    The marker is bound to the list. The placeholder is for a `ValueSequence`, which is rendered as
+    "(1, 2)".
     """
     assert clause.prepared() == '"a" IN ?'
     assert clause.bound() == [[1, 2]]
@@ -157,12 +159,14 @@ def test_only_the_documented_form_of_in_has_parentheses(clause: Any) -> None:
 
 
 def test_without_a_number_the_values_count_from_zero() -> None:
+    """Without a context id, the values are numbered from 0."""
     context: dict[str, Any] = {}
     s.AssignmentClause("a", 5).update_context(context)
     assert context == {"0": 5}
 
 
 def test_names_are_quoted_unless_the_field_is_an_expression() -> None:
+    """Column names are quoted, but an expression with `quote_field=False` is not."""
     equals = operators.EqualsOperator()
     assert s.WhereClause('a"b', equals, 1).prepared() == '"a""b" = ?'
     assert s.WhereClause("max(a)", equals, 1, quote_field=False).prepared() == "max(a) = ?"
@@ -180,6 +184,7 @@ def test_an_insert_has_the_column_and_the_marker() -> None:
 
 
 def test_clauses_are_equal_if_they_mean_the_same() -> None:
+    """Clauses are equal if their class, column, operator and value are equal."""
     equals, greater = operators.EqualsOperator(), operators.GreaterThanOperator()
     assert s.AssignmentClause("a", 1) == s.AssignmentClause("a", 1)
     assert s.AssignmentClause("a", 1) != s.AssignmentClause("b", 1)
@@ -194,6 +199,7 @@ def test_clauses_are_equal_if_they_mean_the_same() -> None:
 
 
 def test_quoted_values_are_equal_if_their_values_are() -> None:
+    """Instances of ValueQuoter are equal if their values are equal."""
     assert s.ValueQuoter(1) == s.ValueQuoter(1)
     assert s.ValueQuoter(1) != s.ValueQuoter(2)
     assert s.ValueQuoter(1) != 1
@@ -201,8 +207,9 @@ def test_quoted_values_are_equal_if_their_values_are() -> None:
 
 
 def test_statements_of_different_cql_have_different_shapes() -> None:
-    """The shape of a clause decides which statement plan it uses, so clauses with different CQL
-    must differ in it.
+    """Clauses with different CQL have different shapes.
+
+    The shape of a clause determines which prepared statement is used.
     """
     equals, greater = operators.EqualsOperator(), operators.GreaterThanOperator()
     moment = functions.MinTimeUUID(datetime.datetime(2020, 1, 1))
@@ -216,7 +223,7 @@ def test_statements_of_different_cql_have_different_shapes() -> None:
         s.WhereClause("a", equals, functions.Token(1, 2, 3)),
     ]
     assert len({clause.shape() for clause in different}) == len(different)
-    # Only the values of these clauses differ, so their CQL and their shape are the same.
+    # These clauses differ only in their values, so their CQL and their shapes are equal.
     assert s.WhereClause("a", equals, 1).shape() == s.WhereClause("a", equals, 2).shape()
     in_operator = operators.InOperator()
     in_one, in_two = (s.WhereClause("a", in_operator, values) for values in ([1], [1, 1]))
@@ -224,6 +231,7 @@ def test_statements_of_different_cql_have_different_shapes() -> None:
 
 
 def test_a_relation_needs_an_operator_object() -> None:
+    """A WhereClause refuses an operator that is not an operator object."""
     operator: Any = "="
     with pytest.raises(s.StatementException, match="operator must be of type"):
         s.WhereClause("a", operator, 1)
@@ -240,21 +248,21 @@ def test_a_relation_needs_an_operator_object() -> None:
 def test_a_map_is_assigned_as_a_whole_if_its_old_value_is_not_known(
     clause: s.MapUpdateClause, is_assignment: bool
 ) -> None:
+    """A map is assigned as a whole if its previous value is unknown."""
     assert clause.is_assignment() is is_assignment
 
 
 def test_keys_of_an_unknown_map_are_not_deleted() -> None:
-    """`MapDeleteClause` deletes the keys that the previous value has and the new one lacks. Without
-    a previous value there are none.
+    """`MapDeleteClause` deletes only keys that the previous value has and the new value lacks.
+
+    Without a previous value, there are no such keys.
     """
     assert s.MapDeleteClause("m", {"a": 1}).bound() == []
     assert s.MapDeleteClause("m", value=None, previous={"a": 1}).bound() == ["a"]
 
 
 def test_the_clauses_of_collections_have_a_public_table() -> None:
-    """`type_map` has the clause for each collection type, and is a public
-    name of cassandra-driver.
-    """
+    """`type_map`, a public name of cassandra-driver, has the clause for each collection type."""
     type_map = s.ContainerUpdateTypeMapMeta.type_map
     assert type_map["set"] == s.SetUpdateClause
     assert type_map["list"] == s.ListUpdateClause

@@ -1,4 +1,4 @@
-"""The registry of connections of the object mapper (`cassandra.cqlengine.connection`)."""
+"""The registry of the object mapper's connections (`cassandra.cqlengine.connection`)."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Registered(Model):
 
 
 def test_the_default_connection_has_a_name(session: FakeSession) -> None:
+    """The name "default" also returns the default connection."""
     assert connection.get_connection("default") is connection.get_connection()
     connection.unregister_connection("default")
     with pytest.raises(CQLEngineException):
@@ -35,6 +36,7 @@ def test_the_default_connection_has_a_name(session: FakeSession) -> None:
 
 
 def test_registering_a_name_again_replaces_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+    """Registering a name again replaces the connection, and logs a warning."""
     caplog.set_level(logging.WARNING)
     sessions: list[Any] = [FakeSession(), FakeSession()]
     for session in sessions:
@@ -45,6 +47,7 @@ def test_registering_a_name_again_replaces_the_connection(caplog: pytest.LogCapt
 
 
 def test_an_instance_is_written_on_its_own_connection(session: FakeSession) -> None:
+    """An instance with its own connection is written and deleted on this connection."""
     other_session: Any = FakeSession()
     connection.register_connection("other", session=other_session)
     row: Any = Registered(p=1, a=2)
@@ -57,6 +60,7 @@ def test_an_instance_is_written_on_its_own_connection(session: FakeSession) -> N
 
 
 def test_a_queryset_in_a_batch_cannot_change_its_connection() -> None:
+    """A queryset in a batch refuses another connection."""
     with pytest.raises(CQLEngineException, match="batch mode"):
         Registered.objects.batch(BatchQuery()).using(connection="other")
 
@@ -64,13 +68,14 @@ def test_a_queryset_in_a_batch_cannot_change_its_connection() -> None:
 def test_a_context_does_not_connect_before_its_first_statement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """ContextQuery with a lazy connection does not connect."""
     lazy_connection = connection.register_connection("later", ["192.0.2.1"], lazy_connect=True)
     setup_calls: list[str] = []
     monkeypatch.setattr(lazy_connection, "setup", lambda: setup_calls.append("connect"))
     with ContextQuery(Registered, connection="later") as _:
         assert setup_calls == []
     connection.unregister_connection("later")
-    # `ContextQuery` checks the name of the connection when it is created.
+    # `ContextQuery` checks the connection's name when it is created.
     with pytest.raises(CQLEngineException):
         ContextQuery(Registered, connection="later")
 
@@ -95,8 +100,9 @@ def test_a_context_does_not_connect_before_its_first_statement(
 def test_the_connection_s_consistency_level_is_not_set_on_the_statement(
     session: FakeSession, statement: Any
 ) -> None:
-    """`connection.execute` sends a copy with the level, because the application may use its
-    statement elsewhere.
+    """The connection's consistency level is set on a copy of the statement.
+
+    The application may use the statement elsewhere, so `connection.execute` must not change it.
     """
     connection.get_connection().consistency = ConsistencyLevel.QUORUM
     connection.execute(statement)
@@ -113,9 +119,9 @@ def test_the_connection_s_consistency_level_is_not_set_on_the_statement(
 
 
 class FakeCluster:
-    """A fake `Cluster` that records what the mapper does with it.
+    """A fake `Cluster` that records how the mapper uses it.
 
-    :param error: if given, `connect` raises it.
+    :param error: the exception that `connect` raises; None to connect.
     """
 
     created: list[FakeCluster] = []
@@ -161,18 +167,17 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeCluster]]:
 
 
 def module_attributes() -> tuple[Any, Any]:
-    """Return the attributes `cluster` and `session` of the module, which are those of the default
-    connection.
-    """
+    """Return the module's attributes `cluster` and `session`, for the default connection."""
     return connection.cluster, connection.session
 
 
 def unreachable() -> NoHostAvailable:
-    """Return the error of a connect that finds no host."""
+    """Return the error of a connection attempt that reaches no host."""
     return NoHostAvailable("no host", errors={})
 
 
 def test_setup_connects_the_default_connection(clusters: list[FakeCluster]) -> None:
+    """`setup` connects, and sets the default connection, keyspace and consistency level."""
     connection.setup(["10.0.0.1"], "ks", consistency=ConsistencyLevel.ONE, port=9999)
     (cluster,) = clusters
     assert cluster.hosts == ["10.0.0.1"]
@@ -188,13 +193,14 @@ def test_setup_connects_the_default_connection(clusters: list[FakeCluster]) -> N
 
 
 def test_without_hosts_the_cluster_has_its_default(clusters: list[FakeCluster]) -> None:
-    """NOT_SET stands for the cluster's default contact points."""
+    """Without hosts, the cluster uses its default contact points, for which NOT_SET is passed."""
     connection.default()
     connection.setup(hosts=None, default_keyspace="ks")
     assert [cluster.hosts for cluster in clusters] == [connection.NOT_SET] * 2
 
 
 def test_without_a_level_the_sessions_level_is_not_changed(clusters: list[FakeCluster]) -> None:
+    """Without a consistency level, `setup` does not change the session's level."""
     connection.setup(["10.0.0.1"], "ks")
     assert not hasattr(clusters[0].session, "default_consistency_level")
 
@@ -202,8 +208,9 @@ def test_without_a_level_the_sessions_level_is_not_changed(clusters: list[FakeCl
 def test_a_session_with_profiles_keeps_its_settings(
     clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such a session refuses a row factory. The mapper ignores that, because it sets the row
-    factory of each result.
+    """`setup` works with a session that has execution profiles, although it refuses a row factory.
+
+    The mapper ignores the error, because it sets the row factory of each result.
     """
 
     def refuse(session: Any, value: Any) -> None:
@@ -220,7 +227,10 @@ def test_a_session_with_profiles_keeps_its_settings(
     [(named_tuple_factory, dict_factory), (tuple_factory, tuple_factory)],
 )
 def test_statements_of_an_adopted_session_return_dicts(row_factory: Any, expected: Any) -> None:
-    """Programs for cassandra-driver rely on that; a row factory of their own stays."""
+    """A session passed to the mapper returns rows as dicts, unless it has its own row factory.
+
+    Applications written for cassandra-driver rely on dicts.
+    """
     for register in (
         connection.set_session,
         lambda session: connection.register_connection("own", session=session),
@@ -239,7 +249,10 @@ def test_statements_of_an_adopted_session_return_dicts(row_factory: Any, expecte
 def test_statements_of_an_adopted_session_with_profiles(
     row_factory: Any, expected: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As with cassandra-driver, the default profile gets the row factory."""
+    """A passed session with execution profiles gets the dict factory in its default profile.
+
+    cassandra-driver does the same. A row factory that the application has set is kept.
+    """
 
     def refuse(session: Any, value: Any) -> None:
         raise ValueError("the session has execution profiles")
@@ -254,6 +267,7 @@ def test_statements_of_an_adopted_session_with_profiles(
 
 
 def test_setting_up_again_shuts_the_old_cluster_down(clusters: list[FakeCluster]) -> None:
+    """A second `setup` shuts the first cluster down."""
     for _ in range(2):
         connection.setup(["10.0.0.1"], "ks")
     assert [cluster.shutdowns for cluster in clusters] == [1, 0]
@@ -266,6 +280,7 @@ def test_setting_up_again_shuts_the_old_cluster_down(clusters: list[FakeCluster]
 def test_setup_keeps_a_named_connection_that_was_the_default(
     clusters: list[FakeCluster],
 ) -> None:
+    """`setup` does not shut down a named connection that was the default connection."""
     connection.register_connection("named", ["10.0.0.1"], default=True)
     connection.setup(["10.0.0.2"], "ks")
     assert clusters[0].shutdowns == 0
@@ -277,6 +292,7 @@ def test_setup_keeps_a_named_connection_that_was_the_default(
 def test_the_module_has_only_the_default_connection(
     clusters: list[FakeCluster], is_default: bool
 ) -> None:
+    """The module's attributes have the cluster and session of the default connection only."""
     connection.register_connection("named", ["10.0.0.1"], default=is_default)
     assert connection.cluster is (clusters[0] if is_default else None)
     assert connection.session is (clusters[0].session if is_default else None)
@@ -285,6 +301,7 @@ def test_the_module_has_only_the_default_connection(
 def test_a_failed_connect_shuts_the_cluster_down_and_registers_nothing(
     clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A failed connect shuts the cluster down, and registers no connection."""
     monkeypatch.setattr(FakeCluster, "error", unreachable())
     with pytest.raises(NoHostAvailable):
         connection.register_connection("named", ["10.0.0.1"])
@@ -319,12 +336,13 @@ def test_with_retry_the_first_use_connects_after_a_failure(
     monkeypatch.setattr(FakeCluster, "error", None)
     assert connection.get_session(name) is clusters[-1].session
     # There was one cluster for each attempt: in `setup` (or `register_connection`), at the first
-    # use, which failed, too, and at the second use.
+    # use, which also failed, and at the second use.
     assert len(clusters) == 3
     assert connection.session is (clusters[-1].session if name is None else None)
 
 
 def test_a_lazy_connection_connects_once_when_it_is_used(clusters: list[FakeCluster]) -> None:
+    """A lazy connection connects at its first use, and only once."""
     connection.setup(["10.0.0.1"], "ks", lazy_connect=True)
     assert clusters == []
     assert module_attributes()[1] is None
@@ -335,6 +353,7 @@ def test_a_lazy_connection_connects_once_when_it_is_used(clusters: list[FakeClus
 
 
 def test_a_closed_connection_is_not_connected_again(clusters: list[FakeCluster]) -> None:
+    """A connection that was closed raises an error instead of connecting again."""
     connection.register_connection("named", ["10.0.0.1"])
     named_connection = connection.get_connection("named")
     named_connection.close()
@@ -343,6 +362,7 @@ def test_a_closed_connection_is_not_connected_again(clusters: list[FakeCluster])
 
 
 def test_a_session_of_the_application_is_not_shut_down(clusters: list[FakeCluster]) -> None:
+    """The mapper does not shut down a session that the application has passed."""
     cluster = FakeCluster([])
     session: Any = cluster.session
     connection.register_connection("named", session=session)
@@ -366,6 +386,7 @@ def test_a_session_of_the_application_is_not_shut_down(clusters: list[FakeCluste
     ids=str,
 )
 def test_a_session_and_settings_of_a_new_one_exclude_each_other(setting: dict[str, Any]) -> None:
+    """`register_connection` refuses a session together with settings for a new session."""
     session: Any = FakeSession()
     with pytest.raises(CQLEngineException, match="mutually exclusive"):
         connection.register_connection("named", session=session, **setting)
@@ -377,6 +398,7 @@ def test_a_session_and_settings_of_a_new_one_exclude_each_other(setting: dict[st
 def test_a_missing_connection_is_named_with_those_that_there_are(
     clusters: list[FakeCluster],
 ) -> None:
+    """The error for an unknown connection names the registered connections."""
     with pytest.raises(CQLEngineException, match=r"'gone' doesn't .* \(which has none\)"):
         connection.get_connection("gone")
     connection.register_connection("here", ["10.0.0.1"], default=True)
@@ -389,6 +411,7 @@ def test_a_missing_connection_is_named_with_those_that_there_are(
 
 
 def test_another_connection_can_become_the_default(clusters: list[FakeCluster]) -> None:
+    """`set_default_connection` changes the default; removing it keeps other connections."""
     for host in ("10.0.0.1", "10.0.0.2"):
         connection.register_connection(host, [host])
     connection.set_default_connection("10.0.0.2")
@@ -403,7 +426,7 @@ def test_another_connection_can_become_the_default(clusters: list[FakeCluster]) 
 
 
 def test_labels_of_connections() -> None:
-    """In messages, a connection has its quoted name; the default one has that of its constant."""
+    """In messages, a connection is shown by its quoted name, and the default by its constant."""
     assert connection.Connection("here", hosts=None).label == "'here'"
     default = connection.Connection(connection.DEFAULT_CONNECTION, hosts=None)
     assert default.label == "DEFAULT_CONNECTION"
@@ -411,7 +434,10 @@ def test_labels_of_connections() -> None:
 
 
 def test_names_of_cassandra_drivers_module(clusters: list[FakeCluster]) -> None:
-    """cassandra-driver has these names for the module's attributes `cluster` and `session`."""
+    """`cql_cluster` and `cql_session` are also names of the attributes `cluster` and `session`.
+
+    cassandra-driver has these names.
+    """
     module: Any = connection
     assert (module.cql_cluster, module.cql_session) == (None, None)
     connection.setup(["10.0.0.1"], "ks")
@@ -425,7 +451,10 @@ def test_names_of_cassandra_drivers_module(clusters: list[FakeCluster]) -> None:
 
 
 def test_prepared_statements_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A statement beyond the limit (here 2) clears the cache before it is added."""
+    """Prepared statements are cached up to a limit, after which the cache is cleared.
+
+    The limit is 2 here.
+    """
     monkeypatch.setattr(connection, "MOST_PREPARED", 2)
     mapper_connection = connection.Connection("here", hosts=None)
     statements: dict[str, Any] = {query: SimpleNamespace() for query in "abc"}
@@ -434,13 +463,14 @@ def test_prepared_statements_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPa
     assert mapper_connection.prepared == {"a": statements["a"], "b": statements["b"]}
     mapper_connection.keep("c", statements["c"])
     assert mapper_connection.prepared == {"c": statements["c"]}
-    # When the columns of the statement have changed, it is removed, so that it will be prepared
-    # again.
+    # When the columns of a statement have changed, the statement is removed, so that it will be
+    # prepared again.
     statements["c"].when_changed()
     assert mapper_connection.prepared == {}
 
 
 def test_another_session_has_no_prepared_statements() -> None:
+    """If a connection gets another session, its prepared statements are removed."""
     sessions: list[Any] = [FakeSession(), FakeSession()]
     mapper_connection = connection.Connection.from_session("here", sessions[0])
     statement: Any = SimpleNamespace()
@@ -458,7 +488,9 @@ class Address:
 
 
 def test_declared_types_are_registered_on_each_new_connection(clusters: list[FakeCluster]) -> None:
-    """Types of the keyspace None are in the default keyspace, which exists only after `setup`. A
+    """Declared user-defined types are registered on each new connection.
+
+    Types of the keyspace None belong to the default keyspace, which is known only after `setup`. A
     type that the server does not have is left out.
     """
     connection.udt_by_keyspace.update(
@@ -477,8 +509,10 @@ def test_declared_types_are_registered_on_each_new_connection(clusters: list[Fak
 def test_a_type_that_is_declared_later_is_registered_at_once(
     clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch, name: str | None
 ) -> None:
+    """A type that is declared after connecting is registered on its connection at once."""
     monkeypatch.setattr(connection, "udt_by_keyspace", {"other": {}})
-    # There is no connection yet, so the type is only stored, to be registered at the connect.
+    # There is no connection yet, so the type is only stored, and will be registered when
+    # connecting.
     connection.register_udt("other", "address", Address, connection=name)
     assert connection.udt_by_keyspace == {"other": {"address": Address}}
     connection.setup(["10.0.0.1"], "ks")
@@ -498,6 +532,7 @@ def test_a_type_that_is_declared_later_is_registered_at_once(
 
 
 def test_execute_sends_the_query_with_its_values_and_timeout(session: FakeSession) -> None:
+    """`connection.execute` sends the query with its values and timeout, and returns dicts."""
     session.return_row(k=1)
     result = connection.execute("SELECT k FROM t WHERE k = %s", (1,), timeout=7)
     assert result.one() == {"k": 1}
@@ -509,6 +544,7 @@ def test_execute_sends_the_query_with_its_values_and_timeout(session: FakeSessio
 def test_the_level_of_the_call_comes_before_the_statements_and_the_connections(
     session: FakeSession,
 ) -> None:
+    """The consistency level of a call precedes the statement's, then comes the connection's."""
     statement_at_two = SimpleStatement("SELECT 1", consistency_level=ConsistencyLevel.TWO)
     connection.execute(statement_at_two)
     connection.get_connection().consistency = ConsistencyLevel.QUORUM
@@ -521,11 +557,12 @@ def test_the_level_of_the_call_comes_before_the_statements_and_the_connections(
         ConsistencyLevel.TWO,
         ConsistencyLevel.ALL,
     ]
-    # The call with ALL has not changed the statement.
+    # The call with ALL has not changed the statement's level.
     assert statement_at_two.consistency_level == ConsistencyLevel.TWO
 
 
 def test_a_prepared_statement_is_bound(session: FakeSession) -> None:
+    """`connection.execute` binds a prepared statement, with or without values."""
     prepared = PreparedStatement(
         column_metadata=[],
         query_id=b"id",
@@ -543,6 +580,7 @@ def test_a_prepared_statement_is_bound(session: FakeSession) -> None:
 
 
 def test_other_queries_are_refused(session: FakeSession) -> None:
+    """`connection.execute` refuses a query that is neither a string nor a statement."""
     query: Any = 5
     with pytest.raises(CQLEngineException, match="a query is a str or a statement, not 5"):
         connection.execute(query)
@@ -550,17 +588,20 @@ def test_other_queries_are_refused(session: FakeSession) -> None:
 
 
 def test_a_connection_of_asyncio_cannot_be_used_by_a_blocking_call(session: FakeSession) -> None:
+    """A blocking call on an asyncio connection is refused, and the error names `aexecute`."""
     connection.get_connection().is_async = True
     with pytest.raises(CQLEngineException, match=r"await connection\.aexecute"):
         connection.execute("SELECT 1")
 
 
 async def test_a_blocking_connection_cannot_be_awaited(session: FakeSession) -> None:
+    """Awaiting `aexecute` on a blocking connection is refused, and the error names `execute`."""
     with pytest.raises(CQLEngineException, match=r"use connection\.execute"):
         await connection.aexecute("SELECT 1")
 
 
 def test_what_is_no_session_is_refused() -> None:
+    """`set_session` refuses an object that is not a session, and says what to write."""
     set_session: Any = connection.set_session
     with pytest.raises(TypeError, match=r"not an object of type str: connect a cluster"):
         set_session("ks")
@@ -569,6 +610,7 @@ def test_what_is_no_session_is_refused() -> None:
 
 
 def test_a_missing_keyspace_gets_an_example() -> None:
+    """The error for a `setup` without a keyspace shows a correct call."""
     setup: Any = connection.setup
     with pytest.raises(TypeError, match=r"setup\(\) needs default_keyspace: write setup\(\['10\."):
         setup(["10.0.0.1"], keyspace="ks")

@@ -1,4 +1,4 @@
-"""`snapshot` returns a value that cannot change in place as it is, and copies any other value."""
+"""Test `snapshot`, which copies a value unless the value cannot be changed in place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Color(enum.Enum):
 
 
 class Name(str):
-    """A subclass of str. Unlike a plain string, its instances may have attributes that change."""
+    """A subclass of str, whose instances may have attributes that change, unlike plain strings."""
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,14 @@ class Name(str):
     ],
 )
 def test_immutable_values_are_kept(value: Any) -> None:
+    """`snapshot` returns an immutable value itself."""
     assert is_immutable(value)
     assert snapshot(value) is value
 
 
 @pytest.mark.parametrize("value", [[1], {"a": [1]}, (1, [2]), bytearray(b"a"), {1}, Name("a")])
 def test_other_values_are_copied(value: Any) -> None:
+    """`snapshot` copies a value that can be changed, or contains such a value."""
     assert not is_immutable(value)
     copied = snapshot(value)
     assert copied == value
@@ -53,11 +55,14 @@ def test_other_values_are_copied(value: Any) -> None:
 
 
 def test_a_view_is_copied_as_bytes() -> None:
-    """A memoryview refers to memory that may change."""
+    """`snapshot` copies a memoryview as bytes, because its memory may change."""
     assert snapshot(memoryview(bytearray(b"a"))) == b"a"
 
 
 def test_a_value_that_cannot_be_copied_is_kept() -> None:
-    """`copy.deepcopy` raises for a lock."""
+    """`snapshot` returns a value that cannot be copied, such as a lock, itself.
+
+    `copy.deepcopy` raises an error for a lock.
+    """
     lock = threading.Lock()
     assert snapshot(lock) is lock

@@ -1,5 +1,6 @@
-"""NumPy arrays as values of vector columns: when they are created, changed, compared, and inside
-collections.
+"""NumPy arrays as values of vector columns, also inside collections.
+
+The tests create, change and compare instances.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def array(*numbers: float) -> Any:
 
 
 def values() -> dict[str, Any]:
-    """Return values of all columns but the key. Each vector in them is [1, 2, 3]."""
+    """Return values for all columns except the key. Each vector in them is [1, 2, 3]."""
     return {
         "vector": array(),
         "chunks": [array()],
@@ -43,7 +44,7 @@ def values() -> dict[str, Any]:
 
 
 def test_an_instance_is_created_and_not_written_again(session: FakeSession) -> None:
-    """`create` binds the array, and the instance does not count it as changed afterwards."""
+    """`create` binds an array, after which the instance does not count the column as changed."""
     document = Document.create(id=1, **{**values(), "vector": array(1, 2, 4)})
     query, bound_values = session.last_statement
     assert query is not None
@@ -71,13 +72,14 @@ CHANGES: dict[str, tuple[str, Callable[[Document], object]]] = {
 
 @pytest.mark.parametrize("change_name", CHANGES)
 def test_a_change_is_written_once(session: FakeSession, change_name: str) -> None:
+    """A change of an array, also in place, is written once."""
     document = Document.create(id=1, **values())
     column, change_value = CHANGES[change_name]
     change_value(document)
     assert document.get_changed_columns() == [column]
     document.save()
     document.save()
-    # Only the INSERT and one UPDATE were sent, since the second `save` had nothing to write.
+    # Only the INSERT and one UPDATE were sent, because the second `save` had nothing to write.
     assert len(session.executions) == 2
     query, _ = session.last_statement
     assert query is not None
@@ -85,6 +87,7 @@ def test_a_change_is_written_once(session: FakeSession, change_name: str) -> Non
 
 
 def test_instances_are_compared_element_by_element(session: FakeSession) -> None:
+    """Instances with arrays are compared element by element."""
     document = Document(id=1, **values())
     assert document == Document(id=1, **values())
     assert document != Document(id=1, **(values() | {"vector": array(1, 2, 4)}))
@@ -93,6 +96,7 @@ def test_instances_are_compared_element_by_element(session: FakeSession) -> None
 
 
 def test_a_batch_has_the_array_as_it_was_when_it_was_saved(session: FakeSession) -> None:
+    """A batch sends an array as it was when the instance was saved."""
     document = Document(id=1, **values())
     batch = BatchQuery()
     document.batch(batch).save()

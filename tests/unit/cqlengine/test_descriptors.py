@@ -1,6 +1,4 @@
-"""Descriptors of models: values, partition keys, and options that can be set on classes and
-instances.
-"""
+"""Descriptors of models: column values, partition keys, and options of classes and instances."""
 
 from __future__ import annotations
 
@@ -58,26 +56,29 @@ class Cat(Pet):
 
 
 def instance_of_row(model: Any, *row: Any) -> Any:
-    """Return an instance as a query creates it, which refers to the tuple of the row."""
+    """Return an instance as a query creates it, which refers to the tuple of its row."""
     instance = model.__new__(model)
     instance._row = row
     return instance
 
 
 def test_an_instance_holds_the_row_s_tuple_until_a_value_is_assigned() -> None:
+    """An instance that was read keeps the row's tuple until a value is assigned."""
     row: Any = instance_of_row(Row, 1, "x", None)
     assert (row.id, row.name) == (1, "x")
-    # A name of its own, since type checkers would take the type for that of the later row.
+    # Use another name than for the later row, because type checkers would assume its type.
     row_as_read: object = row._row
     assert type(row_as_read) is tuple
     row.name = None
     assert row.name is None
-    # `explicit` has a bit for each assigned column, by its position. `name` has position 1.
+    # `explicit` has a bit for each assigned column, by the column's position. `name` has the
+    # position 1.
     assert row._row.explicit == 1 << 1
     assert row.get_changed_columns() == ["name"]
 
 
 def test_collections_may_change_in_place() -> None:
+    """Changing a collection in place marks the column as changed."""
     row: Any = instance_of_row(Row, 1, "x", None)
     row.tags.add("a")
     assert row.tags == {"a"}
@@ -88,16 +89,19 @@ def test_collections_may_change_in_place() -> None:
 
 
 def test_a_counter_that_is_null_is_0() -> None:
+    """A counter that is null is read as 0."""
     assert instance_of_row(Visits, 1, None).count == 0
     assert instance_of_row(Visits, 1, 5).count == 5
 
 
 def test_columns_of_a_class_build_filters() -> None:
+    """A column of a model class is an expression that builds filters."""
     for expression in (Row.name == "x", Row.tags.contains_("x"), Visits.count == 5):
         assert expression.field in ("name", "tags", "count")
 
 
 def test_deleting_a_column_makes_it_null() -> None:
+    """Deleting an attribute makes its column null; a key column cannot be deleted."""
     row = instance_of_row(Row, 1, "x", None)
     del row.tags
     # The column is already null, so nothing has changed.
@@ -110,8 +114,9 @@ def test_deleting_a_column_makes_it_null() -> None:
 
 
 def test_pk_is_the_value_or_tuple_of_the_partition_key() -> None:
-    """`pk` is the value of the partition key, or a tuple of its values; assigning to it works only
-    for a key of one column.
+    """`pk` is the value of the partition key, or a tuple of its values.
+
+    Only a key of one column can be assigned through `pk`.
     """
     row, wide = instance_of_row(Row, 1, "x", None), instance_of_row(Wide, 1, 2)
     assert row.pk == 1
@@ -126,19 +131,21 @@ def test_pk_is_the_value_or_tuple_of_the_partition_key() -> None:
 
 
 def test_objects_returns_a_new_queryset_but_not_for_abstract_models() -> None:
+    """`objects` returns a new queryset each time, and raises an error for an abstract model."""
     assert Row.objects is not Row.objects
-    # A model with a discriminator value reads only the rows that have this value.
+    # The queryset of a model with a discriminator value selects only rows with this value.
     assert str(Cat.objects).count('WHERE "kind"') == 1
     assert "WHERE" not in str(Pet.objects)
     with pytest.raises(AbstractModelException, match="against abstract models"):
         _ = Base.objects
-    # The error is an AttributeError, so `hasattr(Base, "objects")` is False.
+    # The error is an AttributeError, so that `hasattr(Base, "objects")` is False.
     assert issubclass(AbstractModelException, AttributeError)
     with pytest.raises(CQLEngineException):
         Base.ttl(5)
 
 
 def test_setting_options_returns_the_instance() -> None:
+    """The methods that set options of an instance return the instance."""
     row = instance_of_row(Row, 1, "x", None)
     timestamp = datetime.datetime(2020, 1, 1)
     result = (
@@ -164,11 +171,13 @@ def test_setting_options_returns_the_instance() -> None:
 
 
 def test_options_of_classes_are_those_of_querysets() -> None:
+    """The methods that set options of a model class return a queryset with these options."""
     assert Row.ttl(5)._options.ttl == 5
     assert Row.using(keyspace="k")._options.keyspace == "k"
 
 
 def test_counters_have_no_conditions() -> None:
+    """A model with counters refuses conditions."""
     visits = instance_of_row(Visits, 1, 5)
     with pytest.raises(IfNotExistsWithCounterColumn, match="if_not_exists cannot be used"):
         visits.if_not_exists()
@@ -177,6 +186,7 @@ def test_counters_have_no_conditions() -> None:
 
 
 def test_an_instance_in_a_batch_cannot_change_its_connection() -> None:
+    """An instance in a batch may change its keyspace, but not its connection."""
     row = instance_of_row(Row, 1, "x", None).batch(BatchQuery())
     row.using(keyspace="k")
     with pytest.raises(CQLEngineException, match="Cannot specify a connection on model in batch"):
@@ -184,9 +194,7 @@ def test_an_instance_in_a_batch_cannot_change_its_connection() -> None:
 
 
 def test_methods_of_classes_and_instances() -> None:
-    """A hybrid method calls one function when it is called on the class, and another one on an
-    instance.
-    """
+    """A hybrid method calls one function on the class, and another function on an instance."""
 
     class Example:
         method = hybrid_classmethod(lambda cls: cls, lambda self: self)
@@ -200,5 +208,6 @@ def test_methods_of_classes_and_instances() -> None:
 
 
 def test_errors_can_be_imported_from_their_module() -> None:
+    """Errors and descriptors can be imported and unpickled from `cassandra.cqlengine.models`."""
     assert type(pickle.loads(pickle.dumps(AbstractModelException("x")))) is AbstractModelException
     assert TTLDescriptor.__module__ == "cassandra.cqlengine.models"

@@ -1,6 +1,4 @@
-"""Values that the server computes by a function: their CQL and the values that are bound for
-them.
-"""
+"""CQL functions as values, such as `MinTimeUUID` and `Token`: their CQL and bound values."""
 
 from __future__ import annotations
 
@@ -18,18 +16,19 @@ from cassandra.cqlengine.functions import (
     get_total_seconds,
 )
 
-# This is 1500.999 milliseconds after 1970 began. Servers store whole milliseconds: 1500.
+# 1500.999 milliseconds after the beginning of 1970. Servers store whole milliseconds: 1500.
 MOMENT = datetime.datetime(1970, 1, 1, 0, 0, 1, 500_999)
 
 
 def context(value: QueryValue) -> dict[str, Any]:
-    """Return the bound values by the numbers of their placeholders."""
+    """Return the bound values by the number of their placeholder."""
     values: dict[str, Any] = {}
     value.update_context(values)
     return values
 
 
 def test_a_query_value_is_a_placeholder_with_one_value() -> None:
+    """A QueryValue is one numbered placeholder with one value."""
     value = QueryValue(5)
     assert str(value) == "%(None)s"
     value.set_context_id(3)
@@ -40,8 +39,9 @@ def test_a_query_value_is_a_placeholder_with_one_value() -> None:
 
 @pytest.mark.parametrize("function", [MinTimeUUID, MaxTimeUUID])
 def test_time_uuid_functions_bind_milliseconds(function: Any) -> None:
-    """The bounds are bound as milliseconds since 1970, even for times with a time zone and before
-    1970.
+    """The time UUID functions bind milliseconds since 1970.
+
+    This also holds for times with a time zone, and before 1970.
     """
     bound_function = function(MOMENT)
     bound_function.set_context_id(0)
@@ -56,9 +56,7 @@ def test_time_uuid_functions_bind_milliseconds(function: Any) -> None:
 
 
 def test_a_token_binds_each_of_its_values() -> None:
-    """A token of several values has one placeholder for each, and its values are converted like
-    those of the columns.
-    """
+    """A token has a placeholder for each of its values, which are converted like column values."""
     token = Token(1, "a")
     token.set_context_id(2)
     assert str(token) == "token(%(2)s, %(3)s)"
@@ -72,5 +70,5 @@ def test_a_token_binds_each_of_its_values() -> None:
 
 
 def test_total_seconds_of_a_timedelta() -> None:
-    """The number of seconds of a timedelta includes its days and fractions of a second."""
+    """The seconds of a timedelta include its days and fractions of a second."""
     assert get_total_seconds(datetime.timedelta(days=1, seconds=0.5)) == 86400.5

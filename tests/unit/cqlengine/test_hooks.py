@@ -1,6 +1,4 @@
-"""Applications can observe the statements of the object mapper, and replace the classes that send
-them.
-"""
+"""Applications can observe the mapper's statements, and replace the classes that send them."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ from .conftest import FakeSession
 
 
 class RecordingQuerySet(ModelQuerySet[Any]):
-    """An application's queryset class that records the calls of `create`."""
+    """An application's queryset class, which records the calls of `create`."""
 
     creations: list[dict[str, Any]] = []
 
@@ -44,6 +42,7 @@ class Seen(Model):
 
 
 def test_statements_are_logged(session: FakeSession, caplog: pytest.LogCaptureFixture) -> None:
+    """Each statement of the mapper is logged with its values."""
     caplog.set_level(logging.DEBUG, logger="cassandra.cqlengine.connection")
     Seen.create(p=1, a=2)
     Seen.objects(p=3).delete()
@@ -56,6 +55,7 @@ def test_statements_are_logged(session: FakeSession, caplog: pytest.LogCaptureFi
 
 
 def test_values_of_clusters_that_encrypt_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """If the cluster encrypts columns, statements are logged without their values."""
     log = logging.getLogger("cassandra.cqlengine.connection")
     caplog.set_level(logging.DEBUG, logger=log.name)
     cluster = SimpleNamespace(column_encryption_policy=object())
@@ -65,19 +65,23 @@ def test_values_of_clusters_that_encrypt_are_not_logged(caplog: pytest.LogCaptur
 
 
 def test_set_row_factory_ignores_results_of_other_classes() -> None:
-    """An application's session may return lists, which have no row factory."""
+    """`set_row_factory` ignores results without a row factory.
+
+    An application's session may return lists.
+    """
     result: list[Any] = []
     set_row_factory(result, tuple)
     assert result == []
 
 
 def test_create_uses_the_model_s_queryset_class(session: FakeSession) -> None:
+    """`create` calls the method of the model's queryset class."""
     Seen.create(p=1)
     assert RecordingQuerySet.creations[-1] == {"p": 1}
 
 
 class RecordingDML(DMLQuery):
-    """Records the calls of its methods."""
+    """An application's DMLQuery class, which records the calls of its methods."""
 
     calls: list[str] = []
 
@@ -102,6 +106,7 @@ class Hooked(Model):
 
 
 def test_writes_use_the_model_s_dml_query_class(session: FakeSession) -> None:
+    """Writes of a model call the methods of its DMLQuery class."""
     RecordingDML.calls.clear()
     hooked = Hooked.create(p=1, a=1)
     hooked.a = 2
@@ -112,11 +117,12 @@ def test_writes_use_the_model_s_dml_query_class(session: FakeSession) -> None:
     assert RecordingDML.calls == ["save", "save", "update", "delete"]
     with pytest.raises(ValidationError, match="no column named: b"):
         hooked.update(b=1)
-    # A model that does not set the class uses that of this package.
+    # A model that does not set the class uses the mapper's DMLQuery.
     assert Seen.__dmlquery__ is DMLQuery
 
 
 def test_a_batch_lists_its_statements(session: FakeSession) -> None:
+    """`queries` of a batch shows the statements with their values."""
     batch = BatchQuery()
     DMLQuery(Seen, Seen(p=5, a=6)).batch(batch).save()
     (queued,) = batch.queries
@@ -125,10 +131,12 @@ def test_a_batch_lists_its_statements(session: FakeSession) -> None:
 
 
 def test_a_question_mark_in_a_name_is_not_a_marker() -> None:
+    """A question mark in a quoted name is not taken for a bind marker."""
     assert str(QueuedStatement('SELECT "a?""?" = ?', [1])) == 'SELECT "a?""?" = %(0)s'
 
 
 def test_statements_convert_values_with_their_columns() -> None:
+    """Statements convert their values with the columns, and refuse wrong arguments."""
     column = columns.Integer()
     column.set_column_name("a")
     select = SelectStatement("ks.t")
@@ -149,7 +157,10 @@ def test_statements_convert_values_with_their_columns() -> None:
 
 
 def test_the_connection_of_a_queryset_may_be_set() -> None:
-    """Applications of cassandra-driver set the private attribute `_connection`."""
+    """A queryset's private attribute `_connection` can be set.
+
+    Applications written for cassandra-driver do this.
+    """
     rows: Any = Seen.objects
     assert rows._connection is None
     rows._connection = "other"
@@ -157,8 +168,9 @@ def test_the_connection_of_a_queryset_may_be_set() -> None:
 
 
 def test_a_percent_sign_in_a_name_is_not_a_marker() -> None:
+    """A percent sign in a quoted name is not taken for a placeholder."""
     select = SelectStatement("ks.t", ["a%sb"], where=[WhereClause('%(0)s"', EqualsOperator(), 5)])
     query = text_of(select, select.get_context())
     assert query % {"0": 5} == 'SELECT "a%sb" FROM ks.t WHERE "%(0)s""" = 5'
-    # Without values, the text is not formatted, so a % in it stays.
+    # Without values, the CQL is not formatted, so its percent signs stay.
     assert text_of(SelectStatement("ks.t", ["a%sb"]), {}) == 'SELECT "a%sb" FROM ks.t'

@@ -1,6 +1,4 @@
-"""Syncing keyspaces, types and tables sends only the statements that change what the server's
-schema lacks.
-"""
+"""`sync_table` and similar functions send only statements for what the server's schema lacks."""
 
 from __future__ import annotations
 
@@ -20,8 +18,9 @@ from cassandra.errors import AlreadyExists, InvalidRequest
 
 
 class Server:
-    """A fake server that answers the requests of management operations from `schema`, into which
-    tests put rows.
+    """A fake server for management operations, whose schema is in `schema`.
+
+    Tests add rows to `schema`.
     """
 
     def __init__(self) -> None:
@@ -31,13 +30,14 @@ class Server:
         self.timeouts: list[Any] = []
         self.registered_user_types: list[tuple[Any, ...]] = []
         self.schema_agreement_waits = 0
-        # Maps a part of a statement's text to what the statement does: a function that changes
-        # `schema`, or an error that is raised.
+        # Maps a part of a statement to the statement's effect: a function that changes `schema`, or
+        # an error that is raised.
         self.effects: dict[str, Callable[[], object] | Exception] = {}
 
     def answer(self, request: Request) -> Any:
-        """Return the answer to a request of an operation: rows of the schema, or None for a
-        statement that changes it.
+        """Return the response to a request of an operation.
+
+        This is a list of schema rows, or None for a statement that changes the schema.
         """
         self.connections.append(request.connection)
         if isinstance(request, Call):
@@ -82,15 +82,17 @@ class Server:
         return SimpleNamespace(cluster=cluster, session=session)
 
     def run(self, operation: Any) -> Any:
-        """Run an operation of the mapper (a generator that yields requests), answering each request
-        as this server.
+        """Run an operation of the mapper, and return its result.
+
+        An operation is a generator of requests, to which this server responds.
         """
         try:
             request = next(operation)
             while True:
                 try:
                     answer = self.answer(request)
-                # The error goes into the operation, which may handle errors of its requests itself.
+                # Throw the error into the operation, because the operation may handle errors of its
+                # requests.
                 except Exception as error:
                     request = operation.throw(error)
                 else:
@@ -99,11 +101,14 @@ class Server:
             return end.value
 
     async def arun(self, operation: Any) -> Any:
-        """Like `run`, for the asyncio API."""
+        """Run an operation like `run`, for the asyncio API."""
         return self.run(operation)
 
     def add_server_columns(self, table: str, *rows: tuple[Any, ...]) -> None:
-        """Add rows to the server's schema, each (name, type, kind, position, clustering order)."""
+        """Add columns to the server's schema.
+
+        :param rows: for each column, (name, type, kind, position, clustering order).
+        """
         names = ("column_name", "type", "kind", "position", "clustering_order")
         self.schema.setdefault("columns", []).extend(
             {"keyspace_name": "ks", "table_name": table, **dict(zip(names, row, strict=True))}
@@ -124,7 +129,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """The server that the management functions use, with the default keyspace "ks"."""
+    """Yield the fake server that the management functions use, with the default keyspace "ks"."""
     fake_server = Server()
     monkeypatch.setattr(management, "run", fake_server.run)
     monkeypatch.setattr(management, "arun", fake_server.arun)
@@ -187,15 +192,15 @@ async def test_keyspaces_are_created_and_dropped(server: Server) -> None:
     management.drop_keyspace("Ks")
     await management.adrop_keyspace("Ks")
     assert server.sent == [SIMPLE] * 2 + [NETWORK] * 2 + ['DROP KEYSPACE IF EXISTS "Ks"'] * 2
-    # The connection None is the default connection.
+    # The connection None means the default connection.
     assert set(server.connections) == {None}
-    # Changes of the schema get a longer timeout than other requests.
+    # Schema changes have a longer timeout (seconds) than other requests.
     assert set(server.timeouts) == {60.0}
     assert management.DDL_TIMEOUT == 60.0
 
 
 def test_keyspaces_on_several_connections(server: Server) -> None:
-    """Each statement is executed on each connection."""
+    """With several connections, each statement is executed on each connection."""
     statements = management.create_keyspace_simple("Ks", 3, connections=["a", "b"])
     assert statements == [SIMPLE, SIMPLE]
     assert server.sent == [SIMPLE, SIMPLE]
@@ -203,6 +208,7 @@ def test_keyspaces_on_several_connections(server: Server) -> None:
 
 
 def test_a_dry_run_of_a_keyspace_prints(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    """A dry run prints the statements that would create a keyspace, and sends none."""
     assert management.create_keyspace_simple("Ks", 3, dry_run=True) == [SIMPLE]
     assert management.create_keyspace_network_topology(
         "k", {"dc1": 2}, durable_writes=False, connections=["a"], dry_run=True
@@ -213,6 +219,7 @@ def test_a_dry_run_of_a_keyspace_prints(server: Server, capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize("names", ["ab", {"a"}, iter(["a"])])
 def test_names_must_be_in_a_list_or_tuple(server: Server, names: Any) -> None:
+    """Connections and keyspaces must be named by a list or tuple."""
     with pytest.raises(ValueError, match="connections must be a list or a tuple"):
         management.drop_keyspace("ks", names)
     with pytest.raises(ValueError, match="keyspaces must be a list or a tuple"):
@@ -222,6 +229,7 @@ def test_names_must_be_in_a_list_or_tuple(server: Server, names: Any) -> None:
 def test_without_the_environment_variable_a_warning_is_given(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Without CQLENG_ALLOW_SCHEMA_MANAGEMENT in the environment, schema changes warn."""
     monkeypatch.delenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT)
     with pytest.warns(UserWarning, match="CQLENG_ALLOW_SCHEMA_MANAGEMENT environment variable"):
         management.drop_keyspace("ks")
@@ -239,10 +247,11 @@ def test_without_the_environment_variable_a_warning_is_given(
 
 
 async def test_a_table_is_created_with_its_indexes(server: Server) -> None:
+    """`sync_table` creates a table with its indexes, and sends nothing if the schema has them."""
     server.effects["CREATE TABLE"] = lambda: server.add_server_columns("person", KEY, NAME)
     assert management.sync_table(Person) == [CREATE, INDEX]
     assert server.sent == [CREATE, INDEX]
-    # The effect above has added the table to the schema, but not its index.
+    # The effect of CREATE TABLE has added the table to the schema, but not its index.
     server.schema["indexes"] = [
         {"keyspace_name": "ks", "table_name": "person", "options": {"target": "name"}},
         {"keyspace_name": "ks", "table_name": "person", "options": None},
@@ -254,6 +263,7 @@ async def test_a_table_is_created_with_its_indexes(server: Server) -> None:
 
 
 def test_columns_are_added(server: Server) -> None:
+    """`sync_table` adds columns that the table lacks."""
     server.add_server_columns("person", KEY)
     add_column = 'ALTER TABLE ks.person ADD "name" text'
     assert management.sync_table(Person) == [add_column, INDEX]
@@ -261,13 +271,14 @@ def test_columns_are_added(server: Server) -> None:
 
 
 def test_a_dry_run_of_a_table_prints(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    """A dry run prints the statements that would create a table, and sends none."""
     assert management.sync_table(Person, dry_run=True) == [CREATE, INDEX]
     assert capsys.readouterr().out == f"{CREATE};\n{INDEX};\n"
     assert server.sent == []
 
 
 def test_options_that_differ_are_set(server: Server) -> None:
-    """Only options of `__options__` that differ on the server are altered."""
+    """`sync_table` alters only options of `__options__` that differ on the server."""
 
     class ModelWithComment(Model):
         __options__ = {"comment": "new"}
@@ -290,22 +301,23 @@ def test_options_that_differ_are_set(server: Server) -> None:
 
 
 def test_a_table_is_created_in_all_keyspaces_on_all_connections(server: Server) -> None:
-    """The table is created in each keyspace on each connection."""
+    """With several keyspaces and connections, the table is created in each keyspace on each."""
     server.schema["keyspaces"] = [{"keyspace_name": name} for name in ("k1", "k2")]
     statements = management.sync_table(Person, keyspaces=["k1", "k2"], connections=["a", "b"])
-    # Every second statement creates an index, so leave it out.
+    # Every second statement creates an index. Compare only the CREATE TABLE statements.
     assert [statement.split(" (")[0] for statement in statements[::2]] == [
         "CREATE TABLE IF NOT EXISTS k1.person",
         "CREATE TABLE IF NOT EXISTS k2.person",
     ] * 2
     assert server.sent == statements
-    # Sorting changes nothing, since all requests of a connection come before those of the next one.
+    # Sorting does not change the list, because all requests of a connection come before the
+    # requests of the next connection.
     assert server.connections == sorted(server.connections, key=str)
     assert set(server.connections) == {"a", "b"}
 
 
 def test_a_table_is_created_in_its_model_s_keyspace_and_connection(server: Server) -> None:
-    """The table is created in the model's keyspace, which must exist, on its connection."""
+    """A table is created in the model's keyspace, which must exist, on the model's connection."""
 
     class Elsewhere(Model):
         __keyspace__ = "Other"
@@ -323,6 +335,7 @@ def test_a_table_is_created_in_its_model_s_keyspace_and_connection(server: Serve
 def test_differences_that_cannot_be_changed_are_warned_of(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A column whose type differs on the server causes a warning, and is not changed."""
     server.add_server_columns("person", KEY, ("name", "int", "regular", -1, "none"))
     # The column `name` is text in the model, but int on the server.
     with pytest.warns(UserWarning, match="'?\"?name.*int") as caught:
@@ -332,6 +345,8 @@ def test_differences_that_cannot_be_changed_are_warned_of(
 
 
 def test_a_default_ttl_attribute_warns_that_it_has_no_effect(server: Server) -> None:
+    """`__default_ttl__` causes a warning, because it has no effect on the table."""
+
     class Aged(Model):
         __default_ttl__ = 5
         id = columns.Integer(primary_key=True)
@@ -341,7 +356,7 @@ def test_a_default_ttl_attribute_warns_that_it_has_no_effect(server: Server) -> 
 
     with pytest.warns(UserWarning, match=r"Aged\.__default_ttl__ = 5 has no effect: say __options"):
         management.sync_table(Aged)
-    # Here the option is set in the right place, so there is no warning.
+    # This model sets the option in `__options__`, so there is no warning.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         management.sync_table(AgedWithOption)
@@ -349,16 +364,19 @@ def test_a_default_ttl_attribute_warns_that_it_has_no_effect(server: Server) -> 
 
 @pytest.mark.parametrize("call", [management.sync_table, management.drop_table])
 def test_objects_that_are_not_models_are_refused(server: Server, call: Any) -> None:
+    """`sync_table` and `drop_table` refuse objects that are not model classes."""
     for wrong in (5, Street, "Person"):
         with pytest.raises(
             CQLEngineException, match="Models must be derived from base Model, not"
         ) as caught:
             call(wrong)
-        # Errors that cassandra-driver raises for some of these calls.
+        # cassandra-driver raises a ValueError for some of these calls.
         assert isinstance(caught.value, ValueError)
 
 
 def test_abstract_models_have_no_table(server: Server) -> None:
+    """`sync_table` refuses an abstract model."""
+
     class Base(Model):
         __abstract__ = True
         id = columns.Integer(primary_key=True)
@@ -368,6 +386,7 @@ def test_abstract_models_have_no_table(server: Server) -> None:
 
 
 async def test_tables_are_dropped(server: Server) -> None:
+    """`drop_table` drops the table in each keyspace on each connection."""
     management.drop_table(Person)
     await management.adrop_table(Person, keyspaces=["a", "B"], connections=["x"])
     assert server.sent == [
@@ -375,8 +394,8 @@ async def test_tables_are_dropped(server: Server) -> None:
         "DROP TABLE IF EXISTS a.person",
         'DROP TABLE IF EXISTS "B".person',
     ]
-    # The first table was dropped on the default connection (None), the other two on the connection
-    # "x".
+    # The first table was dropped on the default connection (None), and the other two tables on the
+    # connection "x".
     assert server.connections == [None, "x", "x"]
     assert set(server.timeouts) == {60.0}
 
@@ -385,9 +404,7 @@ async def test_tables_are_dropped(server: Server) -> None:
 
 
 def test_another_process_has_created_the_table_with_fewer_columns(server: Server) -> None:
-    """If CREATE TABLE fails because another process was faster, the missing columns are added to
-    its table.
-    """
+    """If CREATE TABLE fails because another process was faster, missing columns are added."""
 
     def let_other_process_create_table() -> None:
         server.add_server_columns("person", KEY)
@@ -396,7 +413,7 @@ def test_another_process_has_created_the_table_with_fewer_columns(server: Server
     server.effects["CREATE TABLE"] = let_other_process_create_table
     add_column = 'ALTER TABLE ks.person ADD "name" text'
     assert management.sync_table(Person) == [CREATE, add_column, INDEX]
-    # The schema must have reached the other process before it reads the columns.
+    # Before the columns are read, the nodes must agree on the other process's schema change.
     assert server.schema_agreement_waits == 1
 
 
@@ -405,7 +422,7 @@ def test_another_process_has_created_the_table_with_fewer_columns(server: Server
     ["Column already EXISTS", "Invalid column name: it conflicts with an existing column"],
 )
 def test_another_process_has_added_the_column(server: Server, message: str) -> None:
-    """If ADD fails, but the column is then there, another process was faster."""
+    """If ADD fails, but the column exists afterwards, another process was faster: no error."""
 
     def let_other_process_add_column() -> None:
         server.add_server_columns("person", NAME)
@@ -419,6 +436,7 @@ def test_another_process_has_added_the_column(server: Server, message: str) -> N
 
 
 def test_a_refused_column_that_is_still_missing_is_an_error(server: Server) -> None:
+    """If ADD is refused and the column is still missing, an error is raised."""
     server.add_server_columns("person", KEY)
     server.effects["ADD"] = InvalidRequest("conflicts with an existing one of before")
     with pytest.raises(CQLEngineException, match='ADD "name" text was refused, and the column is'):
@@ -426,8 +444,9 @@ def test_a_refused_column_that_is_still_missing_is_an_error(server: Server) -> N
 
 
 def test_a_refused_column_is_an_error_even_after_another_was_added(server: Server) -> None:
-    """The driver looks for the refused column itself: an earlier ALTER of the same call may have
-    added a column, too.
+    """If ADD is refused, the mapper looks for the refused column itself.
+
+    It must not be misled by another column that an earlier ALTER of the same call has added.
     """
 
     class Pet(Model):
@@ -443,6 +462,7 @@ def test_a_refused_column_is_an_error_even_after_another_was_added(server: Serve
 
 
 def test_other_refusals_are_raised(server: Server) -> None:
+    """Other refusals of the server are raised, without a wait for schema agreement."""
     server.effects["CREATE TABLE"] = InvalidRequest("no such type")
     with pytest.raises(InvalidRequest, match="no such type"):
         management.sync_table(Person)
@@ -456,6 +476,7 @@ ADDRESS = "CREATE TYPE ks.address (street frozen<street>, number int)"
 
 
 async def test_types_are_created_after_the_types_of_their_fields(server: Server) -> None:
+    """`sync_type` creates the types of the fields before the type itself."""
     assert management.get_create_type(Street, "ks") == STREET
     server.effects[STREET] = lambda: server.add_server_type("street", name="text")
     assert management.sync_type("ks", Address) == [STREET, ADDRESS]
@@ -464,12 +485,13 @@ async def test_types_are_created_after_the_types_of_their_fields(server: Server)
     server.add_server_type("address", street="frozen<street>", number="int")
     assert await management.async_type("ks", Address, "far") == []
     assert await management.async_sync_type("ks", Address) == []
-    # Both types exist already, so no statement was sent again.
+    # Both types already exist, so no further statement was sent.
     assert len(server.sent) == 2
     assert "far" in server.connections
 
 
 def test_missing_fields_are_added_and_different_ones_warned_of(server: Server) -> None:
+    """`sync_type` adds missing fields, and warns about fields of another type."""
     server.add_server_type("street", name="int")
     server.add_server_type("address", street="frozen<street>")
     with pytest.warns(UserWarning, match="field 'name' of type int"):
@@ -478,6 +500,7 @@ def test_missing_fields_are_added_and_different_ones_warned_of(server: Server) -
 
 
 def test_a_refused_field_that_is_still_missing_is_an_error(server: Server) -> None:
+    """If ADD of a field is refused and the field is still missing, an error is raised."""
     server.add_server_type("address", street="frozen<street>")
     server.add_server_type("street", name="text")
     server.effects["ADD number"] = InvalidRequest("a field of this name already exists")
@@ -486,6 +509,7 @@ def test_a_refused_field_that_is_still_missing_is_an_error(server: Server) -> No
 
 
 def test_a_dry_run_registers_nothing(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    """A dry run of `sync_type` prints statements, and registers no class for the type."""
     assert management.sync_type("ks", Street, dry_run=True) == [STREET]
     assert capsys.readouterr().out == f"{STREET};\n"
     assert server.sent == []
@@ -493,7 +517,7 @@ def test_a_dry_run_registers_nothing(server: Server, capsys: pytest.CaptureFixtu
 
 
 def test_another_process_has_created_the_type_with_fewer_fields(server: Server) -> None:
-    """If CREATE TYPE fails because another process was faster, the missing fields are added."""
+    """If CREATE TYPE fails because another process was faster, missing fields are added."""
 
     def let_other_process_create_type() -> None:
         server.add_server_type("address", street="frozen<street>")
@@ -506,28 +530,32 @@ def test_another_process_has_created_the_type_with_fewer_fields(server: Server) 
 
 
 def test_types_of_a_table_are_created_first_and_once(server: Server) -> None:
+    """`sync_table` first creates the user-defined types of the table, each once."""
     server.effects = {
         STREET: lambda: server.add_server_type("street", name="text"),
         ADDRESS: lambda: server.add_server_type("address", street="frozen<street>", number="int"),
     }
-    # When a type has been created, it is in the schema, so it is not created a second time.
+    # A type that was created is in the schema, so it is not created a second time.
     street, address, table = management.sync_table(Home)
     assert (street, address) == (STREET, ADDRESS)
     assert table.startswith("CREATE TABLE IF NOT EXISTS ks.home (")
 
 
 def test_objects_that_are_not_types_are_refused(server: Server) -> None:
+    """`sync_type` refuses objects that are not subclasses of UserType."""
     for wrong in (Person, "address", 5):
         with pytest.raises(
             CQLEngineException, match="Types must be derived from base UserType"
         ) as caught:
             management.sync_type("ks", wrong)  # type: ignore[arg-type]
-        assert isinstance(caught.value, TypeError)  # in cassandra-driver, if it is not a class
+        # cassandra-driver raises TypeError if the argument is not a class.
+        assert isinstance(caught.value, TypeError)
 
 
 def test_statements_are_logged_with_their_connection(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Each statement is logged with its connection, and for types with its keyspace."""
     with caplog.at_level(logging.INFO, "cassandra.cqlengine.management"):
         management.drop_keyspace("ks", ["far"])
         management.sync_type("ks", Street, "near")
@@ -538,6 +566,7 @@ def test_statements_are_logged_with_their_connection(
 
 
 def test_an_instance_instead_of_a_class_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An instance instead of a class is refused, and the error names the class to pass."""
     monkeypatch.setenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT, "1")
 
     class Thing(Model):
@@ -568,12 +597,15 @@ def test_an_instance_instead_of_a_class_is_refused(monkeypatch: pytest.MonkeyPat
 def test_arguments_that_are_no_models(
     models: Any, advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A list or a string instead of a model is refused, and the error says what to pass."""
     monkeypatch.setenv("CQLENG_ALLOW_SCHEMA_MANAGEMENT", "1")
     with pytest.raises(CQLEngineException, match=advice):
         management.sync_table(models)
 
 
 def test_several_models_in_one_call(server: Server) -> None:
+    """Several models in one call of `sync_table` are refused with advice."""
+
     class A(Model):
         k = columns.Integer(primary_key=True)
 
@@ -583,6 +615,8 @@ def test_several_models_in_one_call(server: Server) -> None:
 
 
 def test_a_user_type_is_synced_by_another_function(server: Server) -> None:
+    """A user-defined type is refused by `sync_table`, and the error names `sync_type`."""
+
     class Address(UserType):
         street = columns.Text()
 
@@ -595,6 +629,7 @@ def test_a_user_type_is_synced_by_another_function(server: Server) -> None:
 
 
 def test_replicas_of_data_centres_are_a_mapping() -> None:
+    """The replicas of data centers must be a mapping; the error shows it."""
     create: Any = management.create_keyspace_network_topology
     with pytest.raises(TypeError, match=r"not 3: write \{'dc1': 3\}"):
         create("ks", 3)

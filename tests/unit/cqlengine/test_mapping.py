@@ -1,6 +1,4 @@
-"""A model's mapping, which describes its table and puts rows and values into the order of its
-columns.
-"""
+"""Test a model's `Mapping`, which describes its table and arranges values in the columns' order."""
 
 from __future__ import annotations
 
@@ -77,9 +75,10 @@ NAMES = ["town", "year", "day", "note", "tags", "stops", "who", "sign", "must", 
 
 
 def test_a_mapping_describes_its_columns() -> None:
+    """A mapping has the names, positions and roles of the model's columns."""
     assert TRIP.names == tuple(NAMES)
     assert TRIP.index == {name: index for index, name in enumerate(NAMES)}
-    # In the database, the column `note` has the name "nt".
+    # In the database, the column of the attribute `note` is called "nt".
     db_names = ["nt" if name == "note" else name for name in NAMES]
     assert TRIP.db_index == {name: index for index, name in enumerate(db_names)}
     assert [column.column_name for column in TRIP.order] == NAMES
@@ -89,11 +88,11 @@ def test_a_mapping_describes_its_columns() -> None:
     assert TRIP.key_positions == (0, 1, 2)
     assert TRIP.partition_positions == (0, 1)
     assert [index for index, _ in TRIP.key_checks] == [0, 1, 2]
-    # These are the positions of `tags` and `stops`, whose values are collections.
+    # the positions of `tags` and `stops`, whose values are collections
     assert TRIP.mutable == (4, 5)
-    # These are the positions of the columns with defaults.
+    # the positions of the columns with defaults
     assert [index for index, _ in TRIP.defaults] == [3, 6]
-    # `blank` is the row for an instance that has no values.
+    # `blank` is the row of an instance without values.
     assert len(TRIP.blank) == len(NAMES)
     assert not any(TRIP.blank)
     assert not TRIP.has_counter
@@ -103,8 +102,10 @@ def test_a_mapping_describes_its_columns() -> None:
 
 
 def test_none_is_not_checked_if_the_column_accepts_it() -> None:
-    """`validate` of a column is not called for None unless the column may refuse None: if it is
-    required, has a minimum length, or is of an application's class.
+    """`validate` of a column is called for None only if the column may refuse None.
+
+    This is the case for required columns, for columns with a minimum length, and for column classes
+    of an application.
     """
     accepts_none = {NAMES[index]: accepts for index, _, accepts, _ in TRIP.checks}
     assert all(accepts_none[name] for name in ("note", "tags", "stops", "who"))
@@ -114,6 +115,7 @@ def test_none_is_not_checked_if_the_column_accepts_it() -> None:
 
 
 def test_pk_is_an_alias_of_a_single_key_column() -> None:
+    """The name "pk" also refers to the key column if the key has only one column."""
     assert TRIP.column_of("town") is TRIP.columns["town"]
     assert TRIP.column_of("nt") is None
     assert TRIP.column_of("pk") is None
@@ -122,8 +124,9 @@ def test_pk_is_an_alias_of_a_single_key_column() -> None:
 
 
 def test_names_of_tables() -> None:
-    """The table's name has the keyspace of the argument, or else the default keyspace, one of which
-    must be set.
+    """The table's name has the keyspace of the argument, or else the default keyspace.
+
+    One of them must be set.
     """
     with pytest.raises(CQLEngineException, match=r"keyspace is not set .* Visits\.__keyspace__"):
         Visits.__mapping__.table_name(None)
@@ -140,42 +143,42 @@ def test_names_of_tables() -> None:
 
 
 def test_a_new_row_has_converted_values_and_defaults() -> None:
-    """A new instance has converted values and defaults, and remembers for which columns values were
-    given.
-    """
+    """`new_row` converts values and sets defaults, and records which columns got a value."""
     row = TRIP.new_row({"day": 3, "sign": "x", "tags": ["a"], "year": None, "nothing": 1})
     assert list(row) == [None, None, 3, "none", {"a"}, None, IDENTITY, "X", None, None]
     bits = {name: 1 << index for index, name in enumerate(NAMES)}
-    # `explicit` has a bit for each column whose value was given. "nothing" is not a column of the
+    # `explicit` has a bit for each column whose value was passed. "nothing" is not a column of the
     # model.
     assert row.explicit == bits["day"] | bits["sign"] | bits["tags"] | bits["year"]
-    # The values of `tags` and `sign` may be mutable: `tags` is a set, and `sign` has an
+    # `exposed` has a bit for each value that may be mutable: `tags` is a set, and `sign` has an
     # application's column class.
     assert row.exposed == bits["tags"] | bits["sign"]
-    # `stored` is None, since the row was not read from the database.
+    # `stored` is None, because the row was not read from the database.
     assert row.stored is None
 
 
 def test_an_explicit_none_overrides_the_default() -> None:
+    """None that is passed explicitly overrides the default of a column."""
     note, who = NAMES.index("note"), NAMES.index("who")
     for row in (TRIP.new_row({"note": None}), TRIP.row_to_insert({"note": None})):
         assert row[note] is None
-        # No value was given for `who`, so it has its default.
+        # No value was passed for `who`, so it has its default.
         assert row[who] == IDENTITY
         assert row.explicit == 1 << note
 
 
 def test_values_to_insert_stay_unconverted_until_validation() -> None:
+    """`row_to_insert` leaves most values unconverted until they are validated."""
     row = TRIP.row_to_insert({"day": "3", "sign": "x", "tags": (n for n in "ab"), "unknown": 1})
     day, tags, stops, sign = (NAMES.index(name) for name in ("day", "tags", "stops", "sign"))
     # An iterable becomes a collection at once, and the application's column class converts its
-    # value; the other values stay.
+    # value. The other values are not converted.
     assert row[day] == "3"
     assert row[sign] == "X"
     assert row[tags] == {"a", "b"}
     assert row.explicit == (1 << day) | (1 << sign) | (1 << tags)
     assert row.exposed == (1 << sign) | (1 << tags)
-    # Values that are not plain iterables, or are already sets, are kept as they are.
+    # Strings, mappings and other values that are not plain iterables, and sets, are kept unchanged.
     wrong_values: list[Any] = ["ab", b"ab", {"a": 1}, {"a"}, 5]
     for value in wrong_values:
         assert TRIP.row_to_insert({"tags": value})[tags] is value
@@ -185,6 +188,7 @@ def test_values_to_insert_stay_unconverted_until_validation() -> None:
 
 
 def test_unknown_columns_are_named() -> None:
+    """The error for unknown columns names them and the model's columns."""
     error = Visits.__mapping__.unknown_columns({"zip": 1, "page": 2, "age": 3})
     assert str(error) == "Incorrect columns passed: age, zip; Visits has page, count"
 
@@ -193,6 +197,7 @@ def test_unknown_columns_are_named() -> None:
 
 
 def test_statement_plans_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statement plans are cached by shape, up to a limit."""
     monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
     mapping_of_two = mapping.Mapping({})
     plan_a = mapping_of_two.statement_plan("a", lambda: StatementPlan("A"))
@@ -200,19 +205,17 @@ def test_statement_plans_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatc
     assert mapping_of_two.statement_plan("a", lambda: StatementPlan("B")) is plan_a
     mapping_of_two.statement_plan("b", lambda: StatementPlan("B"))
     assert set(mapping_of_two.statement_plans) == {"a", "b"}
-    # The third plan exceeds the limit of two, so the cache is cleared first.
+    # The third plan exceeds the limit of two plans, so the cache is cleared first.
     mapping_of_two.statement_plan("c", lambda: StatementPlan("C"))
     assert set(mapping_of_two.statement_plans) == {"c"}
 
 
 def test_a_plan_converts_the_values_of_filters_in_its_order() -> None:
-    """A plan converts the values of a query's filters by their columns, and returns them in its own
-    order.
-    """
+    """A plan converts the values of a query's filters by their columns, in the plan's order."""
     plan = StatementPlan("SELECT", [(1, TRIP.columns["note"]), (0, TRIP.columns["who"])])
     assert plan.fixed_names == ("nt", "who")
     clauses = [SimpleNamespace(value=IDENTITY), SimpleNamespace(value="n")]
-    # The number with each column in the plan is the position of its clause.
+    # The number before each column of the plan is the position of its clause among the filters.
     assert plan.fixed_values(clauses) == ["n", IDENTITY]
     sign_plan = StatementPlan("SELECT", [(0, TRIP.columns["sign"])])
     assert sign_plan.fixed_values([SimpleNamespace(value="x")]) == ["X"]
@@ -223,48 +226,53 @@ def test_a_plan_converts_the_values_of_filters_in_its_order() -> None:
 
 
 def test_rows_are_reordered_to_the_model_s_columns() -> None:
+    """`rows` returns a function that puts the values of rows into the model's order."""
     visits = Visits.__mapping__
     rows = [(1, 10), (2, 20)]
     unchanged_rows = visits.rows(["page", "count"], fixed_names=())
     assert unchanged_rows(rows, (None,)) is rows
     assert visits.rows(["count", "page"], fixed_names=())(rows, (None,)) == [(10, 1), (20, 2)]
-    # The answer lacks `page`, which the filter fixes to 7, so 7 is put into each row.
+    # The response lacks `page`, which the filter fixes to 7, so 7 is added to each row.
     assert visits.rows(["count"], ("page",))([(10,)], (7, None)) == [(7, 10)]
-    # Columns that the model lacks are left out, and columns that the answer lacks are null.
+    # Columns that the model lacks are left out, and columns that the response lacks are null.
     assert visits.rows(["other", "page"], fixed_names=())([(0, 1)], (None,)) == [(1, None)]
     # The function for these columns is cached.
     assert visits.rows(["page", "count"], fixed_names=()) is unchanged_rows
 
 
 def test_column_classes_with_conversions_convert_values_of_rows() -> None:
+    """Values of rows are converted if their column class overrides `to_python`."""
     rows = TRIP.rows(["sign", "town", "tags"], fixed_names=())([("x", "a", {"t"})], (None,))
     assert rows == [("a", None, None, None, {"t"}, None, None, "X", None, None)]
 
 
 def test_rows_of_a_model_of_one_column() -> None:
-    """Rows of a model with one column are tuples, too, not the plain values."""
+    """Rows of a model with one column are also tuples, and not the plain values."""
 
     class SingleColumn(Model):
         id = columns.Integer(primary_key=True)
 
     assert SingleColumn.__mapping__.rows(["x", "id"], fixed_names=())([(1, 2)], (None,)) == [(2,)]
-    # The answer has no column of the model, and the filter fixes `id` to 4.
+    # The response has no column of the model, and the filter fixes `id` to 4.
     instances: list[Any] = InstanceRows(SingleColumn, ("id",), [4])(["x"], [(1,), (2,)])
     assert [instance.id for instance in instances] == [4, 4]
 
 
 def test_layouts_of_rows_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The functions that arrange rows are cached up to a limit."""
+
     class SingleColumn(Model):
         id = columns.Integer(primary_key=True)
 
     monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
     for name in ("a", "b", "c"):
         SingleColumn.__mapping__.rows([name, "id"], fixed_names=())
-    # The third layout exceeds the limit of two, so the cache was cleared first.
+    # The third layout exceeds the limit of two layouts, so the cache was cleared first.
     assert list(SingleColumn.__mapping__.layouts) == [(("c", "id"), ())]
 
 
 def test_instances_read_from_rows_have_no_defaults() -> None:
+    """Instances that are read do not get defaults for columns without a value."""
     rows_to_trips = InstanceRows(Trip, fixed_names=("town",), values=["x"])
     (trip,) = rows_to_trips(["day", "nt"], [(3, None)])
     assert isinstance(trip, Trip)
@@ -276,22 +284,24 @@ def test_instances_read_from_rows_have_no_defaults() -> None:
 
 
 def test_a_row_becomes_an_instance_of_its_discriminator_s_class() -> None:
+    """A row becomes an instance of the class that its discriminator column names."""
     names = ["id", "kd", "cute"]
     rows = [(1, "cat", 0.5), (2, "dog", None), (3, "kitten", 1.0)]
     pets: list[Any] = InstanceRows(Pet)(names, rows)
     assert [type(pet) for pet in pets] == [Cat, Dog, Kitten]
     assert [pet.id for pet in pets] == [1, 2, 3]
     assert [pets[0].cute, pets[2].cute] == [0.5, 1.0]
-    # A query of the subclass `Cat` has the discriminator in its filter, not in the answer.
+    # A query of the subclass `Cat` has the discriminator in its filter, so the response lacks it.
     cat: Any
     (cat,) = InstanceRows(Cat, ("kd",), ["cat"])(["id", "cute"], [(1, 0.5)])
     assert type(cat) is Cat
     assert (cat.id, cat.kind) == (1, "cat")
-    # SELECT DISTINCT reads only key columns, so without the discriminator the base class is used.
+    # SELECT DISTINCT reads only key columns. Without the discriminator, the base class is used.
     assert [type(pet) for pet in InstanceRows(Pet)(["id"], [(1,)])] == [Pet]
 
 
 def test_instances_of_subclasses_keep_the_keyspace_of_the_context() -> None:
+    """In a context with another keyspace, instances of subclasses keep this keyspace."""
     elsewhere = context_class(Pet, "other", connection=None)
     cat: Any
     (cat,) = InstanceRows(elsewhere)(["id", "kd", "cute"], [(1, "cat", 0.5)])
@@ -301,9 +311,7 @@ def test_instances_of_subclasses_keep_the_keyspace_of_the_context() -> None:
 
 
 def test_discriminators_select_subclasses() -> None:
-    """The discriminator's value decides the subclass of an instance; an unknown value is
-    refused.
-    """
+    """`class_of` returns the subclass for a discriminator value, and refuses unknown values."""
     pet_mapping, cat_mapping = Pet.__mapping__, Cat.__mapping__
     assert pet_mapping.class_of("cat") is Cat
     assert cat_mapping.class_of("kitten") is Kitten
@@ -321,10 +329,11 @@ def test_discriminators_select_subclasses() -> None:
 
 
 def test_set_discriminator_fills_in_the_class_s_value() -> None:
+    """`set_discriminator` sets the class's value and marks the column as assigned."""
     values = Values([1, None, 0.5])
     Cat.__mapping__.set_discriminator(values)
     assert values == [1, "cat", 0.5]
-    assert values.explicit == 0b10  # `save` has to write it
+    assert values.explicit == 0b10  # `save` has to write it.
     values.explicit = 0
     Cat.__mapping__.set_discriminator(values)
     assert values.explicit == 0
@@ -333,7 +342,7 @@ def test_set_discriminator_fills_in_the_class_s_value() -> None:
 
 
 def test_subclasses_with_further_columns() -> None:
-    """`has_other_columns` is true only if some subclass has columns that the model lacks."""
+    """`has_other_columns` is True only if a subclass has columns that the model lacks."""
     assert Pet.__mapping__.has_other_columns()
     assert not Cat.__mapping__.has_other_columns()
     assert not TRIP.has_other_columns()
@@ -344,6 +353,7 @@ def test_subclasses_with_further_columns() -> None:
 
 
 def test_a_model_in_another_keyspace_is_created_once() -> None:
+    """`context_class` creates a model for another keyspace or connection once, and caches it."""
     context_model = context_class(Trip, "k1", connection=None)
     assert context_model is context_class(Trip, "k1", connection=None)
     assert issubclass(context_model, Trip)
@@ -360,7 +370,7 @@ def test_a_model_in_another_keyspace_is_created_once() -> None:
     assert far_model.__connection__ == "far"
     assert far_model is context_class(Trip, "k1", "far")
     assert context_class(far_model, "k2", connection=None).__connection__ == "far"
-    # With `is_private`, a new class is created, which is not cached.
+    # With `is_private`, a new class is created and not cached.
     private_model = context_class(Trip, "k1", connection=None, is_private=True)
     assert private_model is not context_model
     assert context_class(Trip, "k1", connection=None) is context_model
@@ -369,19 +379,22 @@ def test_a_model_in_another_keyspace_is_created_once() -> None:
 def test_models_in_other_keyspaces_are_cached_up_to_a_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Models for other keyspaces are cached up to a limit."""
+
     class SingleColumn(Model):
         id = columns.Integer(primary_key=True)
 
     monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
     for keyspace in ("a", "b", "c"):
         context_class(SingleColumn, keyspace, connection=None)
-    # The third model exceeds the limit of two, so the cache was cleared first.
+    # The third model exceeds the limit of two models, so the cache was cleared first.
     assert list(SingleColumn.__mapping__.contexts) == [("c", None)]
 
 
 def test_a_model_in_another_keyspace_keeps_its_table_and_discriminator() -> None:
-    """The model class for another keyspace keeps the name of the table, which is case-sensitive
-    here, and the value by which rows of `Cat`, a subclass of `Pet`, are recognized.
+    """A model for another keyspace keeps its table's name and its discriminator value.
+
+    The table's name is case-sensitive here.
     """
 
     class Named(Model):
@@ -390,6 +403,6 @@ def test_a_model_in_another_keyspace_keeps_its_table_and_discriminator() -> None
         id = columns.Integer(primary_key=True)
 
     context_model = context_class(Named, keyspace="k", connection=None)
-    # Without an argument of its own, `table_name` uses the keyspace of the class.
+    # With keyspace=None, `table_name` uses the keyspace of the class.
     assert context_model.__mapping__.table_name(keyspace=None) == 'k."Own"'
     assert context_class(Cat, keyspace="k", connection=None).__discriminator_value__ == "cat"

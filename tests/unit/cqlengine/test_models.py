@@ -51,7 +51,7 @@ class Cat(Pet):
 
 
 def declare(**attributes: Any) -> Any:
-    """Declare a model with these attributes."""
+    """Declare a model named `Declared` with these attributes."""
     return type("Declared", (Model,), {"__module__": __name__, **attributes})
 
 
@@ -90,13 +90,13 @@ def declare(**attributes: Any) -> Any:
 def test_refused_declarations(
     attributes: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    """A wrong declaration of a model is refused with an error that names the mistake."""
+    """A wrong declaration of a model is refused with an error that describes the mistake."""
     with pytest.raises(error, match=message):
         declare(**attributes)
 
 
 def test_names_of_tables() -> None:
-    """The name of a table is derived from the class, or set by attributes."""
+    """The name of a table is derived from the model's name, or set by attributes."""
     models.DEFAULT_KEYSPACE = "ks"
     try:
         assert Person.column_family_name() == "ks.person"
@@ -107,13 +107,13 @@ def test_names_of_tables() -> None:
         table_names = {
             "ThisIsALongCamelCaseNameHTTP": "this_is_along_camel_case_name_http",
             "Pers2onURLx": "pers2on_urlx",
-            # This name has 55 characters, which is too long; its last 48 are used.
+            # This name of 55 characters is too long, so its last 48 characters are used.
             "A" + "bcdefghij" * 6: "hij" + "bcdefghij" * 5,
         }
         for name, table_name in table_names.items():
             model: Any = type(name, (Model,), {"k": columns.Integer(primary_key=True)})
             assert model.column_family_name(include_keyspace=False) == table_name
-        # Setting `models.DEFAULT_KEYSPACE` sets the default keyspace of the connections.
+        # Setting `models.DEFAULT_KEYSPACE` also sets the default keyspace of the connections.
         assert connection.default_keyspace() == "ks"
         assert models.DEFAULT_KEYSPACE == "ks"
     finally:
@@ -123,8 +123,9 @@ def test_names_of_tables() -> None:
 
 
 def test_models_inherit_the_columns_of_abstract_bases() -> None:
-    """A subclass of an abstract model has the columns of its base, some of which it may replace,
-    and its own. Its errors are subclasses of those of its base.
+    """A subclass of an abstract model has the columns of its base, and may replace them.
+
+    Its errors, such as DoesNotExist, are subclasses of the base's errors.
     """
 
     class Base(Model):
@@ -153,7 +154,7 @@ def test_models_inherit_the_columns_of_abstract_bases() -> None:
 
 
 def test_plain_classes_may_hold_columns() -> None:
-    """A model also gets the columns of a base that is not a model."""
+    """A model also has the columns of a base class that is not a model."""
 
     class Stamped:
         created_at = columns.DateTime()
@@ -161,7 +162,7 @@ def test_plain_classes_may_hold_columns() -> None:
     class Row(Stamped, Model):
         k = columns.Integer(primary_key=True)
 
-    # The columns may be in either order.
+    # The columns may be in any order.
     assert set(Row().keys()) == {"k", "created_at"}
 
 
@@ -186,7 +187,10 @@ def test_models_may_have_abstract_bases() -> None:
 
 
 def test_an_application_s_metaclass_may_create_the_model_class(session: FakeSession) -> None:
-    """A metaclass like that of django-cassandra-engine may create the class and its descriptors."""
+    """An application's metaclass may create the model class and its descriptors itself.
+
+    The metaclass here is like that of django-cassandra-engine.
+    """
 
     class ApplicationMeta(models.ModelMetaClass):
         def __new__(mcs, name: str, bases: Any, attrs: Any, **kwargs: Any) -> Any:
@@ -215,6 +219,7 @@ def test_an_application_s_metaclass_may_create_the_model_class(session: FakeSess
 
 
 def test_an_instance_behaves_like_a_mapping_of_its_values() -> None:
+    """An instance can be used like a mapping of its column values."""
     person = Person(id="1", name="x", unknown=5)
     assert dict(person) == {"id": 1, "name": "x", "age": 3, "tags": set(), "scores": {}}
     assert repr(person) == "Person(id=1, name='x', age=3, tags=set(), scores={})"
@@ -234,7 +239,7 @@ def test_an_instance_behaves_like_a_mapping_of_its_values() -> None:
         hash(person)
     del person.name
     assert person["name"] is None
-    # An attribute that is not a column belongs to the application, and copies have it, too.
+    # An attribute that is not a column belongs to the application, and copies keep it.
     setattr(person, "free", 1)  # noqa: B010
     for copied in (pickle.loads(pickle.dumps(person)), copy.copy(person), copy.deepcopy(person)):
         assert copied == person
@@ -244,6 +249,7 @@ def test_an_instance_behaves_like_a_mapping_of_its_values() -> None:
 
 
 def test_validation_errors_name_model_column_and_value() -> None:
+    """A validation error names the model, the column and the value."""
     with pytest.raises(ValidationError, match=r"Person\.id 'x'"):
         Person(id="x")
     person = Person(id=1)
@@ -258,7 +264,7 @@ def test_the_cache_of_statements_is_bounded(
     """A connection caches at most `MOST_PREPARED` prepared statements."""
     monkeypatch.setattr(connection, "MOST_PREPARED", 3)
     default_connection = connection.get_connection()
-    # Each keyspace, and a query with or without a limit, needs a statement with another text.
+    # Each keyspace, and a query with or without a limit, needs a different statement.
     for number in range(10):
         Person.objects(id=1).update(name="x", tags__add={"a"}, age=number)
         session.return_row(count=5)
@@ -282,17 +288,17 @@ def test_rows_become_instances_of_their_discriminator_s_subclass(session: FakeSe
     session.return_row(id=1, kind=None, cute=None)
     with pytest.raises(PolymorphicModelException, match="null"):
         Pet.get(id=1)
-    # The query reads the discriminator even if the application does not select it.
+    # The query selects the discriminator even if the application does not.
     assert str(Pet.objects.only(["id"])) == 'SELECT "id", "kind" FROM ks.pet LIMIT 10000'
     assert str(Pet.objects(id=1)) == 'SELECT * FROM ks.pet WHERE "id" = %(0)s LIMIT 10000'
-    # SELECT DISTINCT reads only key columns. Without the discriminator, instances are of the base
-    # class.
+    # SELECT DISTINCT reads only key columns. Without the discriminator, instances belong to the
+    # base class.
     session.return_row(id=1)
     assert [type(pet) for pet in Pet.objects.distinct()] == [Pet]
 
 
 def test_an_application_s_column_class_converts_and_checks_values(session: FakeSession) -> None:
-    """The methods of an application's column class convert and check the values."""
+    """The methods of an application's column class convert and check the column's values."""
 
     class Upper(columns.Text):
         def to_python(self, value: Any) -> Any:
@@ -314,7 +320,7 @@ def test_an_application_s_column_class_converts_and_checks_values(session: FakeS
     assert session.last_statement[1] == ["key", "value"]
     session.return_row(v="value")
     assert dict(WordPair.get(k="KEY")) == {"k": "KEY", "v": "VALUE"}
-    # `get` reads at most 2 rows, which shows whether there is more than one.
+    # `get` reads at most 2 rows, which is enough to know if there is more than one row.
     assert session.last_statement[1] == ["key", 2]
     instance = WordPair(k="a")
     instance.v = "bad"
@@ -328,8 +334,9 @@ def test_an_application_s_column_class_converts_and_checks_values(session: FakeS
 def test_a_misspelt_column_is_reported_once(
     session: FakeSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Assigning to an attribute whose name is similar to that of a column is logged once for each
-    class and name. If the name has the same letters, there is a warning instead.
+    """An assigned attribute whose name is similar to a column's is logged once per class.
+
+    If the name has the same letters as the column's name, there is a warning instead.
     """
 
     class Dog(Model):
@@ -343,8 +350,8 @@ def test_a_misspelt_column_is_reported_once(
             dog: Any = Dog(id=number)
             dog.nmae = "Rex"
             dog.zipCode = "1010"
-            dog.names = ["Rex"]  # may be an attribute of the application
-            dog.colour = "brown"  # not similar to a column's name
+            dog.names = ["Rex"]  # It may be an attribute of the application.
+            dog.colour = "brown"  # It is not similar to a column's name.
             dog._name = "Max"
             dog.save()
     assert [(str(warning.message), warning.filename) for warning in caught] == [
@@ -360,7 +367,10 @@ def test_a_misspelt_column_is_reported_once(
 def test_a_misspelt_keyword_of_a_new_instance_is_warned_of_once(
     session: FakeSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As in cassandra-driver, a keyword that is not a column is ignored; the driver warns of it."""
+    """A misspelled keyword of a new instance is ignored with one warning.
+
+    cassandra-driver ignores it, too.
+    """
 
     class Cow(Model):
         id = columns.Integer(primary_key=True)

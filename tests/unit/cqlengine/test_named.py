@@ -1,4 +1,4 @@
-"""Tables that are used by name, without a model: their names in CQL, their keys, and their rows."""
+"""Named tables, which are used without a model: their names in CQL, their keys and their rows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.unit.cqlengine.conftest import FakeSession
 def add_tables(session: FakeSession, **keyspaces: Any) -> None:
     """Add tables to the metadata of the cluster.
 
-    :param keyspaces: for each keyspace, a dict of table names to the names of the partition key's
-        columns. The name "v" stands for a view.
+    :param keyspaces: for each keyspace, a dict from table names to the names of the partition key's
+        columns. The table "v" becomes a view.
     """
 
     def table_metadata(column_names: list[str]) -> Any:
@@ -45,7 +45,7 @@ def add_tables(session: FakeSession, **keyspaces: Any) -> None:
 def test_names_are_quoted_if_necessary(
     session: FakeSession, keyspace: str, name: str, expected: str
 ) -> None:
-    """A name is quoted if it is reserved, has unusual characters, or has capitals in the schema."""
+    """A table's name is quoted if it is reserved, unusual, or has capitals in the schema."""
     add_tables(session, ks={"Known": ["k"], "t": ["k"]})
     table = NamedTable(keyspace, name)
     assert table.column_family_name() == expected
@@ -61,6 +61,7 @@ def test_names_before_there_is_a_connection() -> None:
 
 
 def test_the_partition_key_comes_from_the_cluster_s_metadata(session: FakeSession) -> None:
+    """`partition_columns` returns the partition key of a table or view from the metadata."""
     add_tables(session, ks={"t": ["a", "b"], "v": ["c"]})
     assert NamedTable("ks", "t").partition_columns() == ["a", "b"]
     assert NamedTable("ks", "v").partition_columns() == ["c"]
@@ -70,6 +71,7 @@ def test_the_partition_key_comes_from_the_cluster_s_metadata(session: FakeSessio
 
 
 def test_columns_are_quoted_and_take_any_value() -> None:
+    """A NamedColumn quotes its name, and does not convert values."""
     column = NamedColumn('A"b')
     assert column.label == 'A"b'
     assert column.db_field_name == 'A"b'
@@ -83,9 +85,7 @@ def test_columns_are_quoted_and_take_any_value() -> None:
 
 
 def test_named_tables_return_rows_with_attributes(session: FakeSession) -> None:
-    """Queries of a named table return rows whose columns are attributes; `get` expects exactly one
-    row.
-    """
+    """Rows of a named table have their columns as attributes; `get` expects exactly one row."""
     table = NamedTable("ks", "t")
     session.return_row(a=1, b="x")
     assert table.get(a=1).b == "x"
@@ -98,12 +98,13 @@ def test_named_tables_return_rows_with_attributes(session: FakeSession) -> None:
     session.rows = [[1, "x"], [2, "y"]]
     with pytest.raises(NamedTable.MultipleObjectsReturned):
         table.get(a=1)
-    # The class itself has no table.
+    # The class NamedTable itself has no table.
     with pytest.raises(CQLEngineException, match="objects is of named tables, not of their class"):
         _ = NamedTable.objects
 
 
 def test_using_returns_a_table_with_another_connection() -> None:
+    """`using` returns the table on another connection, and does not change the table itself."""
     table = NamedTable("ks", "t")
     far_table = table.using("far")
     assert far_table.__connection__ == "far"
@@ -112,6 +113,7 @@ def test_using_returns_a_table_with_another_connection() -> None:
 
 
 async def test_aget_passes_its_arguments_to_the_queryset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`aget` passes its arguments to the queryset."""
     table = NamedTable("ks", "t")
 
     async def return_arguments(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -123,6 +125,7 @@ async def test_aget_passes_its_arguments_to_the_queryset(monkeypatch: pytest.Mon
 
 
 def test_a_delete_is_added_to_the_batch(session: FakeSession) -> None:
+    """A delete of a named table's queryset can be added to a batch."""
     add_tables(session, ks={"t": ["k"]})
     batch = BatchQuery(timestamp=5)
     NamedTable("ks", "t").objects.batch(batch).filter(k=1).delete()
@@ -133,6 +136,7 @@ def test_a_delete_is_added_to_the_batch(session: FakeSession) -> None:
 
 
 def test_writes_and_missing_arguments_get_advice() -> None:
+    """Writes of a named table, and a table without its keyspace, are refused with advice."""
     table: Any = NamedTable("ks", "t")
     with pytest.raises(AttributeError, match="a named table is only read and deleted from"):
         table.create(k=1)

@@ -1,4 +1,4 @@
-"""The name of a table is derived from the name of its model."""
+"""Test `snake_case`, which derives the name of a table from the name of its model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cassandra.cqlengine.naming import snake_case
         ("Person", "person"),
         ("ExampleModel", "example_model"),
         ("HTTPLog", "httplog"),
-        # As in cassandra-driver, a digit counts as neither a lower-case nor an upper-case letter.
+        # A digit counts as neither a lowercase nor an uppercase letter, as in cassandra-driver.
         ("Level2Cache", "level2cache"),
         ("OAuth2Token", "oauth2token"),
         ("S3Object", "s3object"),
@@ -24,7 +24,8 @@ from cassandra.cqlengine.naming import snake_case
     ],
 )
 def test_names(name: str, expected: str) -> None:
-    """A name is changed to lower case with underscores. Of a long name, the last 48 characters are
-    kept.
+    """A model's name is changed to lower case with underscores.
+
+    Only the last 48 characters of a long name are kept.
     """
     assert snake_case(name) == expected

@@ -1,4 +1,4 @@
-"""The operators of filters are found by their names."""
+"""The operators of filters, which are found by their symbols."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ SYMBOLS = {
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
 def test_each_symbol_has_its_operator(symbol: str) -> None:
+    """`get_operator` returns the operator class for a symbol in upper or lower case."""
     for name in (symbol, symbol.lower()):
         operator_class = BaseWhereOperator.get_operator(name)
         assert operator_class.symbol == symbol
@@ -37,11 +38,13 @@ def test_each_symbol_has_its_operator(symbol: str) -> None:
 
 
 def test_unknown_symbols_are_refused() -> None:
+    """The error for an unknown symbol lists the known symbols."""
     with pytest.raises(QueryOperatorException, match=r"foo doesn't map .*; there are contains"):
         BaseWhereOperator.get_operator("foo")
 
 
 def test_operators_with_the_same_cql_are_equal() -> None:
+    """Operators with the same CQL are equal and have the same hash."""
     assert EqualsOperator() == EqualsOperator()
     assert EqualsOperator() != GreaterThanOperator()
     assert EqualsOperator() != "="
@@ -49,6 +52,8 @@ def test_operators_with_the_same_cql_are_equal() -> None:
 
 
 def test_operators_of_another_base_class_are_not_found() -> None:
+    """`get_operator` of a base class finds only the operators of this base class."""
+
     class OtherOperators(BaseQueryOperator, metaclass=OpMapMeta):
         pass
 
@@ -59,11 +64,12 @@ def test_operators_of_another_base_class_are_not_found() -> None:
     assert operator is OwnOperator
     with pytest.raises(QueryOperatorException):
         BaseWhereOperator.get_operator("own")
-    # "EQ" is an operator of `BaseWhereOperator`, not of this class.
+    # "EQ" is an operator of `BaseWhereOperator`, and not of this class.
     with pytest.raises(QueryOperatorException):
         OtherOperators.get_operator("eq")
 
 
 def test_the_table_of_symbols_is_complete() -> None:
+    """`opmap` has all symbols, and the base class has no symbol."""
     assert set(BaseWhereOperator.opmap) == set(SYMBOLS)
     assert str(operators.BaseWhereOperator()) == ""

@@ -1,4 +1,4 @@
-"""The options of an operation are copied when one is set, never changed in place."""
+"""Test `Options`, the options of a mapper operation, which are copied when one is changed."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ def values(options: Options) -> dict[str, Any]:
 
 
 def test_a_copy_keeps_all_options_that_are_not_changed() -> None:
+    """`with_changes` returns a copy with the other options, and leaves the original unchanged."""
     first = DEFAULTS.with_changes(ttl=5, keyspace="ks")
     second = first.with_changes(ttl=6)
     assert values(second) == {**values(DEFAULTS), "ttl": 6, "keyspace": "ks"}
-    # The originals are unchanged.
+    # The original options are unchanged.
     assert first.ttl == 5
     assert DEFAULTS.ttl is None
     assert DEFAULTS.timeout is NOT_SET
 
 
 def test_for_later_drops_the_timestamp() -> None:
-    """The other options stay on the instance: conditions, and the batch, because a later write
-    outside of it would be executed before the earlier writes that are in it.
+    """`for_later` returns the options for later writes of an instance, without the timestamp.
+
+    The other options stay, such as conditions and the batch. A later write outside of the batch
+    would be executed before earlier writes that are in the batch.
     """
     batch: Any = object()
     for_all_writes = {
@@ -40,7 +43,8 @@ def test_for_later_drops_the_timestamp() -> None:
     assert values(later) == {**values(DEFAULTS), **for_all_writes, "reused": reused}
     assert later.for_later(None) is later
     assert DEFAULTS.for_later(None) is DEFAULTS
-    # Another timestamp was set during the write.
+    # The argument is the timestamp that the write has used. Here, another timestamp was set during
+    # the write, so it is kept.
     assert options.for_later(None).timestamp == 5
 
 
@@ -55,12 +59,17 @@ def test_for_later_drops_the_timestamp() -> None:
     ],
 )
 def test_lightweight_transactions(changes: dict[str, Any], expected: tuple[bool, bool]) -> None:
-    """INSERT is a lightweight transaction with other options than UPDATE and DELETE are."""
+    """`is_conditional` says if a write is a lightweight transaction.
+
+    INSERT is a lightweight transaction with other options than UPDATE and DELETE; the argument is
+    True for INSERT.
+    """
     options = DEFAULTS.with_changes(**changes)
     assert (options.is_conditional(True), options.is_conditional(False)) == expected
 
 
 def test_advice_on_seconds() -> None:
+    """`seconds_advice` says how to convert a wrong TTL to seconds, if this is known."""
     assert seconds_advice(timedelta(hours=1)) == ": write int(value.total_seconds())"
     assert seconds_advice("60") == ": write 60"
     assert seconds_advice("long") == seconds_advice(None) == ""

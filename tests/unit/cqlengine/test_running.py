@@ -1,4 +1,4 @@
-"""The requests of the object mapper run on a blocking session or on one of `cassandra.aio`."""
+"""The mapper's requests are executed on a blocking session or on a session of `cassandra.aio`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from tests.unit.cqlengine.conftest import FakePrepared, FakeSession
 
 
 class AwaitedResult:
-    """A fake result of `cassandra.aio`. When it is awaited, it creates its rows with the row
-    factory.
-    """
+    """A fake result of `cassandra.aio`, which creates its rows with the row factory if awaited."""
 
     def __init__(self, session: AioSession) -> None:
         self._session = session
@@ -67,9 +65,7 @@ class AioSession(FakeSession):
 
 
 class Api:
-    """One of the mapper's two APIs: a connection with a fake session, and methods that run requests
-    on it.
-    """
+    """A connection with a fake session of the blocking or asyncio API, and methods for requests."""
 
     def __init__(self, is_async: bool) -> None:
         session: Any = AioSession() if is_async else FakeSession()
@@ -93,7 +89,7 @@ class Api:
 
 @pytest.fixture(params=["blocking", "aio"])
 def api(request: pytest.FixtureRequest) -> Iterator[Api]:
-    """Yield one of the two APIs; forget the connection `here` at the end."""
+    """Yield the blocking and then the asyncio API; at the end, forget the connection `here`."""
     yield Api(request.param == "aio")
     connection._connections.pop("here", None)
 
@@ -106,6 +102,7 @@ WRITE = "INSERT INTO t (k) VALUES (?)"
 
 
 async def test_a_request_is_prepared_once_and_executed_with_its_values(api: Api) -> None:
+    """A statement is prepared once, and executed with the values of each request."""
     api.session.return_row(a=5)
     for number in range(3):
         rows = await api.rows(Request(READ, [number], "here"))
@@ -114,15 +111,17 @@ async def test_a_request_is_prepared_once_and_executed_with_its_values(api: Api)
     assert [execution.values for execution in api.session.executions] == [[0], [1], [2]]
     statement = api.session.executions[0].statement
     assert isinstance(statement, FakePrepared)
-    # The request has no timeout of its own, so the session's default timeout applies.
+    # The request has no timeout, so the session's default timeout applies.
     assert api.session.executions[0].timeout is NOT_SET
 
 
 async def test_collections_that_change_while_a_statement_is_prepared(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On `cassandra.aio`, other tasks run meanwhile: the request has the values that it was made
-    with.
+    """A request sends its values as they were when the request was created.
+
+    On `cassandra.aio`, other tasks run while the statement is prepared, and may change a
+    collection.
     """
     if not api.is_async:
         pytest.skip("a blocking request is prepared without other code of its thread")
@@ -142,8 +141,10 @@ async def test_collections_that_change_while_a_statement_is_prepared(
 async def test_values_that_do_not_fit_a_statement_are_bound_to_it_as_prepared_now(
     api: Api, monkeypatch: pytest.MonkeyPatch, refusals: int
 ) -> None:
-    """Another process may have added a field to a user-defined type since a statement was prepared.
-    If the values do not fit its new types either, their error is raised.
+    """If values do not fit a prepared statement, the statement is prepared again.
+
+    Another process may have added a field to a user-defined type since the statement was prepared.
+    If the values do not fit the new types either, their error is raised.
     """
     await api.perform(Request(WRITE, [1], "here"))
     execute = api.session.execute
@@ -170,7 +171,10 @@ async def test_values_that_do_not_fit_a_statement_are_bound_to_it_as_prepared_no
 async def test_a_statement_that_another_thread_drops_meanwhile_is_still_executed(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other thread, or task, prepares the statement again for its own values."""
+    """If another thread removes a statement from the cache, a running request still executes it.
+
+    The other thread, or task, prepares the statement again for its own values.
+    """
     await api.perform(Request(WRITE, [1], "here"))
     statement_of, pairs_of = Request.statement, ManyRequests.pairs
 
@@ -196,12 +200,14 @@ async def test_a_statement_that_another_thread_drops_meanwhile_is_still_executed
 
 
 async def test_rows_are_created_by_the_request_s_row_factory(api: Api) -> None:
+    """Rows are created by the row factory of the request."""
     api.session.return_row(a=5)
     rows = await api.rows(Request(READ, [1], "here", tuple_factory))
     assert rows[0] == (5,)
 
 
 async def test_all_pages_returns_the_rows_of_all_pages(api: Api) -> None:
+    """With `all_pages`, a request returns the rows of all pages."""
     api.session.names, api.session.rows = ["a"], [[1], [2]]
     request = Request(READ, [1], "here")
     request.all_pages = True
@@ -209,9 +215,7 @@ async def test_all_pages_returns_the_rows_of_all_pages(api: Api) -> None:
 
 
 async def test_a_request_s_settings_are_those_of_the_sent_statement(api: Api) -> None:
-    """A request's settings (such as its consistency level) are passed on with the statement that is
-    sent.
-    """
+    """The settings of a request, such as its consistency level, are set on the sent statement."""
     await api.perform(
         Request(READ, [1], "here", consistency=ConsistencyLevel.QUORUM, timeout=2.5, fetch_size=10)
     )
@@ -228,6 +232,7 @@ async def test_a_request_s_settings_are_those_of_the_sent_statement(api: Api) ->
 
 
 async def test_the_connection_s_consistency_level_is_the_default_of_requests(api: Api) -> None:
+    """A request without a consistency level uses the connection's level."""
     api.connection.consistency = ConsistencyLevel.LOCAL_QUORUM
     await api.perform(Request(READ, [1], "here"))
     assert api.session.executions[-1].consistency == ConsistencyLevel.LOCAL_QUORUM
@@ -241,6 +246,7 @@ async def test_the_connection_s_consistency_level_is_the_default_of_requests(api
 async def test_statements_are_logged_with_their_values(
     api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Each statement is logged with its connection and values."""
     with caplog.at_level(logging.DEBUG, "cassandra.cqlengine.connection"):
         await api.perform(Request(READ, [7], "here"))
     assert [record.getMessage() for record in caplog.records] == [
@@ -249,8 +255,9 @@ async def test_statements_are_logged_with_their_values(
 
 
 async def test_a_statement_is_used_although_the_cache_was_cleared(api: Api) -> None:
-    """If another thread clears the cache while a statement is being prepared, the statement is
-    still executed.
+    """If the cache is cleared while a statement is being prepared, the statement is still executed.
+
+    Another thread may clear the cache.
     """
     prepare = api.session.prepare
 
@@ -268,6 +275,7 @@ async def test_a_statement_is_used_although_the_cache_was_cleared(api: Api) -> N
 
 
 async def test_a_schema_change_clears_the_statement_caches_of_all_connections(api: Api) -> None:
+    """A schema change clears the statement caches of all connections, and is not prepared."""
     other_connection = connection.Connection.from_session("other", api.session)
     connection._connections["other"] = other_connection
     try:
@@ -283,12 +291,12 @@ async def test_a_schema_change_clears_the_statement_caches_of_all_connections(ap
     execution = api.session.executions[-1]
     assert execution.text == "DROP TABLE t"
     assert execution.timeout == 60.0
-    # Only the READ is prepared; the statement that changes the schema is not.
+    # Only READ is prepared. The statement that changes the schema is not prepared.
     assert api.session.prepared == [READ]
 
 
 async def test_a_call_gets_the_connection(api: Api) -> None:
-    """The function of a `Call` is called with the connection; in asyncio, its result is awaited."""
+    """The function of a `Call` gets the connection; in asyncio, its result is awaited."""
 
     def label_of(mapper_connection: Any) -> Any:
         label = mapper_connection.label
@@ -309,18 +317,19 @@ def many_requests(
 ) -> ManyRequests:
     """Return a request for writes on the connection "here".
 
-    :param consistency: the consistency level of the request; None for that of the connection.
+    :param consistency: the consistency level of the request; None to use the connection's level.
     """
     return ManyRequests(writes, "here", consistency, CONCURRENCY)
 
 
 @pytest.fixture
 def last_concurrency(api: Api, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int | None]:
-    """Return a function that returns the concurrency of the latest writes, in either API."""
+    """Return a function that returns the concurrency of the latest writes, for both APIs."""
     concurrencies: list[int] = []
 
     def execute_concurrent(session: Any, pairs: Any, concurrency: int, raises: bool) -> Any:
-        # A failed write must not hide the outcomes of the others, so it is returned, not raised.
+        # A failed write must not hide the outcomes of other writes, so it is returned and not
+        # raised.
         assert raises is False
         concurrencies.append(concurrency)
         return [(True, session.execute(*pair)) for pair in pairs]
@@ -332,7 +341,7 @@ def last_concurrency(api: Api, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
 async def test_many_writes_are_prepared_once_per_text(
     api: Api, last_concurrency: Callable[[], int | None]
 ) -> None:
-    """Many writes are prepared once for each text, and are executed with the given concurrency."""
+    """`ManyRequests` prepares each statement once, and executes the writes with its concurrency."""
     outcomes = await api.perform(many_requests(WRITES))
     assert len(outcomes) == 3
     assert all(outcome[0] for outcome in outcomes)
@@ -345,7 +354,7 @@ async def test_many_writes_are_prepared_once_per_text(
 async def test_the_level_of_many_writes_is_that_of_the_request_or_connection(
     api: Api, last_concurrency: Callable[[], int | None]
 ) -> None:
-    """The level of the request is used, or else that of the connection."""
+    """Many writes use the consistency level of the request, or else of the connection."""
     of_request, of_connection = ConsistencyLevel.QUORUM, ConsistencyLevel.LOCAL_QUORUM
     await api.perform(many_requests(WRITES, of_request))
     api.connection.consistency = of_connection
@@ -359,6 +368,7 @@ async def test_the_level_of_many_writes_is_that_of_the_request_or_connection(
 async def test_many_writes_are_logged_in_one_line(
     api: Api, last_concurrency: Callable[[], int | None], caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Many writes are logged in one line."""
     with caplog.at_level(logging.DEBUG, "cassandra.cqlengine.connection"):
         await api.perform(many_requests(WRITES))
     assert [record.getMessage() for record in caplog.records] == [
@@ -370,7 +380,10 @@ async def test_many_writes_are_logged_in_one_line(
 async def test_only_the_writes_that_do_not_fit_a_statement_are_bound_again(
     api: Api, monkeypatch: pytest.MonkeyPatch, refusals: int
 ) -> None:
-    """One write has values that only fit the types of now. Its outcome is in its place."""
+    """If the values of one write do not fit a statement, only this write is bound and sent again.
+
+    The values fit the current types. The outcomes stay in the order of the writes.
+    """
     await api.perform(Request(WRITE, [0], "here"))
 
     def outcome_of(statement: Any, values: list[int]) -> tuple[bool, Any]:
@@ -399,8 +412,9 @@ async def test_only_the_writes_that_do_not_fit_a_statement_are_bound_again(
 
 
 def test_rows_of_blocking_writes_are_dicts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Writes of the blocking API return rows as dicts, because the conflicting row of a conditional
-    write is read by column name.
+    """Writes of the blocking API return rows as dicts.
+
+    The existing row of a conditional write is read by column name.
     """
     api = Api(is_async=False)
     try:
@@ -420,7 +434,7 @@ def test_rows_of_blocking_writes_are_dicts(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def operation() -> Operation[Any]:
-    """Send a read and a write. Return the result of the read and the error of the write."""
+    """Send a read and a write; return the result of the read and the error of the write."""
     result = yield Request(READ, [1], "here")
     try:
         yield Request(WRITE, [2], "here")
@@ -430,9 +444,7 @@ def operation() -> Operation[Any]:
 
 
 async def test_an_operation_gets_results_and_errors(api: Api) -> None:
-    """An operation is a generator of requests. It gets the result of each request, or the error is
-    raised in it.
-    """
+    """An operation, a generator of requests, gets each request's result, or its error."""
     api.session.return_row(a=5)
 
     async def run_operation() -> Any:
@@ -456,6 +468,7 @@ async def test_an_operation_gets_results_and_errors(api: Api) -> None:
 
 
 async def test_the_wrong_kind_of_session_is_named(api: Api) -> None:
+    """A blocking call on an asyncio session, and the reverse, is refused by name."""
     request = Request(READ, [1], "here")
     if api.is_async:
         with pytest.raises(CQLEngineException, match=r"'here' has a session of cassandra\.aio"):
@@ -470,7 +483,7 @@ async def test_the_wrong_kind_of_session_is_named(api: Api) -> None:
 
 
 class Saved(Model):
-    """A model with an `asave` of the application's own."""
+    """A model whose `asave` the application has overridden."""
 
     __keyspace__ = "ks"
     __connection__ = "here"
@@ -483,6 +496,7 @@ class Saved(Model):
 
 
 async def test_acreate_calls_the_model_s_own_asave() -> None:
+    """`acreate` calls the `asave` that the model defines."""
     api = Api(is_async=True)
     try:
         api.session.return_row(**{"[applied]": True})
@@ -491,7 +505,7 @@ async def test_acreate_calls_the_model_s_own_asave() -> None:
             assert saved.saves == 1
             assert api.session.last_statement[1] == [1, 1]
         assert len(api.session.executions) == 3
-        # The condition was for the first write.
+        # The condition applied only to the first write.
         await saved.asave()
         assert "IF NOT EXISTS" not in api.session.last_statement[0]
     finally:

@@ -1,6 +1,4 @@
-"""CREATE and ALTER statements are made from models and from what the server's schema already
-has.
-"""
+"""CREATE and ALTER statements for models, and for what the server's schema already has."""
 
 from __future__ import annotations
 
@@ -76,13 +74,18 @@ def server_columns(**changes: Any) -> dict[str, ServerColumn]:
     ],
 )
 def test_types_are_compared_by_meaning(model_type: str, server_type: str, expected: bool) -> None:
-    """Servers write "varchar" for text, and leave out "frozen" where a type is always frozen."""
+    """`same_type` ignores differences in notation between a model and the server.
+
+    Servers write "varchar" for text, and leave out "frozen" where a type is always frozen.
+    """
     assert same_type(model_type, server_type) is expected
 
 
 def test_a_type_is_created_or_gets_its_missing_fields() -> None:
+    """`create_type` creates a type; `add_fields` adds missing fields or warns of other types."""
     assert create_type(Place, "ks") == "CREATE TYPE ks.place (street text, no int)"
-    changes, warnings = add_fields(Place, "Ks", {"no": "text"})  # the fields on the server
+    # The dict has the fields on the server.
+    changes, warnings = add_fields(Place, "Ks", {"no": "text"})
     assert changes == ['ALTER TYPE "Ks".place ADD street text']
     (warning,) = warnings
     assert "field 'no' of type text, but Place says int" in warning
@@ -90,6 +93,7 @@ def test_a_type_is_created_or_gets_its_missing_fields() -> None:
 
 
 def test_create_table_has_columns_keys_and_options() -> None:
+    """CREATE TABLE has the model's columns, key, clustering order and options."""
     assert create_table(Visit, "ks.visit") == (
         'CREATE TABLE IF NOT EXISTS ks.visit ("guest" int, "town" text, "day" int, "hour" int, '
         '"note" text, "shared" text static, PRIMARY KEY (("guest", "town"), "day", "hour")) '
@@ -100,13 +104,12 @@ def test_create_table_has_columns_keys_and_options() -> None:
 
 
 def test_a_complete_table_needs_no_changes() -> None:
+    """A table with all columns needs no changes."""
     assert add_columns(Visit, "ks.visit", server_columns()) == ([], [])
 
 
 def test_columns_are_added_and_never_changed() -> None:
-    """A missing column is added. A column that differs on the server is left as it is, with a
-    warning.
-    """
+    """`add_columns` adds a missing column; a column that differs causes a warning instead."""
     existing = server_columns(
         note=None,
         shared=ServerColumn("shared", "int", "regular", -1, "none"),
@@ -138,21 +141,21 @@ def test_columns_are_added_and_never_changed() -> None:
     ],
 )
 def test_another_primary_key_is_an_error(changed: dict[str, Any], message: str) -> None:
-    """The primary key of a table cannot be changed."""
+    """A table with another primary key is an error, because a primary key cannot be changed."""
     with pytest.raises(CQLEngineException, match=message):
         add_columns(Visit, "ks.visit", server_columns(**changed))
 
 
 def test_only_options_that_differ_are_altered() -> None:
-    """Only options that differ from those of the server are altered."""
+    """`option_changes` alters only options that differ from the server's options."""
     server_options = {
         "comment": "10",
         "gc_grace_seconds": "5.0",
         "default_time_to_live": 60,
         "compaction": {"class": "org.apache.cassandra.db.compaction.X", "on": "true", "more": "1"},
     }
-    # The server reports the compaction class with its package, and adds options that the model does
-    # not set. These are no differences.
+    # The server reports the compaction class with its package, and options that the model does not
+    # set. These do not count as differences.
     assert option_changes(Visit, "ks.visit", server_options) == []
     assert option_changes(Visit, "ks.visit", {**server_options, "gc_grace_seconds": 6}) == [
         "ALTER TABLE ks.visit WITH gc_grace_seconds = 5"
@@ -167,6 +170,7 @@ def test_only_options_that_differ_are_altered() -> None:
 
 @pytest.mark.parametrize("target", ["note", '"note"', "values(note)", 'keys("note")'])
 def test_existing_indexes_are_found_by_their_target_column(target: str) -> None:
+    """`missing_indexes` recognizes an index by its target, in any notation of servers."""
     assert missing_indexes(Visit, "ks.visit", "visit", [target]) == []
     assert missing_indexes(Visit, "ks.visit", '"visit"', ["other"]) == [
         'CREATE INDEX IF NOT EXISTS visit_note_idx ON ks.visit ("note")'
@@ -175,7 +179,10 @@ def test_existing_indexes_are_found_by_their_target_column(target: str) -> None:
 
 @pytest.mark.parametrize("field", ['"', '"x"', 'a"b', "new\nline", "(paren)", "plain", "A"])
 def test_an_index_on_a_column_with_quotes_in_its_name(field: str) -> None:
-    """The index is found again, though the server reports its target as quoted CQL."""
+    """`missing_indexes` recognizes an index on a column with quotes or other unusual characters.
+
+    The server reports the target of the index as quoted CQL.
+    """
     column = columns.Text(db_field=field, index=True)
     model: Any = type(
         "Odd",
@@ -183,13 +190,15 @@ def test_an_index_on_a_column_with_quotes_in_its_name(field: str) -> None:
         {"__module__": __name__, "id": columns.Integer(primary_key=True), "c": column},
     )
     target = maybe_escape_name(field)
-    # A server may report the target of an index in either of these forms.
+    # A server may report the target of an index in either of these notations.
     for reported in (target, f"values({target})"):
         assert missing_indexes(model, "ks.odd", "odd", [reported]) == []
     assert len(missing_indexes(model, "ks.odd", "odd", ["x"])) == 1
 
 
 def test_names_of_indexes_contain_only_ascii_letters() -> None:
+    """The name of an index contains only ASCII letters."""
+
     class Odd(Model):
         id = columns.Integer(primary_key=True)
         c = columns.Text(db_field="größe", index=True)
@@ -200,8 +209,9 @@ def test_names_of_indexes_contain_only_ascii_letters() -> None:
 
 
 def test_indexes_of_vectors() -> None:
-    """A vector column gets a storage-attached index with its similarity function. An unknown
-    function is refused.
+    """A vector column gets a storage-attached index with its similarity function.
+
+    An unknown function is refused.
     """
 
     class Odd(Model):

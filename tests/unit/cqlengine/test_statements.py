@@ -1,5 +1,6 @@
-"""Each statement has two texts: the documented one, with named placeholders, and the one that is
-prepared.
+"""Statements of the mapper: their CQL with named placeholders, and their CQL to prepare.
+
+cassandra-driver documents the CQL with placeholders.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ IF = s.ConditionalClause("z", 1)
 
 
 def where() -> s.WhereClause:
-    """Return a new clause each time, since a statement numbers the placeholders of its clauses."""
+    """Return a new clause each time, because a statement numbers its clauses' placeholders."""
     return s.WhereClause("a", operators.EqualsOperator(), 5)
 
 
-# A statement, its text with names, its text with bind markers, and the values that it binds.
+# a statement, its CQL with placeholders, its CQL with bind markers, and the values that it binds
 TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
     (
         s.SelectStatement("t", ["f", "g"], where=[where()], order_by=['"x" ASC'], limit=5, allow_filtering=True),  # noqa: E501
@@ -47,7 +48,7 @@ TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
         'UPDATE t SET "a" = ? WHERE "a" = ? IF EXISTS',
         ["b", 5],
     ),
-    (  # servers refuse it: neither condition is dropped without an error
+    (  # Servers refuse this statement. The mapper drops neither of the two conditions silently.
         s.DeleteStatement("t", where=[where()], conditionals=[IF], if_exists=True),
         'DELETE FROM t WHERE "a" = %(0)s IF "z" = %(1)s IF EXISTS',
         'DELETE FROM t WHERE "a" = ? IF "z" = ? IF EXISTS',
@@ -84,9 +85,7 @@ TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
 def test_texts_and_values_of_statements(
     statement: s.BaseCQLStatement, text: str, prepared: str, bound: list[Any]
 ) -> None:
-    """Each statement has the expected texts, with names and with bind markers, and binds the
-    expected values.
-    """
+    """Each statement has the expected CQL with placeholders and with bind markers, and values."""
     assert str(statement) == text
     assert statement.prepared() == prepared
     assert statement.bound() == bound
@@ -95,6 +94,7 @@ def test_texts_and_values_of_statements(
 
 
 def test_placeholders_can_be_renumbered() -> None:
+    """The placeholders of a statement can be numbered from another number on."""
     statement = s.UpdateStatement("t", [s.AssignmentClause("a", "b")], where=[where()])
     statement.update_context_id(7)
     assert str(statement) == 'UPDATE t SET "a" = %(8)s WHERE "a" = %(7)s'
@@ -102,7 +102,7 @@ def test_placeholders_can_be_renumbered() -> None:
 
 
 def test_statements_refuse_clauses_of_the_wrong_kind() -> None:
-    """A statement refuses clauses and operators of the wrong kind."""
+    """A statement refuses clauses and operators of the wrong class."""
     with pytest.raises(s.StatementException, match="operator must be of type"):
         s.WhereClause("a", "=", 1)  # type: ignore[arg-type]
     with pytest.raises(s.StatementException, match="WhereClause"):
@@ -121,6 +121,7 @@ class Person(Model):
 
 @pytest.mark.parametrize("timestamp", [1795684460.25, "now"])
 def test_timestamps_of_another_type_are_refused(timestamp: Any) -> None:
+    """A timestamp that is not a datetime, a timedelta or an int is refused."""
     message = (
         "a timestamp is a datetime, a timedelta or microseconds (int), "
         f"not {timestamp!r} ({type(timestamp).__name__})"
@@ -141,14 +142,15 @@ def test_timestamps_of_another_type_are_refused(timestamp: Any) -> None:
     [
         (1795684460, "1970, and older", "seconds, multiply by 1_000_000"),
         (1795684460123, "1970, and older", "milliseconds, multiply by 1_000"),
-        # This is the largest number that counts as milliseconds.
+        # The largest number that counts as milliseconds.
         (99_999_999_999_999, "1973, and older", "milliseconds, multiply by 1_000"),
         (1795684460123456789, "the year 58872, and", "nanoseconds, divide by 1_000 (//)"),
     ],
 )
 def test_timestamps_in_other_units_warn(timestamp: int, time: str, advice: str) -> None:
+    """A timestamp that seems to be in another unit than microseconds causes a warning."""
     beginning = f"the timestamp {timestamp} is in microseconds, so it is of {time}"
-    # Each of these takes a timestamp.
+    # Each of these functions takes a timestamp.
     functions: list[Any] = [
         Person.timestamp,
         Person.objects.timestamp,

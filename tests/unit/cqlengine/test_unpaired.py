@@ -1,4 +1,7 @@
-"""Awaitable methods that skip what a model overrides in their blocking twins cause a warning."""
+"""Awaitable methods warn if they skip a blocking method that a model overrides.
+
+For example, `asave` does not call an overridden `save`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ class _Base(Model):
 
 
 class Blocking(_Base):
-    """Overrides blocking methods alone."""
+    """Overrides only blocking methods."""
 
     def save(self) -> Any:
         return super().save()
@@ -46,7 +49,7 @@ class Creating(_Base):
 
 
 class Paired(Blocking):
-    """Overrides the awaitable methods of a base class."""
+    """Overrides the awaitable methods of a base class with overridden blocking methods."""
 
     async def asave(self) -> Any:
         return await super(Blocking, self).asave()
@@ -63,7 +66,7 @@ class Paired(Blocking):
 
 
 class OwnWrites(DMLQuery):
-    """Writes of the application's own."""
+    """A DMLQuery class of an application."""
 
 
 class Written(_Base):
@@ -72,6 +75,7 @@ class Written(_Base):
 
 @pytest.fixture(autouse=True)
 def api() -> Iterator[Api]:
+    """Yield an asyncio API with one row; at the end, forget its connection."""
     api = Api(is_async=True)
     api.session.return_row(id=1, value=2)
     yield api
@@ -79,6 +83,7 @@ def api() -> Iterator[Api]:
 
 
 async def test_a_model_that_overrides_blocking_methods_alone() -> None:
+    """Each awaitable method warns if the model overrides only the blocking method."""
     with pytest.warns(RuntimeWarning, match=r"^acreate\(\) does not call Blocking\.save\(\), wh"):
         row = await Blocking.acreate(id=1)
     with pytest.warns(RuntimeWarning, match=r"^asave\(\) does .* override asave\(\) as w") as seen:
@@ -97,6 +102,7 @@ async def test_a_model_that_overrides_blocking_methods_alone() -> None:
 
 
 async def test_a_model_with_writes_of_its_own() -> None:
+    """`acreate` and `aupdate` warn if the model has its own DMLQuery class."""
     with pytest.warns(RuntimeWarning, match=r"call Written\.__dmlquery__, .*\.to_thread\(instance"):
         row = await Written.acreate(id=1)
     with pytest.warns(RuntimeWarning, match=r"^aupdate\(\) does not call Written\.__dmlquery__"):
@@ -105,6 +111,7 @@ async def test_a_model_with_writes_of_its_own() -> None:
 
 @pytest.mark.parametrize("model", [_Base, Paired])
 async def test_other_models_cause_no_warning(model: Any) -> None:
+    """Models that override nothing, or also the awaitable methods, cause no warning."""
     concrete: Any = model if model is Paired else type("Plain", (_Base,), {})
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,6 +1,4 @@
-"""The values of a model instance: which of them were assigned, and which of them the database
-has.
-"""
+"""Test `Values`, the state of an instance: which values were assigned, and which are stored."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ class Visits(Model):
 
 
 ROW, VISITS = Row.__mapping__, Visits.__mapping__
-# The bits of the columns of `Row` in `explicit`, `exposed` and `unknown`.
+# the bits of `Row`'s columns in `explicit`, `exposed` and `unknown`
 ID, NAME, TAGS = 0b001, 0b010, 0b100
 
 
@@ -47,8 +45,9 @@ def values(*now: Any, stored: Any = None, explicit: int = 0, exposed: int = 0) -
 
     :param now: the current values of the columns.
     :param stored: the values that the database has; None for a new instance.
-    :param explicit: the columns that were assigned.
-    :param exposed: the columns whose value the application has got and may change in place.
+    :param explicit: the columns that were assigned, as bits.
+    :param exposed: the columns whose value the application has got and may change in place, as
+        bits.
     """
     state = Values(now, stored)
     state.explicit, state.exposed = explicit, exposed
@@ -56,11 +55,12 @@ def values(*now: Any, stored: Any = None, explicit: int = 0, exposed: int = 0) -
 
 
 def write(state: Values, *, is_insert: bool) -> None:
-    """Write the state of an instance, with success."""
+    """Write the state of an instance successfully."""
     end_write(state, ROW, begin_write(state, ROW, is_insert), has_succeeded=True)
 
 
 def test_values_of_replaces_the_tuple_of_a_row_once() -> None:
+    """`values_of` replaces the tuple of a row with a `Values`, once."""
     instance = Row.__new__(Row)
     row = (1, "x", None)
     instance._row = row
@@ -72,15 +72,16 @@ def test_values_of_replaces_the_tuple_of_a_row_once() -> None:
 
 
 def test_reading_a_collection_copies_it_once() -> None:
+    """The first read of a collection copies it; later reads return the same copy."""
     state = values(1, "x", None, stored=(1, "x", None))
-    position = 2  # of `tags`
+    position = 2  # the position of the column `tags`
     tags = values_read(state, position, ROW.isolators[position])
     # A null collection is read as an empty set.
     assert tags == set()
     tags.add("a")
     assert values_read(state, position, ROW.isolators[position]) is tags
-    # The application has got the set and may change it, so it must be compared when the instance is
-    # saved.
+    # The application has got the set and may change it. So the set must be compared when the
+    # instance is saved.
     assert state.exposed == TAGS
     assert state.stored == (1, "x", None)
 
@@ -97,8 +98,11 @@ def test_reading_a_collection_copies_it_once() -> None:
     ],
 )
 def test_changes_of_a_new_row(explicit: int, exposed: int, now: Any, changed: list[int]) -> None:
-    """Of a new row, the assigned columns have changed, even to null, and collections that were
-    exposed and are not empty. `changed` has their positions.
+    """In a new row, assigned columns and exposed non-empty collections count as changed.
+
+    An assigned null counts as changed, too.
+
+    :param changed: the positions of the changed columns.
     """
     state = values(*now, explicit=explicit, exposed=exposed)
     assert changed_positions(state, ROW) == changed
@@ -114,14 +118,14 @@ def test_changes_of_a_new_row(explicit: int, exposed: int, now: Any, changed: li
         ((1, "x", {"a", "b"}), 0, TAGS, [2]),
         ((1, "x", set()), 0, TAGS, [2]),
         ((1, "x", set()), TAGS, TAGS, [2]),
-        # Validation has converted the values: they are not those of the application.
+        # Validation has converted these values. They were not assigned by the application.
         ((1, "X", {"A"}), 0, 0, []),
     ],
 )
 def test_changes_of_a_row_that_was_read(
     now: Any, explicit: int, exposed: int, changed: list[int]
 ) -> None:
-    """After a row was read, the columns whose values differ from the stored values have changed.
+    """In a row that was read, columns whose values differ from the stored values have changed.
 
     :param changed: the positions of these columns.
     """
@@ -130,10 +134,12 @@ def test_changes_of_a_row_that_was_read(
 
 
 def test_null_and_an_empty_collection_are_the_same() -> None:
+    """An empty collection does not differ from null."""
     assert changed_positions(values(1, "x", set(), stored=(1, "x", None)), ROW) == []
 
 
 def test_a_counter_that_is_null_counts_as_0() -> None:
+    """A counter that is null counts as 0."""
     count = 0b10  # the bit of the column `count`, whose position is 1
     assert changed_positions(values(1, 0, explicit=count), VISITS) == []
     assert changed_positions(values(1, 5, explicit=count), VISITS) == [1]
@@ -143,8 +149,9 @@ def test_a_counter_that_is_null_counts_as_0() -> None:
 
 
 def test_a_value_equal_to_an_unwritten_default_is_written() -> None:
-    """If the database may have another value than the instance (`unknown`), an assignment of the
-    same value is a change.
+    """Assigning a value is a change if it is unknown whether the database has the value.
+
+    `unknown` has the bits of these columns.
     """
     state = values(1, "x", None, stored=(1, "x", None), explicit=NAME)
     state.unknown = NAME
@@ -154,6 +161,7 @@ def test_a_value_equal_to_an_unwritten_default_is_written() -> None:
 
 
 def test_after_an_insert_all_values_are_known() -> None:
+    """After an INSERT, all values are known, except for null collections."""
     tags = {"a"}
     state = values(1, None, tags, explicit=ID | TAGS, exposed=TAGS)
     write(state, is_insert=True)
@@ -165,17 +173,18 @@ def test_after_an_insert_all_values_are_known() -> None:
     assert state.stored is not None
     assert state.stored[2] == {"a"}
     assert changed_positions(state, ROW) == [2]
-    # If a collection is null after the insert, its stored value counts as unknown.
+    # If a collection is null after the INSERT, its stored value counts as unknown.
     empty = values(1, None, None, explicit=ID)
     write(empty, is_insert=True)
     assert empty.unknown == TAGS
 
 
 def test_after_an_update_of_a_new_instance_the_rest_is_unknown() -> None:
+    """After an UPDATE of a new instance, columns that were not written are unknown."""
     state = values(1, "default", None, explicit=ID)
     write(state, is_insert=False)
     assert state.unknown == ~ID
-    # An update makes the values known that it writes, except nulls of collections.
+    # The values that an UPDATE writes are known, except for null collections.
     state.explicit = NAME
     write(state, is_insert=False)
     assert not state.unknown & NAME
@@ -185,8 +194,9 @@ def test_after_an_update_of_a_new_instance_the_rest_is_unknown() -> None:
 
 
 def test_a_saved_state_can_be_swapped_back() -> None:
-    """`swap` exchanges the current and the saved state: a failed batch swaps them back, and a
-    later success swaps them again.
+    """`SavedState.swap` exchanges an instance's current state and its saved state.
+
+    A failed batch swaps them back, and a later success swaps them again.
     """
     state = values(1, "x", None, stored=(1, "x", None), explicit=NAME)
     before_write = (state.stored, state.explicit, state.unknown)
@@ -208,9 +218,7 @@ class Address(UserType):
 
 
 class Json(columns.Text):
-    """An application's column class for JSON: a text in the database, a list or dict on
-    instances.
-    """
+    """An application's column class for JSON: text in the database, list or dict on instances."""
 
     def validate(self, value: Any) -> Any:
         return value
@@ -238,7 +246,7 @@ class Place(Model):
 
 
 def place_values() -> dict[str, Any]:
-    """Return a value for each column of `Place` except its key."""
+    """Return a value for each column of `Place` except the key."""
     return {
         "home": Address(street="a", tags=["x"], seal=bytearray(b"s")),
         "homes": [Address(street="b")],
@@ -273,7 +281,7 @@ CHANGES_IN_PLACE: dict[str, tuple[str, Callable[[Any], object]]] = {
 
 
 def created_place(session: FakeSession) -> Place:
-    """Return an instance that was inserted."""
+    """Return an instance that was inserted with `create`."""
     return Place.create(id=1, **place_values())
 
 
@@ -289,6 +297,7 @@ def read_place(session: FakeSession) -> Place:
 def test_changes_in_place_are_written(
     session: FakeSession, make_place: Callable[[FakeSession], Place], change_name: str
 ) -> None:
+    """A change of a value in place is written by the next `save`, once."""
     column, change_value = CHANGES_IN_PLACE[change_name]
     if make_place is read_place and column == "raw":
         pytest.skip("rows have bytes, which cannot change")
@@ -305,7 +314,7 @@ def test_changes_in_place_are_written(
         query, _ = session.last_statement
         assert query is not None
         assert query.startswith(f'UPDATE ks.place SET "{column}"')
-    # If a changed value is replaced by an equal copy, it is still written.
+    # If a changed value is replaced with an equal copy, it is still written.
     if column in ("home", "data"):
         change_value(place)
         setattr(place, column, copy.deepcopy(getattr(place, column)))
@@ -314,6 +323,7 @@ def test_changes_in_place_are_written(
 
 
 def test_reading_values_changes_nothing(session: FakeSession) -> None:
+    """Reading the values of an instance does not count as a change."""
     for place in (created_place(session), read_place(session)):
         request_count = len(session.executions)
         assert place.items()
@@ -325,17 +335,20 @@ def test_reading_values_changes_nothing(session: FakeSession) -> None:
 
 
 def test_immutable_values_keep_the_tuple_of_the_row(session: FakeSession) -> None:
+    """Reading immutable values does not replace the tuple of the row."""
     session.return_row(id=1, home=None, pair=None, data='"text"', raw=b"a")
     place: Any = Place.get(id=1)
     assert place.id == 1
     assert place.pair is None
     assert place.data == "text"
     assert place.raw == b"a"
-    # Reading has not replaced the tuple of the row by a state that notices changes.
+    # Reading has not replaced the tuple of the row with a state that notices changes.
     assert type(place._row) is tuple
 
 
 def test_instances_do_not_share_a_mutable_default(session: FakeSession) -> None:
+    """Instances get their own copies of a mutable default."""
+
     class Note(Model):
         __keyspace__ = "ks"
         id = columns.Integer(primary_key=True)
@@ -352,6 +365,7 @@ def test_instances_do_not_share_a_mutable_default(session: FakeSession) -> None:
 
 
 def test_has_changed_fields_of_a_user_defined_type(session: FakeSession) -> None:
+    """`has_changed_fields` of a user-defined type in an instance notices changes in place."""
     for place in (created_place(session), read_place(session)):
         assert not place.home.has_changed_fields()
         place.home.tags.append("y")
@@ -365,12 +379,14 @@ def test_has_changed_fields_of_a_user_defined_type(session: FakeSession) -> None
 
 
 def test_values_that_cannot_be_copied_deeply_can_be_saved(session: FakeSession) -> None:
+    """Values that cannot be copied, such as memoryviews, can be saved."""
     bytes_view = memoryview(b"a")
     place = Place.create(id=1, raw=bytes_view, raws=[bytes_view], home=Address(seal=bytes_view))
     assert place.get_changed_columns() == []
 
 
 def test_numpy_arrays_are_compared_by_all_elements(session: FakeSession) -> None:
+    """NumPy arrays are compared by all their elements to find changes."""
     numpy = pytest.importorskip("numpy")
     place = Place(id=1).update(near=numpy.array([1.0, 2.0]))
     assert place.get_changed_columns() == []
@@ -392,11 +408,16 @@ def test_numpy_arrays_are_compared_by_all_elements(session: FakeSession) -> None
     ids=["tuple", "list", "map"],
 )
 def test_nulls_inside_collections_are_copied(column: Any, value: Any) -> None:
+    """Copying a collection keeps the nulls inside it."""
     assert column._copier()(value) == value
 
 
 def test_writes_of_the_same_values_end_apart() -> None:
-    """Each write in flight is one of its own; an instance without any keeps an empty list."""
+    """Two writes of the same values that are in flight end separately.
+
+    Each write in flight is identified by its object. Without writes in flight, `in_flight` is an
+    empty tuple.
+    """
     state = values(1, 2, None, stored=(1, 2, None))
     first = begin_write(state, ROW, is_insert=False)
     second = begin_write(state, ROW, is_insert=False)
@@ -407,8 +428,10 @@ def test_writes_of_the_same_values_end_apart() -> None:
 
 
 def test_a_write_whose_values_cannot_be_copied_has_ended() -> None:
-    """Another thread adds to a set while a save copies it. The save fails, and later ones do not
-    wait for it.
+    """If a save fails because a value cannot be copied, the save counts as ended.
+
+    Here another thread adds to a set while the save copies the set. Later saves must not wait for
+    the failed save.
     """
 
     class Growing(set[str]):

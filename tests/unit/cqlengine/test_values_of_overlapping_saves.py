@@ -1,7 +1,7 @@
-"""Overlapping saves of one instance: a save begins before the response of another has arrived.
+"""Overlapping saves of one instance: a save begins before an earlier save has got its response.
 
-Random programs change an instance and save it; a table that exists only here executes the requests
-in any order. After one more save, the row has the values of the instance.
+Random programs change an instance and save it. A fake table executes the statements in any order.
+After one more save, the row must have the values of the instance.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ COLLECTIONS: dict[str, type[Any]] = {"tags": set, "steps": list, "marks": dict}
 
 
 class Table:
-    """A table with one row. It executes the inserts and updates of the mapper."""
+    """A fake table with one row, which executes the inserts and updates of the mapper."""
 
     def __init__(self) -> None:
         self.row: dict[str, Any] = {}
@@ -53,8 +53,8 @@ class Table:
     def execute(self, text: str, bound: list[Any]) -> None:
         """Execute one statement.
 
-        :param text: its CQL.
-        :param bound: its values, which may be changed later.
+        :param text: the statement's CQL.
+        :param bound: the statement's values, which may be changed later.
         """
         values = iter(bound)
         if text.startswith("INSERT"):
@@ -93,7 +93,7 @@ class Table:
 
 
 def state_of(instance: Model) -> dict[str, Any]:
-    """Return the values of an instance in the form in which `Table` has them."""
+    """Return the values of an instance in the form in which `Table` stores them."""
     return {
         name: make(value) or None if (make := COLLECTIONS.get(name)) else value
         for name, value in instance.items()
@@ -103,7 +103,7 @@ def state_of(instance: Model) -> dict[str, Any]:
 def change(instance: Model, chance: random.Random, kinds: int) -> None:
     """Change one value of an instance at random.
 
-    :param kinds: the number of the kinds of changes.
+    :param kinds: how many kinds of changes are possible.
     """
     number = chance.randrange(4)
     if isinstance(instance, Visits):
@@ -136,18 +136,19 @@ class Program:
     """A random program that saves one instance, several times at once.
 
     :param model: the model of the instance.
-    :param seed: the seed of the program.
+    :param seed: the seed of the random numbers.
     :param is_read: True if the row was read, False for a new instance.
     :param failures: "" for no failures; "refused" if some writes are refused; "lost" if the
-        responses of some are lost. Then it only changes `name` and `size`, because the mapper
-        writes what was added to collections, and an addition whose response is lost is added again.
+        responses of some writes are lost. With "lost", the program only changes `name` and `size`:
+        the next save writes again what was added to a collection, and an addition whose response is
+        lost is in the row already.
     """
 
     def __init__(self, model: type[Any], seed: int, is_read: bool, failures: str) -> None:
         self.chance = random.Random(seed)
         self.failures = failures
         self.table = Table()
-        # The writes in flight: (operation, request, True if the table has executed it).
+        # the writes in flight: (operation, request, True if the table has executed it)
         self.in_flight: list[tuple[Operation[Any], Any, bool]] = []
         self.instance = model(id=1)
         if is_read:
@@ -163,7 +164,8 @@ class Program:
     def save(self, in_batch: bool = False) -> None:
         """Begin to save the instance.
 
-        :param in_batch: True to save it in a batch, with a change between two saves.
+        :param in_batch: True to save the instance twice in a batch, with a change between the two
+            saves.
         """
         operation: Operation[Any] = dml.save(self.instance)
         if in_batch:
@@ -177,7 +179,7 @@ class Program:
             self.in_flight.append((operation, request, False))
 
     def execute(self, number: int) -> None:
-        """Have the table execute a request, if it has not yet done so."""
+        """Let the table execute a request, if the table has not executed it yet."""
         operation, request, is_executed = self.in_flight[number]
         if not is_executed:
             entries = getattr(request, "entries", None) or [(request.text, request.values)]
@@ -188,7 +190,7 @@ class Program:
     def respond(self, may_fail: bool = True) -> None:
         """Let the response of one of the writes arrive.
 
-        :param may_fail: True if it may be an error.
+        :param may_fail: True if the response may be an error.
         """
         number = self.chance.randrange(len(self.in_flight))
         operation, _, is_executed = self.in_flight[number]
@@ -204,7 +206,7 @@ class Program:
             operation.send(None)
 
     def run(self) -> None:
-        """Change and save the instance at random, then save it once more with nothing else."""
+        """Change and save the instance at random, and then save it once more alone."""
         for _ in range(self.chance.randrange(4, 14)):
             step = self.chance.randrange(5)
             if step < 2:
@@ -229,6 +231,7 @@ class Program:
     [(Item, ""), (Item, "refused"), (Item, "lost"), (Visits, ""), (Visits, "refused")],
 )
 def test_the_last_save_makes_the_row_equal(model: type[Any], is_read: bool, failures: str) -> None:
+    """After overlapping saves and one last save, the row equals the instance."""
     different = {}
     for seed in range(200):
         program = Program(model, seed, is_read, failures)
@@ -246,11 +249,12 @@ def test_the_last_save_makes_the_row_equal(model: type[Any], is_read: bool, fail
 
 
 class Interruption:
-    """Lets another thread run in the middle of a call, without threads: a function is called at one
-    line of the mapper's code.
+    """Lets another thread run in the middle of a call, without using threads.
+
+    The function is called at one line of the mapper's code.
 
     :param function: what the other thread does.
-    :param line: how many lines run before it.
+    :param line: how many lines run before the function.
     :param waits: True if the function waits for the lock of the writes.
     """
 
@@ -275,7 +279,7 @@ class Interruption:
         return self._trace
 
     def during(self, call: Callable[[], Any]) -> Any:
-        """Make a call, with the interruption, and return its result."""
+        """Make a call with the interruption, and return its result."""
         previous = sys.gettrace()
         sys.settrace(self._trace)
         try:
@@ -287,9 +291,9 @@ class Interruption:
 def rows_of_two_threads(line: int, order: str, is_read: bool) -> tuple[Any, Any] | None:
     """Save an instance while another thread changes and saves it; then save it once more.
 
-    :param line: at which line of the first save the other thread begins.
-    :param order: in which order the server executes the writes "a" and "b", and in which order
-        their responses arrive.
+    :param line: the line of the first save at which the other thread begins.
+    :param order: the order in which the server executes the writes "a" and "b", and in which their
+        responses arrive.
     :param is_read: True if the row was read, False for a new instance.
     :returns: the row and the values of the instance; None if the save has no such line.
     """
@@ -337,6 +341,7 @@ def rows_of_two_threads(line: int, order: str, is_read: bool) -> tuple[Any, Any]
 @pytest.mark.parametrize("is_read", [False, True])
 @pytest.mark.parametrize("order", ["abab", "abba", "baab", "baba"])
 def test_threads_that_begin_the_first_save_together(order: str, is_read: bool) -> None:
+    """Another thread may save at each line of a first save: at the end, row and instance agree."""
     lines = 0
     for line in range(1000):
         outcome = rows_of_two_threads(line, order, is_read)
@@ -350,6 +355,7 @@ def test_threads_that_begin_the_first_save_together(order: str, is_read: bool) -
 
 @pytest.mark.parametrize("is_read", [False, True])
 def test_values_that_a_thread_sets_when_a_save_ends(is_read: bool) -> None:
+    """A value that another thread sets while a save ends counts as changed."""
     lines = 0
     for line in range(1000):
         instance = Item(id=1, name="x")

@@ -1,4 +1,4 @@
-"""Calls of the mapper in the form of other mappers raise errors that say what to write."""
+"""Calls of the mapper in the style of other mappers raise errors that say what to write."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ model: Any = Car
 
 
 def refused(call: Callable[[], Any]) -> str:
-    """Return the message of the TypeError that a call raises, awaited if it is a coroutine."""
+    """Return the message of the TypeError that a call raises; a coroutine is awaited."""
 
     def finish() -> None:
         result = call()
@@ -52,6 +52,7 @@ def refused(call: Callable[[], Any]) -> str:
 def test_a_mapping_needs_two_asterisks(
     session: FakeSession, call: Callable[[], Any], name: str
 ) -> None:
+    """The error for a mapping instead of keyword arguments says to write `**values`."""
     message = refused(call)
     assert message.startswith(f"{name}() takes values by the names of columns, not a dict: ")
     assert message.endswith(f"{name}(**values)")
@@ -59,6 +60,7 @@ def test_a_mapping_needs_two_asterisks(
 
 
 def test_other_values_without_names() -> None:
+    """The error for other values without names says what to write."""
     assert refused(lambda: model.objects.create(model(**KEY))).endswith("instance.save()")
     assert "objects.create_many(rows)" in refused(lambda: model.create([KEY, KEY]))
     assert refused(lambda: model.create("a")).endswith("write Car.create(maker=...)")
@@ -79,12 +81,17 @@ def test_other_values_without_names() -> None:
 def test_methods_of_instances_on_the_class(
     session: FakeSession, call: Callable[[], Any], advice: str
 ) -> None:
+    """The error for a method of instances that is called on the class names the right call."""
     assert re.match(rf"\w+\(\) is a method of instances: .*{re.escape(advice)}", refused(call))
     assert session.executions == []
 
 
 def test_subclasses_may_override_methods_of_instances(session: FakeSession) -> None:
-    """The default of ``self`` belongs to the driver's own functions alone."""
+    """A subclass may override the methods of instances.
+
+    The default of ``self``, by which the driver notices such a call on the class, belongs only to
+    the driver's own functions.
+    """
 
     class Own(Car):
         def save(self) -> Any:
@@ -100,12 +107,14 @@ def test_subclasses_may_override_methods_of_instances(session: FakeSession) -> N
 
 @pytest.mark.parametrize("call", ["only", "defer", "distinct"])
 def test_names_are_one_list(call: str) -> None:
+    """The error for names as separate arguments says to pass one list."""
     message = refused(lambda: getattr(model.objects, call)("maker", "line"))
     assert message == f"{call}() takes one list of names: write {call}(['maker', 'line'])"
 
 
 @pytest.mark.parametrize("call", ["delete", "adelete"])
 def test_deletes_take_no_filters(session: FakeSession, call: str) -> None:
+    """The error for filters as arguments of a delete says to filter first."""
     message = refused(lambda: getattr(model.objects, call)(maker="a", line=1))
     assert message.endswith(f"write objects(maker=..., line=...).{call}()")
     assert "column=..." in refused(lambda: getattr(model.objects, call)(5))
@@ -124,6 +133,7 @@ def test_deletes_take_no_filters(session: FakeSession, call: str) -> None:
 def test_other_methods_take_no_filters(
     session: FakeSession, call: Callable[[], Any], advice: str
 ) -> None:
+    """The error for filters as arguments of other methods says to filter first."""
     assert refused(call).endswith(advice)
     assert session.executions == []
 
@@ -141,6 +151,7 @@ def test_other_methods_take_no_filters(
 def test_saving_takes_no_options(
     session: FakeSession, call: Callable[[], Any], advice: str
 ) -> None:
+    """The error for an option of `save` from other mappers says what to do instead."""
     assert advice in refused(call)
     assert session.executions == []
 
@@ -159,6 +170,7 @@ def test_saving_takes_no_options(
 def test_names_and_conditions_are_arguments_of_their_own(
     call: Callable[[], Any], advice: str
 ) -> None:
+    """The error for a list of names or conditions says to pass separate arguments."""
     with pytest.raises(QueryException) as caught:
         call()
     assert str(caught.value).endswith(advice)
@@ -166,10 +178,12 @@ def test_names_and_conditions_are_arguments_of_their_own(
 
 @pytest.mark.parametrize("call", ["create_many", "acreate_many"])
 def test_many_rows_are_not_one_mapping(call: str) -> None:
+    """The error for one mapping in `create_many` says to pass a list."""
     assert "create_many([values])" in refused(lambda: getattr(model.objects, call)(KEY))
 
 
 def test_columns_are_not_calculated_with() -> None:
+    """Arithmetic with a column is refused, because servers do not calculate with columns."""
     for calculate in (
         lambda: model.price + 1,
         lambda: 1 - model.price,
@@ -184,6 +198,8 @@ def test_columns_are_not_calculated_with() -> None:
 
 
 def test_a_value_in_the_place_of_a_column_is_warned_of() -> None:
+    """Assigning a value to a column of the class causes a warning."""
+
     class Own(Model):
         id = columns.Integer(primary_key=True)
         name = columns.Text()
@@ -200,6 +216,7 @@ def test_a_value_in_the_place_of_a_column_is_warned_of() -> None:
 
 
 def test_a_column_may_be_patched_by_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test may replace a column of the class with a mock without a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with patch.object(Car, "price", MagicMock()):
@@ -209,6 +226,7 @@ def test_a_column_may_be_patched_by_a_test(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_awaitable_methods_still_count_as_coroutine_functions() -> None:
+    """Awaitable methods are coroutine functions, and blocking methods are not."""
     for method in (Car.acreate, Car.aupdate, Car.objects.adelete, Car.objects.acreate):
         assert inspect.iscoroutinefunction(method) or asyncio.iscoroutinefunction(method)
     for blocking in (Car.create, Car.update, Car.objects.delete, Car.objects.create):
@@ -216,7 +234,7 @@ def test_awaitable_methods_still_count_as_coroutine_functions() -> None:
 
 
 class Letter(Model):
-    """Has columns with the names of parameters of the mapper."""
+    """A model whose columns have the names of the mapper's own parameters."""
 
     id = columns.Integer(primary_key=True)
     receiver = columns.Text()
@@ -226,6 +244,7 @@ class Letter(Model):
 
 @pytest.mark.parametrize("name", ["receiver", "queryset", "instance"])
 def test_a_column_may_have_the_name_of_a_parameter(session: FakeSession, name: str) -> None:
+    """A column may have the name of a parameter of the mapper's methods."""
     letter: Any = Letter
     value = {name: "a"}
     letter.create(id=1, **value)
@@ -236,6 +255,7 @@ def test_a_column_may_have_the_name_of_a_parameter(session: FakeSession, name: s
 
 
 def test_an_empty_tuple_of_names_is_an_argument() -> None:
+    """`only` and `defer` accept an empty tuple or list of names."""
     no_names: tuple[Any, ...] = ((), [])
     for names in no_names:
         assert model.objects.only(names)._only_fields == ()
@@ -243,6 +263,10 @@ def test_an_empty_tuple_of_names_is_an_argument() -> None:
 
 
 def test_tests_of_all_objects_of_the_process_are_possible() -> None:
+    """Code that inspects all objects of the process may inspect the default of ``self``.
+
+    This default is a placeholder, by which `save` notices a call on the class.
+    """
     defaults = model.save.__defaults__
     for placeholder in (*defaults, type(defaults[0])):
         assert not isinstance(placeholder, dict)

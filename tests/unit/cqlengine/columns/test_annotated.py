@@ -1,4 +1,4 @@
-"""Annotations of a model's attributes declare columns of the right types."""
+"""Annotations such as `Mapped[int]` of a model's attributes declare columns of the right types."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class User(Model):
 
 
 def test_annotations_select_the_cql_types_of_columns() -> None:
-    """An annotation selects the expected CQL type for its column."""
+    """Each `Mapped` annotation selects the expected CQL type of its column."""
     types = {name: column.db_type for name, column in User.__mapping__.columns.items()}
     assert types == {
         "old": "text",
@@ -71,7 +71,7 @@ def test_annotations_select_the_cql_types_of_columns() -> None:
 
 
 def test_annotated_columns_have_defaults_and_validate_values() -> None:
-    """Annotated columns are set and validated, and have defaults, like other columns."""
+    """Annotated columns are validated and have defaults, like columns that are assigned."""
     user = User(name="x", tags=["a"], home=Place(street="s", number=1))
     assert user.tags == {"a"}
     assert user.nick is None
@@ -79,7 +79,7 @@ def test_annotated_columns_have_defaults_and_validate_values() -> None:
     assert user.home.number == 1
     assert isinstance(user.id, uuid.UUID)
     user.validate()
-    # In the database, the column of `age` has the name "years".
+    # In the database, the column of the attribute `age` is called "years".
     assert str(User.objects.filter(User.age > 5).allow_filtering()).startswith(
         'SELECT * FROM ks.user WHERE "years" > %(0)s'
     )
@@ -89,12 +89,13 @@ def test_annotated_columns_have_defaults_and_validate_values() -> None:
 
 @pytest.mark.parametrize("values", [{}, {"name": None}])
 def test_columns_that_are_not_optional_are_required(values: dict[str, Any]) -> None:
+    """A column whose annotation does not allow None is required."""
     with pytest.raises(ValidationError, match=r"User\.name"):
         User(**values).validate()
 
 
 def model_with(annotation: Any) -> Any:
-    """Return the model `Odd`, whose attribute `odd` has this annotation."""
+    """Return a model class named `Odd`, whose attribute `odd` has this annotation."""
     attrs = {
         "__module__": __name__,
         "id": columns.Integer(primary_key=True),
@@ -113,17 +114,21 @@ def model_with(annotation: Any) -> Any:
     ],
 )
 def test_wrong_annotations_are_refused(annotation: Any, message: str) -> None:
+    """The error for an annotation that selects no column shows the annotation and the attribute."""
     with pytest.raises(ModelDefinitionException, match=message.replace("int | str", r"int \| str")):
         model_with(annotation)
 
 
 def test_other_annotations_declare_no_column() -> None:
+    """Annotations other than `Mapped` declare no column."""
     for annotation in ("int", "nowhere.Thing", int, list[int]):
         assert list(model_with(annotation).__mapping__.columns) == ["id"]
     assert list(model_with(Mapped[int]).__mapping__.columns) == ["id", "odd"]
 
 
 def test_columns_are_inherited() -> None:
+    """A model inherits the annotated columns of its base class."""
+
     class Base(Model):
         __abstract__ = True
         id: Mapped[int] = columns.Integer(primary_key=True)

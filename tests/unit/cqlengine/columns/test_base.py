@@ -1,4 +1,4 @@
-"""What all columns of the object mapper do: they accept or refuse values, and have defaults."""
+"""Features of all columns of the object mapper: validation of values, defaults and options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ID = uuid.UUID(int=5)
 
 
 def named(column: c.Column[Any]) -> Any:
-    """Give the column the name "column" and the model "Model", as a declaration does."""
+    """Name the column "column" and its model "Model", as the declaration of a model does."""
     column.owner = "Model"
     column.set_column_name("column")
     return column
@@ -61,7 +61,7 @@ ACCEPTED: list[tuple[c.Column[Any], Any, Any]] = [
     ("column", "argument", "expected"), ACCEPTED, ids=lambda value: repr(value)[:40]
 )
 def test_accepted_values(column: c.Column[Any], argument: Any, expected: Any) -> None:
-    """`validate` returns the value as the type that is stored; None is accepted, too."""
+    """`validate` converts a value to the type that is stored; most columns accept None, too."""
     result = named(column).validate(argument)
     assert result == expected
     assert type(result) is type(expected)
@@ -113,10 +113,11 @@ REFUSED: list[tuple[c.Column[Any], Any]] = [
 
 @pytest.mark.parametrize(("column", "argument"), REFUSED, ids=lambda value: repr(value)[:40])
 def test_refused_values(column: c.Column[Any], argument: Any) -> None:
-    """If a value does not fit, the error names the model and the column."""
+    """The error for a value that does not fit names the model and the column."""
     with pytest.raises(ValidationError) as refused:
         named(column).validate(argument)
-    # `Address` is a user-defined type. For its fields, the error names the type instead of a model.
+    # `Address` is a user-defined type. For a field of the type, the error names the type instead of
+    # the model.
     assert "Model.column" in str(refused.value) or "Address." in str(refused.value)
 
 
@@ -124,15 +125,16 @@ def test_refused_values(column: c.Column[Any], argument: Any) -> None:
     "column", [c.List(c.Text), c.Set(c.Text), c.Map(c.Text, c.Integer), c.Text()]
 )
 def test_attributes_that_applications_set_do_not_change_a_column_s_type(column: Any) -> None:
+    """Attributes that an application sets on a column do not change the column's CQL type."""
     type_before = column.db_type
-    # django-cassandra-engine adds the attributes of Django's fields to columns.
+    # For example, django-cassandra-engine adds the attributes of Django's fields to columns.
     for name in ("name", "attname", "verbose_name", "model", "field", "validators", "serialize"):
         setattr(column, name, "something")
     assert column.db_type == type_before
 
 
 def test_defaults() -> None:
-    """A default may be a value or a function. If it is mutable, each instance gets its own copy."""
+    """A default is a value or a function; each instance gets its own copy of a mutable value."""
     assert c.Integer(default=5).get_default() == 5
     assert c.UUID(default=uuid.uuid4).get_default() != c.UUID(default=uuid.uuid4).get_default()
     column = c.List(c.Integer, default=[1])
@@ -141,8 +143,10 @@ def test_defaults() -> None:
 
 
 def test_values_are_converted_for_the_database() -> None:
-    """A timestamp is sent as milliseconds since 1970, a date as days since 1970 plus 2**31, and a
-    user-defined type as a dict by the names in the database.
+    """`to_database` converts timestamps, dates and user-defined types to what the driver sends.
+
+    A timestamp becomes milliseconds since 1970, a date days since 1970 plus 2**31, and a
+    user-defined type a dict by the names in the database.
     """
     assert c.DateTime().to_database(datetime.datetime(1970, 1, 1, 0, 0, 1)) == 1000
     assert c.Date().to_database(Date(5)) == 5 + 2**31
@@ -150,8 +154,9 @@ def test_values_are_converted_for_the_database() -> None:
 
 
 def test_value_managers_notice_changes_and_deletion() -> None:
-    """A value manager notices changes and deletion of its column's value. The value manager of a
-    counter starts at 0.
+    """A value manager notices if its column's value is changed or deleted.
+
+    The value manager of a counter starts at 0.
     """
     manager: Any = c.BaseValueManager(instance=None, column=c.Text(), value="a")
     assert manager.changed
@@ -164,8 +169,10 @@ def test_value_managers_notice_changes_and_deletion() -> None:
 
 
 def test_a_value_manager_of_the_application_has_no_effect_and_warns() -> None:
+    """A column class with its own value manager causes a warning, because the mapper ignores it."""
+
     class Manager(c.BaseValueManager):
-        """A class that cassandra-driver calls for each access to the value."""
+        """A value manager. In cassandra-driver, it is called for each access to the value."""
 
     class Shout(c.Text):
         value_manager = Manager
@@ -199,12 +206,12 @@ def test_a_value_manager_of_the_application_has_no_effect_and_warns() -> None:
     ],
 )
 def test_misspelt_options(column_class: Any, option: str, message: str) -> None:
-    """If an option is misspelt, the error suggests the right one."""
+    """The error for a misspelled option of a column suggests the right option."""
     with pytest.raises(TypeError) as refused:
         column_class(**{option: True})
     assert str(refused.value) == message
     with pytest.raises(
-        # No option is similar to this name, so the error lists all of them.
+        # No option is similar to this name, so the error lists all options.
         TypeError,
         match=r"has no option 'zzz'; it has .*primary_key, partition_key,",
     ):
@@ -215,12 +222,16 @@ def test_misspelt_options(column_class: Any, option: str, message: str) -> None:
 
 
 def test_the_name_of_a_column_as_its_first_argument() -> None:
-    """``Integer("id")``, as in SQLAlchemy, would make the column a key: warn of it."""
+    """The name of a column as its first argument causes a warning, because it declares a key.
+
+    ``Integer("id")`` is right in SQLAlchemy, but here the first argument is `primary_key`.
+    """
     with pytest.warns(RuntimeWarning, match="primary_key='id' makes this column a key") as caught:
         assert c.Integer("id").primary_key  # type: ignore[arg-type]
     assert caught[0].filename == __file__
 
 
 def test_the_length_of_a_text_is_a_number() -> None:
+    """`max_length` of a text column must be a number."""
     with pytest.raises(TypeError, match="max_length is a number, not '3'"):
         c.Text(max_length="3")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Columns of the object mapper for lists, sets, maps, tuples and user-defined types."""
+"""Columns of the object mapper for lists, sets, maps, tuples, vectors and user-defined types."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ TYPES = [
 
 @pytest.mark.parametrize(("column", "cql_type"), TYPES, ids=lambda value: repr(value)[:40])
 def test_types(column: c.Column[Any], cql_type: str) -> None:
-    """Each column has the expected CQL type, as an attribute and in the definition of the
-    column.
-    """
+    """Each column has the expected CQL type, in its attributes and in its definition."""
     assert named(column).db_type == cql_type
     assert column.cql_type == cql_type
     assert column.get_column_def() == f'"column" {cql_type}'
@@ -80,6 +78,7 @@ class Collections(models.Model):
     ],
 )
 def test_a_string_is_not_a_collection(name: str, value: Any, message: str) -> None:
+    """A string is not accepted as a collection, when an instance is created or validated."""
     with pytest.raises(ValidationError) as refused:
         Collections(key=1, **{name: value})
     assert str(refused.value) == message
@@ -102,6 +101,7 @@ def test_a_string_is_not_a_collection(name: str, value: Any, message: str) -> No
     ],
 )
 def test_elements_are_columns_with_a_type_and_no_counters(make: Any, message: str) -> None:
+    """The elements of a collection are columns that have a type and are not counters."""
     with pytest.raises(ValidationError, match=message):
         make()
 
@@ -140,14 +140,16 @@ def test_the_similarity_of_a_vector_is_in_its_index() -> None:
 def test_only_collections_that_are_not_frozen_change_in_part(
     column: Any, clause_for_parts: Any
 ) -> None:
-    """A column that is not frozen has a clause that updates single elements. Another column has the
-    clause that assigns the whole value, as scalars have.
+    """Only collections that are not frozen have an update clause for single elements.
+
+    All other columns have the clause that assigns the whole value, like scalars.
     """
     clause_for_whole_values = c.Text().update_clause
     assert column.update_clause is (clause_for_parts or clause_for_whole_values)
 
 
 def test_errors_of_elements_name_the_column_that_contains_them() -> None:
+    """The error for an element names the column of the collection."""
     with pytest.raises(ValidationError, match=r"Collections\.numbers"):
         Collections(key=1, numbers=["x"]).validate()
 
@@ -186,6 +188,7 @@ def test_errors_of_elements_name_the_column_that_contains_them() -> None:
     ],
 )
 def test_validation_converts_elements(column: Any, value: Any, expected: Any) -> None:
+    """`validate` converts each element of a collection, and returns the column's Python type."""
     validated = named(column).validate(value)
     assert validated == expected
     assert type(validated) is type(expected)
@@ -218,12 +221,16 @@ def test_validation_converts_elements(column: Any, value: Any, expected: Any) ->
     ],
 )
 def test_values_that_do_not_fit_are_refused(column: Any, value: Any, message: str) -> None:
+    """The error for a collection that does not fit says why."""
     with pytest.raises(ValidationError, match=message):
         named(column).validate(value)
 
 
 def test_a_map_takes_none_unless_it_is_written_as_a_part_of_another_value() -> None:
-    """An UPDATE assigns null to single keys, but servers refuse nulls within a value."""
+    """A map column accepts None as a value for a key, but a map inside another value does not.
+
+    An UPDATE can assign null to a single key, but servers refuse nulls within a value.
+    """
     assert named(c.Map(c.Text, c.Integer)).validate({"a": None, "b": 1}) == {"a": None, "b": 1}
 
     class WithMap(UserType):
@@ -244,6 +251,7 @@ def test_a_map_takes_none_unless_it_is_written_as_a_part_of_another_value() -> N
 def test_the_number_of_elements_is_limited(
     monkeypatch: pytest.MonkeyPatch, column: Any, collection_of: Any
 ) -> None:
+    """A collection with more than MOST_ELEMENTS elements is refused."""
     monkeypatch.setattr(containers, "MOST_ELEMENTS", 3)
     assert len(named(column).validate(collection_of(range(3)))) == 3
     with pytest.raises(ValidationError, match="has 4 elements; a collection can have 3"):
@@ -270,12 +278,14 @@ def test_the_number_of_elements_is_limited(
 def test_values_of_rows_become_those_of_instances(
     column: Any, value_of_row: Any, value: Any
 ) -> None:
+    """`to_python` converts a value that was read to the Python type of instances."""
     value_read = named(column).to_python(value_of_row)
     assert value_read == value
     assert type(value_read) is type(value)
 
 
 def test_values_of_rows_that_are_no_collections_are_refused() -> None:
+    """`to_python` refuses values that are not collections."""
     for column in (c.Set(c.Text), c.List(c.Text)):
         with pytest.raises(ValidationError, match="is not a collection"):
             named(column).to_python(5)
@@ -286,7 +296,7 @@ def test_values_of_rows_that_are_no_collections_are_refused() -> None:
 
 
 class Shouting(c.Text):
-    """A text column whose values are converted to upper case for the database."""
+    """A text column that converts its values to upper case for the database."""
 
     def to_database(self, value: Any) -> Any:
         return None if value is None else value.upper()
@@ -306,8 +316,9 @@ class Shouting(c.Text):
 def test_elements_are_converted_for_the_database_only_if_needed(
     make: Any, value: Any, expected: Any
 ) -> None:
-    """If the column class of the elements has a conversion, the container converts each element
-    (`wire` is that conversion). Otherwise the value is sent as it is.
+    """`to_database` converts each element only if the column of the elements needs it.
+
+    `wire` is the conversion of the elements. If it is None, the value is sent unchanged.
     """
     column = named(make(Shouting))
     assert column.to_database(value) == expected
@@ -332,7 +343,7 @@ def test_elements_are_converted_for_the_database_only_if_needed(
     ],
 )
 def test_an_empty_collection_is_null(column: Any, value: Any, is_null: bool) -> None:
-    """Servers store an empty collection as null, so the mapper does not distinguish them."""
+    """An empty collection counts as null, because servers store it as null."""
     assert column.is_null(value) is is_null
 
 
@@ -357,6 +368,7 @@ def test_an_empty_collection_is_null(column: Any, value: Any, is_null: bool) -> 
     ],
 )
 def test_a_copy_of_a_value_changes_by_itself(column: Any, value: Any, change: Any) -> None:
+    """A copy from `_copier` can be changed without changing the original."""
     copier = named(column)._copier()
     duplicate, expected_original = copier(value), copier(value)
     assert duplicate == value
@@ -367,8 +379,9 @@ def test_a_copy_of_a_value_changes_by_itself(column: Any, value: Any, change: An
 
 
 def test_values_that_never_change_need_no_copy() -> None:
-    """`_copier` is None if values of the column cannot change in place. If they can, its function
-    returns None for None.
+    """`_copier` returns None if values of the column cannot be changed in place.
+
+    Otherwise it returns a function, which returns None for None.
     """
     assert named(c.Tuple(c.Text, c.Integer))._copier() is None
     assert named(c.Tuple(c.List(c.Text)))._copier()(None) is None
@@ -411,7 +424,7 @@ class Home(UserType):
     ],
 )
 def test_columns_without_their_types(build: Any, message: str) -> None:
-    """If a column lacks the types of its elements, the error shows how to write them."""
+    """The error for a collection column without element types shows how to write them."""
     with pytest.raises(TypeError) as refused:
         build()
     assert message in str(refused.value)
@@ -428,7 +441,7 @@ def test_columns_without_their_types(build: Any, message: str) -> None:
     ],
 )
 def test_elements_that_are_no_columns(element: Any, advice: str) -> None:
-    """For a type of Python or CQL as an element, the error names the column."""
+    """The error for a Python type or a CQL type as an element names the column class to write."""
     with pytest.raises(ValidationError) as refused:
         c.List(element)
     assert str(refused.value) == f"the elements of List are columns, not {element!r}{advice}"

@@ -1,4 +1,4 @@
-"""Columns of scalars: values that they accept, convert, and refuse."""
+"""Columns of scalar types in the object mapper: values that they accept, convert and refuse."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DB_TYPES = {
     "column_class", DB_TYPES, ids=lambda column_class: str(column_class.__name__)
 )
 def test_types_and_null(column_class: Any) -> None:
-    """Each column has the expected CQL type. Null is refused if the column is required."""
+    """Each scalar column has the expected CQL type; null is refused if the column is required."""
     instance = column(column_class)
     assert instance.db_type == DB_TYPES[column_class]
     # An unset counter is 0 instead of null.
@@ -58,7 +58,7 @@ def test_types_and_null(column_class: Any) -> None:
             column(column_class, required=True).validate(None)
 
 
-# Column class, its settings, argument of `validate`, expected result.
+# column class, its settings, argument of `validate`, expected result
 GOOD: list[tuple[Any, dict[str, Any], Any, Any]] = [
     (columns.Text, {}, "é", "é"),
     (columns.Text, {}, bytearray(b"x"), "x"),
@@ -115,7 +115,7 @@ BAD: list[tuple[Any, dict[str, Any], Any, str]] = [
 
 @pytest.mark.parametrize(("cls", "settings", "value", "message"), BAD)
 def test_refused_values(cls: Any, settings: Any, value: Any, message: str) -> None:
-    """A value that does not fit is refused with the expected message."""
+    """`validate` refuses a value that does not fit, with the expected message."""
     with pytest.raises(ValidationError, match=message):
         column(cls, **settings).validate(value)
 
@@ -129,19 +129,20 @@ def test_refused_values(cls: Any, settings: Any, value: Any, message: str) -> No
     ],
 )
 def test_wrong_lengths_are_refused(settings: Any, message: str) -> None:
+    """Negative lengths, and a maximum below the minimum, are refused."""
     with pytest.raises(ValueError, match=message):
         columns.Text(**settings)
     assert columns.Text(min_length=2, max_length=2).max_length == 2
 
 
 def test_values_of_filters_may_have_any_length() -> None:
-    """A LIKE pattern may be shorter or longer than the values of the column."""
+    """The value of a filter may have any length, because a LIKE pattern is not a stored value."""
     assert column(columns.Text, min_length=5).to_filter("%x%") == "%x%"
     with pytest.raises(ValidationError, match="is not a string"):
         column(columns.Text).to_filter(5)
 
-    # If an application's column class has the method `to_database`, it also converts the values of
-    # filters.
+    # If an application's column class overrides `to_database`, the method also converts the values
+    # of filters.
     class Upper(columns.Text):
         def to_database(self, value: Any) -> Any:
             return value.upper()
@@ -161,7 +162,10 @@ def test_values_of_filters_may_have_any_length() -> None:
     ],
 )
 def test_filters_are_not_validated_by_an_application_s_column_class(cls: Any, value: Any) -> None:
-    """As in cassandra-driver: `validate` may refuse bounds and patterns, or store a hash."""
+    """A filter does not call `validate` of an application's column class, as in cassandra-driver.
+
+    An overriding `validate` may refuse bounds and patterns, or return a hash of the value.
+    """
 
     class Checked(cls):  # type: ignore[misc]
         def validate(self, value: Any) -> Any:
@@ -173,6 +177,7 @@ def test_filters_are_not_validated_by_an_application_s_column_class(cls: Any, va
 
 
 def test_blobs_are_converted_for_the_database() -> None:
+    """A blob is sent as a bytearray; other types are refused."""
     value = column(columns.Blob).to_database(b"x")
     assert value == b"x"
     assert type(value) is bytearray
@@ -183,7 +188,10 @@ def test_blobs_are_converted_for_the_database() -> None:
 
 @pytest.mark.parametrize("word", ["False", "no", " 0 ", "OFF"])
 def test_a_text_that_says_false_is_true_with_a_warning(word: str) -> None:
-    """Texts are converted with bool(), as in cassandra-driver."""
+    """A string such as "no" is stored as True in a boolean column, with a warning.
+
+    Strings are converted with bool(), as in cassandra-driver.
+    """
 
     class Flag(Model):
         id = columns.Integer(primary_key=True)
@@ -198,6 +206,7 @@ def test_a_text_that_says_false_is_true_with_a_warning(word: str) -> None:
 
 @pytest.mark.parametrize("value", ["True", "yes", "", "1", 0, [0], None])
 def test_other_values_of_a_boolean_cause_no_warning(value: object) -> None:
+    """Other values than such strings are converted to booleans without a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert columns.Boolean().validate(value) is (None if value is None else bool(value))

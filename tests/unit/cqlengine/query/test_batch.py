@@ -1,4 +1,4 @@
-"""Batches of the object mapper (`BatchQuery`), without a server."""
+"""Batches of the object mapper (`BatchQuery`), on a fake session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MICROSECONDS = 1577836800000000  # of MOMENT
 
 
 def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch collects the statements of its operations; all must use the same connection."""
+    """A batch collects the statements of its operations, which must all use the same connection."""
     batch = BatchQuery(batch_type=BatchType.Unlogged, timestamp=MOMENT)
     car = Car.batch(batch).create(maker="a", line=1, year=2)
     Car.objects(maker="a", line=1, year=2).batch(batch).delete()
@@ -46,7 +46,7 @@ def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.Monke
             [MICROSECONDS, 5, "a", 1, 2],
         ),
     ]
-    # The batch already uses the connection of its first statement, so another connection is
+    # The batch uses the connection of its first statement, so a statement for another connection is
     # refused.
     with pytest.raises(CQLEngineException, match="one connection"):
         batch.add_bound("x", values=[], connection="other")
@@ -56,14 +56,14 @@ def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.Monke
     with pytest.raises(CQLEngineException, match="DEFAULT_CONNECTION, the batch for other"):
         Car.batch(batch).create(maker="a", line=1, year=2)
     assert len(batch.queries) == 1
-    # A model that names no connection uses that of the batch.
+    # The statements of a model that names no connection use the batch's connection.
     batch = BatchQuery(connection="other")
     Car.batch(batch).create(maker="a", line=1, year=2)
     assert len(batch.queries) == 1
 
 
 def test_a_batch_that_is_not_executed_leaves_instances_changed() -> None:
-    """If the `with` block raises, the values of the instance still count as not written."""
+    """If the `with` block of a batch raises, the instances' values still count as not written."""
     car = Car(maker="a", line=1, year=2)
     batch = BatchQuery()
     with pytest.raises(ZeroDivisionError):
@@ -82,12 +82,12 @@ def statement_of(session: FakeSession) -> RecordedBatch:
 
 
 def entries_of(session: FakeSession) -> list[tuple[str, list[Any]]]:
-    """Return the statements and values of the last batch that was executed."""
+    """Return the statements and values of the last batch that the session executed."""
     return [(bound.text, bound.values) for bound in statement_of(session).statements]
 
 
 def saved_car() -> Car:
-    """Return an instance that was written."""
+    """Return a car that was written to the database."""
     return Car.create(maker="a", line=1, year=2)
 
 
@@ -105,7 +105,7 @@ class RecordedBatch:
 
 @pytest.fixture(autouse=True)
 def _record_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the mapper use `RecordedBatch` for its batches."""
+    """Let the mapper create `RecordedBatch` objects for its batches."""
     monkeypatch.setattr(batch_module, "BatchStatement", RecordedBatch)
 
 
@@ -125,6 +125,7 @@ def _record_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_batch_has_its_type(session: FakeSession, argument: Any, expected: Any) -> None:
+    """`batch_type` of a BatchQuery becomes the type of the batch statement."""
     with BatchQuery(batch_type=argument) as batch:
         Car.batch(batch).create(maker="a", line=1, year=2)
     assert statement_of(session).batch_type is expected
@@ -132,17 +133,20 @@ def test_the_batch_has_its_type(session: FakeSession, argument: Any, expected: A
 
 @pytest.mark.parametrize("argument", ["fast", 1, CBatchType])
 def test_other_types_are_refused(argument: Any) -> None:
+    """Other values of `batch_type` are refused."""
     with pytest.raises(ValueError, match="batch_type must be None or of BatchType"):
         BatchQuery(batch_type=argument)
 
 
 @pytest.mark.parametrize("argument", ["now", 1.5, datetime.date(2020, 1, 1)])
 def test_a_timestamp_of_another_class_is_refused(argument: Any) -> None:
+    """A batch timestamp must be a datetime, a timedelta or a number of microseconds."""
     with pytest.raises(CQLEngineException, match="timestamp must be a datetime or a timedelta"):
         BatchQuery(timestamp=argument)
 
 
 def test_a_statements_own_timestamp_takes_precedence(session: FakeSession) -> None:
+    """If a statement of the batch has a timestamp, it is used instead of the batch's timestamp."""
     batch = BatchQuery(timestamp=MOMENT)
     Car.batch(batch).timestamp(MICROSECONDS + 1).create(maker="a", line=1, year=2)
     Car.batch(batch).create(maker="b", line=1, year=2)
@@ -151,6 +155,7 @@ def test_a_statements_own_timestamp_takes_precedence(session: FakeSession) -> No
 
 
 def test_the_request_has_the_batchs_consistency_and_timeout(session: FakeSession) -> None:
+    """The batch request has the consistency level and timeout of the BatchQuery."""
     batch = BatchQuery(consistency=ConsistencyLevel.ONE, timeout=7)
     Car.batch(batch).create(maker="a", line=1, year=2)
     assert batch.consistency(ConsistencyLevel.QUORUM) is batch
@@ -160,6 +165,7 @@ def test_the_request_has_the_batchs_consistency_and_timeout(session: FakeSession
 
 
 def test_the_batch_goes_to_the_named_connection() -> None:
+    """A batch is executed on the connection that it names."""
     other = FakeSession()
     connection.register_connection("other", session=other)  # type: ignore[arg-type]
     try:
@@ -174,6 +180,7 @@ def test_the_batch_goes_to_the_named_connection() -> None:
 
 
 def test_the_statements_of_a_batch_can_be_listed() -> None:
+    """`queries` lists the batch's statements with their values."""
     batch = BatchQuery()
     batch.add_bound('UPDATE t SET "a?" = ? WHERE "b""?" = ?', [1, "x"])
     (statement,) = batch.queries
@@ -182,6 +189,7 @@ def test_the_statements_of_a_batch_can_be_listed() -> None:
 
 
 def test_only_statements_of_the_mapper_are_added() -> None:
+    """`add_query` refuses a string, because only statements of the mapper can be added."""
     query: Any = "INSERT INTO t (k) VALUES (1)"
     with pytest.raises(CQLEngineException, match="only BaseCQLStatements can be added"):
         BatchQuery().add_query(query)
@@ -193,6 +201,7 @@ def test_only_statements_of_the_mapper_are_added() -> None:
 def test_an_added_statement_gets_the_batchs_timestamp_if_it_has_none(
     own_timestamp: int | None, expected: int
 ) -> None:
+    """A statement without a timestamp gets the batch's timestamp when it is added."""
     statement = InsertStatement("ks.t", timestamp=own_timestamp)
     statement.add_assignment(Car.__mapping__.columns["maker"], "a")
     batch = BatchQuery(timestamp=MOMENT)
@@ -202,6 +211,7 @@ def test_an_added_statement_gets_the_batchs_timestamp_if_it_has_none(
 
 
 def test_later_changes_of_a_collection_do_not_change_the_batch() -> None:
+    """Changing a collection after it was added to a batch does not change the batch."""
     tags, scores, data = {"a"}, {"a": [1]}, bytearray(b"ab")
     batch = BatchQuery()
     batch.add_bound("x", [tags, scores, data, memoryview(data), "text", b"bytes", 5])
@@ -217,6 +227,7 @@ def test_later_changes_of_a_collection_do_not_change_the_batch() -> None:
 
 
 def test_a_batch_is_one_request_and_prepares_each_text_once(session: FakeSession) -> None:
+    """A batch is sent as one request, and each different statement is prepared once."""
     batch = BatchQuery()
     for line in range(3):
         Car.batch(batch).create(maker="a", line=line, year=2)
@@ -228,6 +239,7 @@ def test_a_batch_is_one_request_and_prepares_each_text_once(session: FakeSession
 
 
 def test_an_empty_batch_sends_nothing_and_calls_its_callbacks(session: FakeSession) -> None:
+    """An empty batch sends nothing, but calls its callbacks."""
     calls: list[Any] = []
     with BatchQuery() as batch:
         batch.add_callback(calls.append, 1)
@@ -236,6 +248,7 @@ def test_an_empty_batch_sends_nothing_and_calls_its_callbacks(session: FakeSessi
 
 
 def test_callbacks_are_called_in_order_after_the_batch(session: FakeSession) -> None:
+    """Callbacks are called in order, after the batch was executed."""
     calls: list[Any] = []
 
     def callback(*args: Any, **kwargs: Any) -> None:
@@ -256,8 +269,10 @@ def test_callbacks_are_called_in_order_after_the_batch(session: FakeSession) -> 
 def test_after_a_failure_callbacks_are_not_called_and_the_batch_may_be_executed_again(
     session: FakeSession,
 ) -> None:
-    """After each failed execution the instances count as changed again. The successful one calls
-    the callbacks.
+    """A failed batch keeps its statements, and may be executed again.
+
+    After each failure, the instances count as changed, and callbacks are not called. The successful
+    execution calls the callbacks.
     """
     calls: list[Any] = []
     batch = BatchQuery()
@@ -282,6 +297,7 @@ def test_after_a_failure_callbacks_are_not_called_and_the_batch_may_be_executed_
 def test_a_second_execution_warns_and_sends_only_what_was_added_since(
     session: FakeSession,
 ) -> None:
+    """A second execution of a batch warns, and sends only statements that were added since."""
     batch = BatchQuery()
     Car.batch(batch).create(maker="a", line=1, year=2)
     with warnings.catch_warnings():
@@ -295,7 +311,10 @@ def test_a_second_execution_warns_and_sends_only_what_was_added_since(
 
 
 def test_the_warning_names_the_line_of_the_application(session: FakeSession) -> None:
-    """The end of the `with` block executes the batch a second time; the warning names its line."""
+    """The warning about a second execution names the line of the application's `with` block.
+
+    The end of the block executes the batch for the second time.
+    """
     with (
         pytest.warns(UserWarning, match="Batch executed multiple times") as caught,
         BatchQuery() as batch,
@@ -305,6 +324,7 @@ def test_the_warning_names_the_line_of_the_application(session: FakeSession) -> 
 
 
 def test_the_warning_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`warn_multiple_exec = False` turns off the warning about a second execution."""
     monkeypatch.setattr(BatchQuery, "warn_multiple_exec", False)
     batch = BatchQuery()
     with warnings.catch_warnings():
@@ -315,6 +335,7 @@ def test_the_warning_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("applied", [True, False])
 def test_a_condition_that_does_not_hold_is_an_error(session: FakeSession, applied: bool) -> None:
+    """If a condition of the batch's statements is not met, LWTException is raised."""
     session.return_row(**{"[applied]": applied})
     batch = BatchQuery()
     Car.batch(batch).if_not_exists().create(maker="a", line=1, year=2)
@@ -327,7 +348,7 @@ def test_a_condition_that_does_not_hold_is_an_error(session: FakeSession, applie
 
 
 def test_without_a_condition_the_result_is_not_read(session: FakeSession) -> None:
-    """`[applied]` matters only if a statement of the batch has a condition."""
+    """`[applied]` in the result is read only if a statement of the batch has a condition."""
     session.return_row(**{"[applied]": False})
     with BatchQuery() as batch:
         Car.batch(batch).create(maker="a", line=1, year=2)
@@ -341,7 +362,7 @@ def divide_by_zero() -> None:
 
 
 def run_block(batch: BatchQuery, *actions: Callable[[], Any]) -> None:
-    """Call the functions in a `with` block of the batch."""
+    """Call the functions inside a `with` block of the batch."""
     with batch:
         for action in actions:
             action()
@@ -351,6 +372,7 @@ def run_block(batch: BatchQuery, *actions: Callable[[], Any]) -> None:
 def test_a_block_that_fails_executes_the_batch_only_if_asked_to(
     session: FakeSession, execute_on_exception: bool
 ) -> None:
+    """If the `with` block raises, the batch is executed only with `execute_on_exception`."""
     batch = BatchQuery(execute_on_exception=execute_on_exception)
     Car.batch(batch).create(maker="a", line=1, year=2)
     with pytest.raises(ZeroDivisionError):
@@ -360,7 +382,10 @@ def test_a_block_that_fails_executes_the_batch_only_if_asked_to(
 
 @pytest.mark.parametrize("end", ["success", "failure", "exception"])
 def test_after_the_batch_its_instances_write_directly_again(session: FakeSession, end: str) -> None:
-    """However the batch ends, its instances no longer refer to it."""
+    """After a batch has ended, its instances no longer belong to it, and write directly.
+
+    The batch ends with success, with a failed execution, or with an exception in its block.
+    """
     car = saved_car()
     car.price = 5
     batch = BatchQuery()
@@ -388,7 +413,7 @@ def test_after_the_batch_its_instances_write_directly_again(session: FakeSession
 def test_a_failed_execution_inside_the_block_restores_instances_once(
     session: FakeSession,
 ) -> None:
-    """The end of the `with` block must not restore the state of the instance a second time."""
+    """If `execute` fails inside the `with` block, instances are restored only once."""
     car = saved_car()
     session.error = TimeoutError("gone")
     batch = BatchQuery()
@@ -400,6 +425,7 @@ def test_a_failed_execution_inside_the_block_restores_instances_once(
 
 
 def test_an_instance_that_is_saved_twice_gets_its_first_state_back(session: FakeSession) -> None:
+    """If a batch fails, an instance that was saved twice gets its state before the first save."""
     car = saved_car()
     session.error = TimeoutError("gone")
     batch = BatchQuery()
@@ -413,7 +439,7 @@ def test_an_instance_that_is_saved_twice_gets_its_first_state_back(session: Fake
 
 
 def test_an_instance_that_moved_to_another_batch_stays_there() -> None:
-    """When the first batch is executed, it does not detach the instance from the second one."""
+    """Executing a batch does not detach an instance that was moved to another batch."""
     car = saved_car()
     first_batch, second_batch = BatchQuery(), BatchQuery()
     car.price = 5
@@ -426,7 +452,10 @@ def test_an_instance_that_moved_to_another_batch_stays_there() -> None:
 
 
 def test_a_timestamp_in_seconds_warns() -> None:
-    """A number of seconds would be older than all writes in microseconds, so it has no effect."""
+    """A batch timestamp in seconds causes a warning, because write times are microseconds.
+
+    A number of seconds would be older than all other writes, so the batch would have no effect.
+    """
     with pytest.warns(RuntimeWarning, match="microseconds"):
         BatchQuery(timestamp=1_577_836_800)
     with warnings.catch_warnings():

@@ -27,7 +27,7 @@ class Reading(Model):
 
 @pytest.fixture
 async def node() -> AsyncIterator[FakeNode]:
-    """Yield the node to which the connection "aio" goes."""
+    """Yield the fake node that the mapper's connection "aio" is connected to."""
     with FakeNode() as running:
         async with aio.Cluster([running.address], port=running.port) as cluster:
             session = await cluster.connect()
@@ -37,7 +37,7 @@ async def node() -> AsyncIterator[FakeNode]:
 
 
 def batches(node: FakeNode) -> list[list[str]]:
-    """Return the first words of the statements of each batch that the node got."""
+    """Return the first word of each statement in each batch that the node received."""
     return [
         [query.split()[0] for query in request.queries]
         for request in node.requests
@@ -46,7 +46,7 @@ def batches(node: FakeNode) -> list[list[str]]:
 
 
 def new_reading(batch: BatchQuery) -> Any:
-    """Add a new instance to a batch. It counts as saved at once."""
+    """Add a new instance to a batch, after which the instance counts as saved."""
     reading: Any = Reading(id=1, value=2)
     reading.batch(batch).save()
     assert reading.get_changed_columns() == []
@@ -54,7 +54,7 @@ def new_reading(batch: BatchQuery) -> Any:
 
 
 async def run_block(batch: BatchQuery, error: Exception | None = None) -> None:
-    """Enter the batch with `async with`, and raise `error` inside the block if it is given."""
+    """Enter the batch with `async with`; if there is an `error`, raise it inside the block."""
     async with batch as entered:
         assert entered is batch
         if error is not None:
@@ -62,6 +62,7 @@ async def run_block(batch: BatchQuery, error: Exception | None = None) -> None:
 
 
 async def test_a_block_executes_the_batch_at_its_end(node: FakeNode) -> None:
+    """The end of an `async with` block executes the batch."""
     batch = BatchQuery()
     reading = new_reading(batch)
     reading.value = 5
@@ -76,7 +77,10 @@ async def test_a_block_executes_the_batch_at_its_end(node: FakeNode) -> None:
 async def test_a_block_that_fails_executes_the_batch_only_if_asked_to(
     node: FakeNode, executes: bool
 ) -> None:
-    """If the batch is not executed, instances count as changed again."""
+    """If the block raises, the batch is executed only with `execute_on_exception`.
+
+    If the batch is not executed, its instances count as changed again.
+    """
     batch = BatchQuery(execute_on_exception=executes)
     reading = new_reading(batch)
     with pytest.raises(ZeroDivisionError):
@@ -86,23 +90,26 @@ async def test_a_block_that_fails_executes_the_batch_only_if_asked_to(
 
 
 async def test_instances_are_restored_once_by_each_failure(node: FakeNode) -> None:
-    """The states of instances follow the outcome of the latest execution."""
+    """Instances follow the outcome of the latest execution of their batch: changed or saved.
+
+    Each failure restores their state only once.
+    """
     node.prime(Opcode.BATCH, sequence(error(ErrorCode.INVALID), void(), error(ErrorCode.INVALID)))
     batch = BatchQuery()
     reading = new_reading(batch)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # each further execution warns
+        warnings.simplefilter("ignore")  # Each further execution of the batch warns.
         with pytest.raises(InvalidRequest):
             await batch.aexecute()
         assert reading.get_changed_columns() == ["id", "value"]
-        # The end of a block does not restore the instances again.
+        # The end of a block must not restore the instances again.
         with pytest.raises(ZeroDivisionError):
             await run_block(batch, ZeroDivisionError())
         assert reading.get_changed_columns() == ["id", "value"]
         # The second execution succeeds.
         await batch.aexecute()
         assert reading.get_changed_columns() == []
-        # The same batch is used again, and fails before it is executed.
+        # The same batch gets another statement, but its block raises before the batch is executed.
         reading.value = 7
         reading.batch(batch).save()
         with pytest.raises(ZeroDivisionError):
@@ -111,9 +118,7 @@ async def test_instances_are_restored_once_by_each_failure(node: FakeNode) -> No
 
 
 async def test_a_batch_after_a_failed_one_is_executed_at_its_end(node: FakeNode) -> None:
-    """The same batch object may be entered again after its execution failed; its statements are
-    kept.
-    """
+    """A batch whose execution failed may be entered again, and still has its statements."""
     node.prime(Opcode.BATCH, sequence(error(ErrorCode.INVALID), void()))
     batch = BatchQuery()
     batch.warn_multiple_exec = False

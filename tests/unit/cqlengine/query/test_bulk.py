@@ -1,4 +1,4 @@
-"""`create_many` of the object mapper: the requests that it would send, and rows that it refuses."""
+"""Test `create_many` of the object mapper: the requests that it sends, and rows that it refuses."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ class Hits(Model):
 def test_all_rows_are_validated_before_any_is_sent(
     session: FakeSession, row: Any, error: type[Exception], message: str
 ) -> None:
+    """`create_many` validates all rows before it sends any; the error has the row's number."""
     with pytest.raises(error, match=message) as raised:
         Item.objects.create_many([{"id": 1, "name": "a"}, row])
     assert raised.value.row_number == 1  # type: ignore[attr-defined]
@@ -49,6 +50,7 @@ def test_all_rows_are_validated_before_any_is_sent(
 
 @pytest.mark.usefixtures("session")
 def test_create_many_refuses_wrong_options() -> None:
+    """`create_many` refuses a wrong `concurrency`, models with counters, and a query timeout."""
     for concurrency in (0, True, "5"):
         with pytest.raises(ValueError, match="concurrency is a number from 1 on"):
             Item.objects.create_many([], concurrency=concurrency)  # type: ignore[arg-type]
@@ -60,7 +62,10 @@ def test_create_many_refuses_wrong_options() -> None:
 
 @pytest.mark.usefixtures("session")
 def test_rows_are_added_to_a_batch() -> None:
-    """With a batch, `create_many` sends nothing itself. Rows may be mappings or instances."""
+    """With a batch, `create_many` adds its rows to the batch and sends nothing.
+
+    Rows may be mappings or instances.
+    """
     batch = BatchQuery()
     queryset = Item.objects.using(keyspace="other").batch(batch)
     items = queryset.create_many([{"id": 1, "name": "a"}, Item(id=2, name="b")])
@@ -93,7 +98,7 @@ class Refused:
 
 
 def sent_requests(model: Any, rows: list[Any], outcome: Any = None) -> list[ManyRequests]:
-    """Return the requests that `create_many` sends. The result of each write is `outcome`."""
+    """Return the requests that `create_many` sends; the result of each write is `outcome`."""
     operation = creations(model, DEFAULTS, rows, concurrency=10)
     requests = []
     try:
@@ -106,8 +111,10 @@ def sent_requests(model: Any, rows: list[Any], outcome: Any = None) -> list[Many
 
 
 def test_the_condition_of_an_instance_applies_to_its_row() -> None:
-    """If a conditional row is not applied, the error has its row number, and the condition stays on
-    the instance.
+    """The condition of an instance applies to its row in `create_many`.
+
+    If the row is not applied, the error has the row's number, and the condition stays on the
+    instance.
     """
     item = Item(id=1, name="a").if_not_exists()
     with pytest.raises(LWTException) as raised:
@@ -117,6 +124,7 @@ def test_the_condition_of_an_instance_applies_to_its_row() -> None:
 
 
 def test_rows_are_grouped_by_connection_and_consistency_level() -> None:
+    """Rows are grouped into requests by connection and consistency level."""
     rows = [
         {"id": 1, "name": "a"},
         Item(id=2, name="b").using(connection="y"),
@@ -131,6 +139,7 @@ def test_rows_are_grouped_by_connection_and_consistency_level() -> None:
 
 
 def test_an_instance_is_inserted_into_its_keyspace(session: FakeSession) -> None:
+    """`create_many` inserts an instance into the keyspace that the instance was read from."""
     session.return_row(id=1, name="a")
     item = Item.objects.using(keyspace="other").get(id=1)
     (request,) = sent_requests(Item, [item])
@@ -139,17 +148,19 @@ def test_an_instance_is_inserted_into_its_keyspace(session: FakeSession) -> None
 
 
 def test_the_timestamp_of_an_instance_is_for_one_write() -> None:
+    """The timestamp of an instance is used for one write, and its TTL for all."""
     item = Item(id=1, name="a").timestamp(5).ttl(9)
     (request,) = sent_requests(Item, [item])
     ((_, values),) = request.writes
     assert values == [1, "a", 9, 5]
-    # The timestamp is gone, but the TTL stays for later writes of the instance.
+    # The timestamp was removed, but the TTL stays for later writes of the instance.
     assert item._row.options.timestamp is None
     assert item._row.options.ttl == 9
 
 
 @pytest.mark.usefixtures("session")
 def test_an_instance_is_added_to_its_batch() -> None:
+    """`create_many` adds an instance that belongs to a batch to this batch."""
     batch = BatchQuery()
     Item.objects.create_many([Item(id=1, name="a").batch(batch)])
     assert len(batch.queries) == 1
@@ -157,7 +168,7 @@ def test_an_instance_is_added_to_its_batch() -> None:
 
 @pytest.mark.usefixtures("session")
 def test_a_batch_removes_itself_from_its_instances() -> None:
-    """When the batch is executed, its instances no longer refer to it."""
+    """When a batch is executed, its instances no longer refer to the batch."""
     batch = BatchQuery()
     (item,) = Item.objects.batch(batch).create_many([{"id": 1, "name": "a"}])
     assert item._row.options.batch is batch
@@ -166,7 +177,7 @@ def test_a_batch_removes_itself_from_its_instances() -> None:
 
 
 def test_an_instance_is_inserted_as_a_row_of_its_class() -> None:
-    """An instance of a subclass gets the discriminator of its own class."""
+    """`create_many` inserts an instance of a subclass with the discriminator of its own class."""
     cat = Cat(id=1, lives=9)
     (request,) = sent_requests(Animal, [cat])
     assert request.writes == [
@@ -176,12 +187,16 @@ def test_an_instance_is_inserted_as_a_row_of_its_class() -> None:
 
 
 def test_the_timeout_of_an_instance_is_refused() -> None:
+    """`create_many` refuses instances with a timeout."""
     with pytest.raises(CQLEngineException, match="row 0: create_many takes the timeout"):
         sent_requests(Item, [Item(id=1, name="a").timeout(5)])
 
 
 def test_changes_during_the_requests_remain_changes() -> None:
-    """Another task may change an instance before the responses have arrived."""
+    """Changes that are made before the responses arrive remain unsaved changes.
+
+    Another task may change an instance in the meantime.
+    """
     item = Item(id=1, name="a")
     operation = creations(Item, DEFAULTS, [item], concurrency=1)
     next(operation)

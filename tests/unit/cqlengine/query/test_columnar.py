@@ -1,4 +1,4 @@
-"""The columns that a queryset selects for data frames and Arrow tables."""
+"""The columns that a queryset of the mapper selects for data frames and Arrow tables."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ class Item(Model):
     ],
 )
 def test_columns_of_tables(queryset: object, selected: str, names: list[str]) -> None:
-    """The selected columns are listed by the names of the attributes that the model has for
-    them.
-    """
+    """`_listing` returns the queryset and the selected columns by their attribute names."""
     narrowed, columns = queryset._listing()  # type: ignore[attr-defined]
     assert columns == names
     assert str(narrowed).startswith(f"SELECT {selected} FROM ks.item")

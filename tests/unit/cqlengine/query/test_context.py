@@ -1,4 +1,4 @@
-"""Context managers that choose the keyspace or connection of a model."""
+"""Test `ContextQuery`, which chooses another keyspace or connection for models."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from tests.unit.cqlengine.test_models import Cat, Person
 
 
 def test_a_context_changes_the_keyspace_of_its_models(session: FakeSession) -> None:
+    """Inside a ContextQuery, its models use another keyspace; outside they are unchanged."""
     with ContextQuery(Person, Cat, keyspace="elsewhere") as (person, cat):
         assert person.column_family_name() == "elsewhere.person"
         assert cat.column_family_name() == "elsewhere.pet"
         person.create(id=1)
     assert session.last_statement[0] == 'INSERT INTO elsewhere.person ("id", "age") VALUES (?, ?)'
     assert Person.column_family_name() == "ks.person"
-    # A context manager needs at least one model, and accepts only models.
+    # ContextQuery needs at least one model, and accepts only models.
     for arguments in ((), (4,)):
         with pytest.raises(ValueError, match=r"[Mm]odel"):
             ContextQuery(*arguments)
 
 
 def warnings_of(call: Callable[[], object]) -> list[str]:
+    """Call the function, and return the messages of its warnings, which must name this file."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         call()
@@ -64,7 +66,8 @@ def on_a_stack() -> None:
 
 
 def test_a_context_without_a_name_has_no_effect() -> None:
-    for _ in range(20):  # Python changes the code of functions that are called often
+    """A ContextQuery without `as` causes a warning, because only the name has the new keyspace."""
+    for _ in range(20):  # Python specializes the code of functions that are called often.
         [message] = warnings_of(without_a_name)
         assert "write `with ContextQuery(Model, ...) as Other:`" in message
     for call in (with_a_name, with_a_variable, made_by_another_function, on_a_stack):
@@ -73,6 +76,7 @@ def test_a_context_without_a_name_has_no_effect() -> None:
 
 
 def test_other_arguments_than_models_get_advice() -> None:
+    """The error for arguments that are not models shows the right call."""
     with pytest.raises(ValueError, match=r"Write ContextQuery\(Model, keyspace='elsewhere'\)\.$"):
         ContextQuery(Person, "elsewhere")
     with pytest.raises(ValueError, match=r"Write ContextQuery\(\*models, keyspace=\.\.\.\)\.$"):

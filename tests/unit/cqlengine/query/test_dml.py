@@ -1,4 +1,4 @@
-"""Saving, updating and deleting instances: their statements, and the instance after a failure."""
+"""Saving, updating and deleting instances: the statements, and the instance after a failure."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ from tests.unit.cqlengine.test_models import Hits, Person
 
 
 def person_read(session: FakeSession) -> Person:
-    """Return a person as it was read from the database."""
+    """Return a person instance that was read from the (fake) database."""
     session.return_row(nm="x", age=4, tags={"a"}, scores={"a": 1, "b": 2})
     person: Person = Person.get(id=1)
     return person
 
 
 def test_create_inserts_all_values_and_defaults(session: FakeSession) -> None:
+    """`create` inserts all passed values, None included, and the defaults of other columns."""
     Person.create(id=1, name=None, tags={"a"})
     assert session.last_statement == (
         'INSERT INTO ks.person ("id", "nm", "age", "tags") VALUES (?, ?, ?, ?)',
@@ -44,7 +45,10 @@ def test_create_inserts_all_values_and_defaults(session: FakeSession) -> None:
 
 
 def test_get_reads_the_columns_that_are_not_in_the_condition(session: FakeSession) -> None:
-    """The limit of 2 rows lets `get` notice that more than one row matches."""
+    """`get` selects only columns that the condition does not define, with a limit of 2 rows.
+
+    The limit lets `get` notice that more than one row matches.
+    """
     person = person_read(session)
     assert session.last_statement == (
         'SELECT "nm", "age", "tags", "scores" FROM ks.person WHERE "id" = ? LIMIT ?',
@@ -54,6 +58,7 @@ def test_get_reads_the_columns_that_are_not_in_the_condition(session: FakeSessio
 
 
 def test_save_sends_only_what_has_changed(session: FakeSession) -> None:
+    """`save` sends only columns that have changed, and nothing if there is no change."""
     person = person_read(session)
     statement_count = len(session.executions)
     # Nothing has changed, so nothing is sent.
@@ -69,7 +74,10 @@ def test_save_sends_only_what_has_changed(session: FakeSession) -> None:
 
 
 def test_none_in_a_map_deletes_the_key(session: FakeSession) -> None:
-    """`save`, `update` of an instance and `update` of a queryset assign null to the key."""
+    """None as the value of a key in a map deletes the key.
+
+    `save`, `update` of an instance and `update` of a queryset assign null to the key.
+    """
     person = person_read(session)
     person.scores["a"] = None  # type: ignore[assignment]
     person.save()
@@ -97,7 +105,10 @@ def test_none_in_a_map_deletes_the_key(session: FakeSession) -> None:
 def test_a_condition_that_the_statement_cannot_have_warns(
     write: Callable[[], object], dropped: str, verb: str, session: FakeSession
 ) -> None:
-    """CQL has no INSERT IF EXISTS and no UPDATE IF NOT EXISTS."""
+    """A condition that the statement cannot have causes a warning, and is left out.
+
+    CQL has no INSERT IF EXISTS and no UPDATE IF NOT EXISTS.
+    """
     message = f"{re.escape(dropped)} has no effect on {verb}, which is executed in any case"
     with pytest.warns(RuntimeWarning, match=message) as caught:
         write()
@@ -109,7 +120,7 @@ def test_a_condition_that_the_statement_cannot_have_warns(
 
 
 class _OwnQuery(DMLQuery):
-    """An application's class that writes instances."""
+    """An application's subclass of DMLQuery."""
 
 
 class _OwnWrites(Model):
@@ -123,7 +134,10 @@ class _OwnWrites(Model):
 def test_a_condition_that_an_earlier_write_has_used_does_not_warn(
     model: Any, session: FakeSession
 ) -> None:
-    """`if_not_exists` stays on an instance, and its updates have no use for it."""
+    """After `if_not_exists` was used by an INSERT, later updates do not warn about it.
+
+    The condition stays on the instance, but updates do not use it.
+    """
     session.return_row(**{"[applied]": True})
     person = model.if_not_exists().create(id=1)
     assert " IF NOT EXISTS" in str(session.last_statement[0])
@@ -136,7 +150,7 @@ def test_a_condition_that_an_earlier_write_has_used_does_not_warn(
 
 
 class Visit(Model):
-    """A model with addresses as key and as value."""
+    """A model with IP addresses in its key and in another column."""
 
     __keyspace__ = "ks"
     host = columns.Inet(primary_key=True)
@@ -145,9 +159,10 @@ class Visit(Model):
 
 
 def test_a_value_that_was_read_is_not_converted_by_a_later_save(session: FakeSession) -> None:
-    """The string of an IPv4-mapped address is stored as four bytes, but a row may have sixteen.
+    """A key that was read is sent unchanged by later writes.
 
-    A save wrote the row of the other key.
+    The mapper stores the string of an IPv4-mapped address as four bytes, but a row may have sixteen
+    bytes. Converting the key again made a save write to another row.
     """
     mapped = "::ffff:1.2.3.4"
     session.return_row(host=mapped, proxy=mapped, count=1)
@@ -157,23 +172,27 @@ def test_a_value_that_was_read_is_not_converted_by_a_later_save(session: FakeSes
     visit.save()
     update = 'UPDATE ks.visit SET "count" = ? WHERE "host" = ?'
     assert session.last_statement == (update, [2, mapped])
-    # What the application sets is converted, even if it is equal.
+    # A value that the application sets is converted, even if it equals the current value.
     visit.update(proxy="::ffff:1.2.3.4", count=3)
     update = 'UPDATE ks.visit SET "proxy" = ?, "count" = ? WHERE "host" = ?'
     assert session.last_statement == (update, ["1.2.3.4", 3, mapped])
     visit.delete()
     assert session.last_statement == ('DELETE FROM ks.visit WHERE "host" = ?', [mapped])
-    # An address object keeps its sixteen bytes, also in the writes after the first one.
+    # An address object is sent with its sixteen bytes, also by writes after the first write.
     address = ipaddress.ip_address(mapped)
     visit = Visit.create(host=address, count=1)
     visit.update(count=2)
-    assert session.last_statement[1] == [2, str(address)]  # its form depends on Python's version
+    # The string depends on the Python version.
+    assert session.last_statement[1] == [2, str(address)]
 
 
 def test_values_that_were_read_are_not_converted_by_an_application_s_column(
     session: FakeSession,
 ) -> None:
-    """A hash of a value must not be replaced by the hash of the hash."""
+    """Values that were read are not passed to an application's `validate` again.
+
+    For example, a hash must not be replaced by the hash of the hash.
+    """
 
     class Upper(columns.Text):
         def validate(self, value: object) -> Any:
@@ -197,7 +216,10 @@ def test_values_that_were_read_are_not_converted_by_an_application_s_column(
 
 @pytest.mark.parametrize("verb", ["UPDATE", "DELETE"])
 def test_a_limit_of_a_write_warns(verb: str, session: FakeSession) -> None:
-    """CQL has no LIMIT for writes: all rows that match are changed."""
+    """A limit on an update or delete causes a warning, because CQL has no LIMIT for writes.
+
+    All rows that match are changed.
+    """
     message = rf"limit\(5\) has no effect on {verb}, which changes all rows"
     write: Callable[[Any], None]
     if verb == "UPDATE":
@@ -216,6 +238,7 @@ def test_a_limit_of_a_write_warns(verb: str, session: FakeSession) -> None:
 def test_the_ttl_of_an_instance_stays_and_the_timestamp_is_for_one_statement(
     session: FakeSession,
 ) -> None:
+    """The TTL of an instance stays for later writes; the timestamp is used for one write only."""
     person = person_read(session)
     person.ttl(5).timestamp(7).update(name="z")
     assert session.last_statement == (
@@ -230,6 +253,7 @@ def test_the_ttl_of_an_instance_stays_and_the_timestamp_is_for_one_statement(
 
 
 def test_delete_deletes_the_row_with_the_settings_of_the_call(session: FakeSession) -> None:
+    """`delete` uses the timeout and consistency level that were set on the instance."""
     person = person_read(session)
     person.timeout(3).consistency(ConsistencyLevel.QUORUM).delete()
     assert session.last_statement == ('DELETE FROM ks.person WHERE "id" = ?', [1])
@@ -238,19 +262,20 @@ def test_delete_deletes_the_row_with_the_settings_of_the_call(session: FakeSessi
 
 
 def test_statements_with_different_values_are_prepared_once(session: FakeSession) -> None:
+    """Statements that differ only in their values are prepared once."""
     session.return_row(nm="x", age=4, tags=None, scores=None)
     for number in range(5):
         Person.create(id=number, name="x")
         Person.get(id=number)
         list(Person.objects(id__in=range(number)).limit(number + 1))
         Person.objects(id=number).update(name=str(number))
-    # The loop has four statements.
+    # The loop executes four different statements.
     assert len(session.prepared) == 4
     assert len(set(session.prepared)) == 4
 
 
 def test_a_counter_s_change_is_saved(session: FakeSession) -> None:
-    """Saving a counter sends its change since it was read, and conditions are refused."""
+    """Saving a counter sends the change since it was read; conditions on counters are refused."""
     hits = Hits.create(page=uuid.UUID(int=1), views=4)
     assert session.last_statement == (
         'UPDATE other."AllHits" SET "views" = "views" + ? WHERE "page" = ?',
@@ -267,7 +292,7 @@ def test_a_counter_s_change_is_saved(session: FakeSession) -> None:
 
 @pytest.mark.parametrize("method", ["save", "update"])
 def test_changes_stay_after_a_failed_write(session: FakeSession, method: str) -> None:
-    """The next `save` sends them again, whether `save` or `update` has failed."""
+    """After a failed `save` or `update`, values count as changed; the next `save` sends them."""
     person = person_read(session)
     session.error = TimeoutError("gone")
     values = {"name": "y", "age": 5}
@@ -284,7 +309,10 @@ def test_changes_stay_after_a_failed_write(session: FakeSession, method: str) ->
 
 @pytest.mark.parametrize("is_new", [True, False])
 def test_changes_during_a_write_remain_changes(session: FakeSession, is_new: bool) -> None:
-    """Other tasks and threads may change the instance before the response has arrived."""
+    """Changes that are made before the response of a write arrives remain unsaved changes.
+
+    Other tasks and threads may change the instance in the meantime.
+    """
     person = Person(id=1, name="x", tags={"a"}) if is_new else person_read(session)
     person.tags.add("b")
     person.name = "y"
@@ -306,7 +334,10 @@ def test_changes_during_a_write_remain_changes(session: FakeSession, is_new: boo
 def test_the_old_value_is_written_after_a_write_without_a_response(
     session: FakeSession, has_failed: bool
 ) -> None:
-    """The server may have executed a write that has failed, or that is not finished yet."""
+    """After a write without a successful response, assigning the old value is a change.
+
+    The server may have executed a write that has failed, or that is not finished yet.
+    """
     person = person_read(session)
     person.name = "y"
     first_save = dml.save(person)
@@ -322,6 +353,7 @@ def test_the_old_value_is_written_after_a_write_without_a_response(
 
 
 def test_a_value_that_is_set_again_during_two_writes(session: FakeSession) -> None:
+    """A value that is set back while two writes are in flight still counts as changed."""
     person = person_read(session)
     person.name = "y"
     first_save = dml.save(person)
@@ -337,7 +369,11 @@ def test_a_value_that_is_set_again_during_two_writes(session: FakeSession) -> No
 
 
 def test_responses_of_two_writes_in_reverse_order(session: FakeSession) -> None:
-    """The servers may have executed them in this order, too: the next `save` writes the value."""
+    """If responses of two writes arrive in reverse order, the column counts as changed.
+
+    The servers may have executed the writes in this order, too, so the next `save` writes the value
+    again.
+    """
     person = person_read(session)
     person.name = "y"
     first_save = dml.save(person)
@@ -355,6 +391,7 @@ def test_responses_of_two_writes_in_reverse_order(session: FakeSession) -> None:
 
 
 def test_two_writes_of_different_columns_leave_nothing_to_write(session: FakeSession) -> None:
+    """Two concurrent writes of different columns leave no unsaved changes."""
     person = person_read(session)
     person.name = "y"
     first_save = dml.save(person)
@@ -369,6 +406,7 @@ def test_two_writes_of_different_columns_leave_nothing_to_write(session: FakeSes
 
 
 def test_a_timestamp_that_is_set_during_a_write_is_for_the_next_one(session: FakeSession) -> None:
+    """A timestamp that is set during a write is used for the next write."""
     person = person_read(session)
     person.name = "y"
     operation = person.timestamp(5)._write(dml.save(person))
@@ -385,6 +423,7 @@ def test_a_timestamp_that_is_set_during_a_write_is_for_the_next_one(session: Fak
 
 
 def test_an_update_that_is_not_valid_leaves_the_instance_unchanged(session: FakeSession) -> None:
+    """An `update` with an invalid value leaves the instance unchanged."""
     person = person_read(session)
     with pytest.raises(ValidationError):
         person.update(name="y", age="many")
@@ -405,7 +444,10 @@ def test_conditions_stay_on_an_instance(
     text: str,
     is_first_write_failing: bool,
 ) -> None:
-    """A write that the application has made conditional is not repeated without its condition."""
+    """`iff` and `if_exists` stay on an instance, also after a failed write.
+
+    A write that the application has made conditional must not be repeated without its condition.
+    """
     person = person_read(session)
     set_condition(person)
     session.error = TimeoutError("gone") if is_first_write_failing else None
@@ -415,13 +457,16 @@ def test_conditions_stay_on_an_instance(
     for write in (lambda: person.update(name="z"), person.delete, person.delete):
         write()
         assert str(session.last_statement[0]).endswith(text)
-    # Without arguments, `iff` takes conditions away.
+    # `iff` without arguments removes the conditions.
     person.iff().if_exists(False).update(name="a")
     assert "IF" not in str(session.last_statement[0])
 
 
 def test_if_not_exists_stays_on_an_instance(session: FakeSession) -> None:
-    """With another key, the instance is inserted again. Updates do not warn of the condition."""
+    """`if_not_exists` stays on an instance: a new key is inserted with IF NOT EXISTS again.
+
+    Updates in the meantime do not warn about the condition.
+    """
     person = Person.if_not_exists().create(id=1, name="x")
     person.update(name="y")
     person.id = 2
@@ -430,6 +475,7 @@ def test_if_not_exists_stays_on_an_instance(session: FakeSession) -> None:
 
 
 def test_a_timestamp_stays_until_a_write_succeeds(session: FakeSession) -> None:
+    """A timestamp stays on an instance until a write succeeds."""
     person = person_read(session).timestamp(5)
     session.error = TimeoutError("gone")
     with pytest.raises(TimeoutError):
@@ -444,7 +490,10 @@ def test_a_timestamp_stays_until_a_write_succeeds(session: FakeSession) -> None:
 
 
 def test_a_condition_that_a_write_does_not_have_leaves_it_idempotent(session: FakeSession) -> None:
-    """After a conditional INSERT, an UPDATE has no condition, so the driver may send it again."""
+    """An UPDATE after a conditional INSERT is idempotent, because it has no condition.
+
+    So the driver may send it again.
+    """
     thing = Repeatable.if_not_exists().create(id=1, name="x")
     assert not session.executions[-1].idempotent
     thing.update(name="y")
@@ -475,15 +524,17 @@ class Rated(Model):
 def test_a_default_that_was_never_written_is_written_when_it_is_assigned(
     session: FakeSession,
 ) -> None:
-    """After `update` of a new instance, the driver does not know what the other columns have in the
-    database. So assigning the default is a change, until it has been written.
+    """After `update` of a new instance, assigning the default value to a column is a change.
+
+    The mapper does not know the other columns' values in the database. So assigning the default
+    counts as a change until it was written.
     """
     updated = Rated(id=1).update(note="x")
     assert session.last_statement == ('UPDATE ks.rated SET "note" = ? WHERE "id" = ?', ["x", 1])
     for rating in (updated, pickle.loads(pickle.dumps(updated))):
         rating.note = "y"
         assert rating.get_changed_columns() == ["note"]
-        # This equals the default, but another client may have written the column since.
+        # This value equals the default, but another client may have written the column.
         rating.stars = 3
         rating.save()
         assert session.last_statement[1] == [3, "y", 1]
@@ -495,7 +546,7 @@ def test_a_default_that_was_never_written_is_written_when_it_is_assigned(
 
 
 def test_assigning_to_an_empty_set_adds_the_new_items(session: FakeSession) -> None:
-    """If the previous value is known, only its difference is sent."""
+    """Assigning to an empty set sends only the added items, if the previous value is known."""
     session.return_row(nm="x", age=4, tags=None, scores=None)
     for person in (Person.get(id=1), Person.create(id=1, tags=set())):
         person.tags = {"a"}
@@ -504,7 +555,7 @@ def test_assigning_to_an_empty_set_adds_the_new_items(session: FakeSession) -> N
             'UPDATE ks.person SET "tags" = "tags" + ? WHERE "id" = ?',
             [{"a"}, 1],
         )
-    # A set that is null after a write counts as unknown, so the next set is written as a whole.
+    # A set that is null after a write counts as unknown, so the next value is written as a whole.
     created = Person.create(id=1)
     for _ in range(2):
         created.tags = {"b"}
@@ -518,12 +569,13 @@ def test_assigning_to_an_empty_set_adds_the_new_items(session: FakeSession) -> N
 
 
 def test_null_columns_are_not_deleted_again(session: FakeSession) -> None:
+    """Deleting a column that is null is no change, but assigning None is a change."""
     session.return_row(id=1, stars=4, note=None)
     for rating in (Rated.get(id=1), Rated(id=1)):
         del rating.note
         assert "note" not in rating.get_changed_columns()
         rating.note = None
-        # Unlike deleting, assigning null is a change.
+        # Unlike deleting, assigning None is a change.
         assert "note" in rating.get_changed_columns()
     # `stars` has a value, so deleting it writes null.
     rating = Rated.get(id=1)
@@ -533,7 +585,10 @@ def test_null_columns_are_not_deleted_again(session: FakeSession) -> None:
 
 
 def test_conflicting_options_are_refused() -> None:
-    """An instance in a batch has the timeout and the connection of the batch."""
+    """An instance cannot have a batch together with a timeout or connection of its own.
+
+    An instance in a batch has the timeout and the connection of the batch.
+    """
     batch = BatchQuery()
     with pytest.raises(AssertionError, match="timeout and batch"):
         Person(id=1).timeout(3).batch(batch)
@@ -546,7 +601,10 @@ def test_conflicting_options_are_refused() -> None:
 
 
 def test_columns_without_a_value_are_not_inserted(session: FakeSession) -> None:
-    """A column is left out of the INSERT unless it has a default or was passed, even as None."""
+    """INSERT leaves out columns that have no default and were not passed.
+
+    None counts as passed.
+    """
     Rated.create(id=5)
     assert session.last_statement == ('INSERT INTO ks.rated ("id", "stars") VALUES (?, ?)', [5, 3])
     Rated.create(id=5, stars=None)
@@ -557,19 +615,23 @@ def test_columns_without_a_value_are_not_inserted(session: FakeSession) -> None:
 
 
 def test_a_batch_s_timestamp_is_for_all_writes_but_counters(session: FakeSession) -> None:
-    """Servers refuse a timestamp for counters, so the batch's timestamp is left out for them."""
+    """A batch's timestamp applies to all its writes, except for counters.
+
+    Servers refuse a timestamp for counters.
+    """
     batch = BatchQuery(timestamp=7)
     rated = Rated(id=1)
     values_of(rated).options = values_of(rated).options.with_changes(batch=batch)
     options = values_of(rated).options
     assert dml.timestamp_of(options) == 7
     assert dml.timestamp_of(options, counters=True) is None
-    # The statement's own timestamp is kept, and the server will refuse it.
+    # A statement's own timestamp is kept for a counter, and the server will refuse it.
     assert dml.timestamp_of(options.with_changes(timestamp=8), counters=True) == 8
     assert dml.timestamp_of(values_of(Rated(id=2)).options) is None
 
 
 def test_a_dml_query_writes_its_instance_with_its_own_options(session: FakeSession) -> None:
+    """A DMLQuery writes its instance with its own options, or adds the write to its batch."""
     rated = Rated(id=1, note="x")
     query = DMLQuery(Rated, rated, ttl=5)
     query.save()
@@ -590,7 +652,7 @@ def test_a_dml_query_writes_its_instance_with_its_own_options(session: FakeSessi
     rated.note = "z"
     assert query.batch(batch) is query
     query.save()
-    # The statement went to the batch.
+    # The statement was added to the batch, and not sent.
     assert len(session.executions) == statement_count
     assert len(batch.queries) == 1
     with pytest.raises(ValidationError, match="no instance of Rated to write"):
@@ -606,7 +668,9 @@ class Hall(Model):
 
 
 def test_static_columns_are_inserted_without_the_defaults_of_others(session: FakeSession) -> None:
-    """Without a clustering key there is no row that could have the defaults. Values that the
+    """An INSERT of static columns without a clustering key leaves out defaults of other columns.
+
+    Without a clustering key, there is no row that could have these defaults. Values that the
     application has set are not dropped.
     """
     hall = Hall.create(id=1, name="a")
@@ -624,11 +688,12 @@ def test_static_columns_are_inserted_without_the_defaults_of_others(session: Fak
 
 
 def test_a_static_column_is_updated_without_the_clustering_key(session: FakeSession) -> None:
+    """An update of static columns needs only the partition key."""
     room = Room.create(id=1, seat=2, name="blue")
     room.name = "green"
     room.save()
     assert session.last_statement == ('UPDATE ks.room SET "name" = ? WHERE "id" = ?', ["green", 1])
-    # `guest` is not static, so the statement needs the whole key.
+    # `guest` is not static, so the statement needs the complete primary key.
     room.guest = "ada"
     room.name = "red"
     room.save()
@@ -639,6 +704,7 @@ def test_a_static_column_is_updated_without_the_clustering_key(session: FakeSess
 
 
 def test_a_changed_key_inserts_another_row(session: FakeSession) -> None:
+    """After the key of an instance was changed, `save` inserts a new row."""
     room = Room.create(id=1, seat=2, name="blue")
     room.seat = 3
     room.save()
@@ -649,6 +715,7 @@ def test_a_changed_key_inserts_another_row(session: FakeSession) -> None:
 
 
 def test_a_write_without_its_key_is_refused(session: FakeSession) -> None:
+    """A write of an instance without its key is refused."""
     with pytest.raises(ValidationError, match="id"):
         Rated(note="x").save()
     assert session.executions == []

@@ -1,4 +1,4 @@
-"""The errors of mapper queries: LWTException if a conditional write was not applied, and others."""
+"""Errors of mapper queries, such as LWTException for a conditional write that was not applied."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def result(names: list[str] | None, applied: bool, row: Any = None) -> Any:
 
 
 def test_only_a_write_that_was_not_applied_is_an_error() -> None:
-    # None of these results has a column "[applied]" with the value False, so they are not failures.
+    """`check_applied` raises LWTException only if "[applied]" is False."""
+    # None of these results has a column "[applied]" with the value False, so none of them is a
+    # failure.
     check_applied(object())
     check_applied(result(names=None, applied=False))
     check_applied(result(["a"], applied=False))
@@ -34,7 +36,10 @@ def test_only_a_write_that_was_not_applied_is_an_error() -> None:
 
 
 def test_the_ignored_error_of_a_conditional_write_is_raised() -> None:
-    """If a retry policy has ignored the error, nobody knows whether the write was applied."""
+    """If a retry policy has ignored a conditional write's error, `check_applied` raises the error.
+
+    In this case, it is unknown whether the write was applied.
+    """
     ignored = SimpleNamespace(
         column_names=None, _message=None, attempts=[SimpleNamespace(error=WriteTimeout("late"))]
     )
@@ -43,14 +48,16 @@ def test_the_ignored_error_of_a_conditional_write_is_raised() -> None:
 
 
 def test_an_error_can_be_pickled() -> None:
+    """LWTException can be pickled with its existing row."""
     error = pickle.loads(pickle.dumps(LWTException({"a": 5})))
     assert type(error) is LWTException
     assert error.existing == {"a": 5}
 
 
 def test_modules_of_the_errors() -> None:
-    """The attribute `__module__` of LWTException and DoesNotExist is the public module from which
-    applications import them. Both have the documented base classes.
+    """LWTException and DoesNotExist name `cassandra.cqlengine.query` as their module.
+
+    Applications import them from there. Both have the documented base classes.
     """
     assert LWTException.__module__ == "cassandra.cqlengine.query"
     assert DoesNotExist.__module__ == "cassandra.cqlengine.query"

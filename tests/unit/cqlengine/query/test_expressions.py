@@ -1,4 +1,4 @@
-"""Comparisons of columns become filters, and operators convert their values."""
+"""Comparisons of model columns are filters of querysets; operators convert their values."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ CLAUSES: list[tuple[Any, str, Any]] = [
 
 @pytest.mark.parametrize(("build", "cql", "value"), CLAUSES, ids=[cql for _, cql, _ in CLAUSES])
 def test_comparisons_are_filters(build: Any, cql: str, value: Any) -> None:
+    """A comparison of a column is a WHERE clause with the converted value."""
     clause = build()
     clause.set_context_id(0)
     assert str(clause) == cql
@@ -51,7 +52,7 @@ def test_comparisons_are_filters(build: Any, cql: str, value: Any) -> None:
 
 
 def test_orders_by_distance() -> None:
-    """`ann_of` orders rows by their distance to a vector; for other columns it is refused."""
+    """`ann_of` orders rows by the distance to a vector; columns of other types refuse it."""
     clause = Row.near.ann_of([1, 2])
     assert clause.field == "near"
     assert list(clause.value) == [1.0, 2.0]
@@ -60,6 +61,7 @@ def test_orders_by_distance() -> None:
 
 
 def test_an_expression_has_the_name_of_its_column_and_no_hash() -> None:
+    """An expression shows its column's name, and has no hash."""
     assert str(Row.name) == '"nm"'
     with pytest.raises(TypeError, match="unhashable"):
         hash(Row.name)
@@ -69,14 +71,14 @@ def test_an_expression_has_the_name_of_its_column_and_no_hash() -> None:
 
 def test_values_are_converted_for_their_operator() -> None:
     def converted_value(column: str, operator: BaseWhereOperator, argument: Any) -> Any:
-        """Return the argument as a filter of this column and operator binds it."""
+        """Return the value that a filter with this column and operator binds for the argument."""
         return filter_value(Row.__mapping__.columns[column], operator, argument)
 
     assert converted_value("id", EqualsOperator(), "5") == 5
     assert converted_value("id", InOperator(), ("5", 6)) == [5, 6]
     # The column is not a collection, so the value is left to the server, which will refuse it.
     assert converted_value("id", ContainsOperator(), "x") == "x"
-    # A function is passed on as it is, because it converts its own values.
+    # A function is passed on unchanged, because it converts its values itself.
     token = functions.Token(1)
     assert converted_value("id", EqualsOperator(), token) is token
     for argument in ("ab", b"ab", 5):
@@ -86,14 +88,17 @@ def test_values_are_converted_for_their_operator() -> None:
         converted_value("id", EqualsOperator(), argument=None)
     with pytest.raises(ValidationError):
         converted_value("id", EqualsOperator(), "x")
-    # IN compares a collection as a whole.
+    # IN compares a set column as a whole with each value.
     assert len(converted_value("tags", InOperator(), [{1}, {2}])) == 2
     with pytest.raises(ValidationError, match=r"Row.tags is a set<int>, .* tags__contains=value"):
         converted_value("tags", InOperator(), ["1", "2"])
 
 
 def test_filters_that_python_drops_are_warned_of() -> None:
-    """Filters are always true, so Python keeps the second of two filters that `and` joins."""
+    """A filter that Python drops from `a and b` causes a warning when it is deleted.
+
+    Filters are always true, so `a and b` is only the filter b.
+    """
 
     def filter_and_collect(join: Callable[[], Any]) -> None:
         Row.objects(join())
@@ -106,6 +111,7 @@ def test_filters_that_python_drops_are_warned_of() -> None:
 
 
 def test_filters_that_are_used_after_a_test_for_truth_are_not_warned_of() -> None:
+    """A filter that is tested for truth, but also used, causes no warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for use in (Row.objects, Row.objects.iff, statements.SelectStatement("t").add_where):
@@ -117,7 +123,10 @@ def test_filters_that_are_used_after_a_test_for_truth_are_not_warned_of() -> Non
 
 
 def test_filters_that_or_drops_are_warned_of() -> None:
-    """Python does not evaluate the second filter of `or`, because the first one is true."""
+    """A filter that is joined to another filter with `or` causes a warning.
+
+    Python does not evaluate the second filter, because the first filter is true.
+    """
     joins: list[Callable[[], Any]] = [
         lambda: Row.objects(Row.id == 1 or Row.id == 2),
         lambda: Row.objects(*[Row.id > 5 or Row.id < 1]),
@@ -130,12 +139,13 @@ def test_filters_that_or_drops_are_warned_of() -> None:
 
 
 def test_or_behind_a_name_and_in_conditions_is_not_warned_of() -> None:
+    """There is no warning if `or` joins filters through a variable, or if `all` tests them."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         given: Any = Row.id == 1
         clause: Any = given or Row.id == 2
         assert clause is given
-        # The filters are used, or they would be warned of as dropped.
+        # Use the filters. Otherwise there would be a warning that they were dropped.
         if clause or given:
             Row.objects(clause)
         conditions: Any = [Row.name == "a"]
@@ -146,6 +156,7 @@ def test_or_behind_a_name_and_in_conditions_is_not_warned_of() -> None:
 
 
 def test_operators_for_bits_say_how_filters_are_joined() -> None:
+    """`&` and `|` of filters raise TypeError, which says how to join filters."""
     first: Any = Row.name == "a"
     with pytest.raises(TypeError, match="pass each as an argument"):
         first & (Row.id == 1)

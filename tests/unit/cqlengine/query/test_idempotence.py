@@ -1,4 +1,4 @@
-"""Which statements of the mapper are marked as idempotent: those that may be sent again."""
+"""Which statements of the mapper are marked as idempotent, so the driver may send them again."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ class Count(Model):
     number = columns.Counter()
 
 
-# A function that executes a statement with a queryset.
+# a function that executes a statement with a queryset
 Action = Callable[[Any], Any]
 
 
 def unmarked_queryset() -> Any:
-    """Return a queryset without a mark."""
+    """Return a queryset that is not marked as idempotent."""
     return Note.objects(id=1)
 
 
 def queryset_marked_by_method() -> Any:
-    """Return a queryset that is marked by its method `idempotent`."""
+    """Return a queryset that its method `idempotent` has marked."""
     return Note.objects(id=1).idempotent()
 
 
 def queryset_marked_by_model() -> Any:
-    """Return a queryset that is marked by `__idempotent__` of its model."""
+    """Return a queryset of a model with `__idempotent__ = True`."""
     return Repeated.objects(id=1)
 
 
-# Statements that servers may apply twice.
+# statements that servers may apply twice without a difference
 REPEATABLE: list[Action] = [
     lambda notes: list(notes),
     lambda notes: notes.first(),
@@ -66,7 +66,7 @@ REPEATABLE: list[Action] = [
     lambda notes: notes.create_many([{"id": 1, "tags": {"a"}, "pages": ["a"]}]),
     lambda notes: notes.update(pages=["a"]),
 ]
-# Statements whose repetition would change the row, or be refused.
+# statements whose repetition would change the row, or be refused
 NOT_REPEATABLE: list[Action] = [
     lambda notes: notes.update(lines__append=["a"]),
     lambda notes: notes.update(lines=["a"]),
@@ -83,19 +83,20 @@ NOT_REPEATABLE: list[Action] = [
 
 @pytest.fixture(autouse=True)
 def answer(session: FakeSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the session answer each statement of these tests."""
+    """Make the fake session return a result for each statement of these tests."""
     session.return_row(**{"[applied]": True, "id": 1})
-    # `create_many` executes its statements by a function of the driver.
+    # `create_many` executes its statements with `execute_concurrent` of the driver.
     monkeypatch.setattr("cassandra.cqlengine.running.execute_concurrent", execute_all)
 
 
 def execute_all(session: FakeSession, pairs: Any, *_: Any) -> list[tuple[bool, Any]]:
-    """Take the place of the driver's `execute_concurrent`."""
+    """Replace the driver's `execute_concurrent`."""
     return [(True, session.execute(statement, values)) for statement, values in pairs]
 
 
 @pytest.mark.parametrize("action", [*REPEATABLE, *NOT_REPEATABLE])
 def test_no_statement_is_idempotent_by_default(session: FakeSession, action: Action) -> None:
+    """Without a request of the application, no statement is marked as idempotent."""
     action(unmarked_queryset())
     action(queryset_marked_by_model().idempotent(False))
     assert [execution.idempotent for execution in session.executions] == [False, False]
@@ -106,7 +107,7 @@ def test_no_statement_is_idempotent_by_default(session: FakeSession, action: Act
 def test_statements_that_may_be_repeated_are_marked_on_request(
     session: FakeSession, action: Action, queryset_of: Callable[[], Any]
 ) -> None:
-    """The application requests the mark for a queryset or for a whole model."""
+    """Statements that may be repeated are marked if the queryset or model requests it."""
     action(queryset_of())
     assert session.executions[-1].idempotent is True
 
@@ -116,11 +117,13 @@ def test_statements_that_may_be_repeated_are_marked_on_request(
 def test_statements_that_must_not_be_repeated_are_never_marked(
     session: FakeSession, action: Action, queryset_of: Callable[[], Any]
 ) -> None:
+    """Statements that must not be repeated are not marked, even on request."""
     action(queryset_of())
     assert session.executions[-1].idempotent is False
 
 
 def test_the_level_and_the_idempotence_are_both_set(session: FakeSession) -> None:
+    """A queryset may set both a consistency level and idempotence."""
     unmarked_queryset().consistency(ConsistencyLevel.QUORUM).idempotent().first()
     unmarked_queryset().consistency(ConsistencyLevel.QUORUM).idempotent().create_many([{"id": 1}])
     for execution in session.executions:
@@ -128,9 +131,10 @@ def test_the_level_and_the_idempotence_are_both_set(session: FakeSession) -> Non
 
 
 def test_writes_of_an_instance_are_marked_if_they_may_be_repeated(session: FakeSession) -> None:
+    """Each write of an instance is marked only if this write may be repeated."""
     note = Note.objects.idempotent().create(id=1, text="x")
     assert session.executions[-1].idempotent
-    # A repetition would add the elements of the list once more.
+    # A repetition would add the elements of the list again.
     note.lines = ["a"]
     note.save()
     assert not session.executions[-1].idempotent
@@ -141,7 +145,7 @@ def test_writes_of_an_instance_are_marked_if_they_may_be_repeated(session: FakeS
     note.lines = ["a", "b"]
     note.save()
     assert not session.executions[-1].idempotent
-    # This save assigns the whole list, and only deletes elements.
+    # This save assigns an empty list, which adds no elements.
     note.lines = []
     note.save()
     assert session.executions[-1].idempotent
@@ -154,6 +158,7 @@ def test_writes_of_an_instance_are_marked_if_they_may_be_repeated(session: FakeS
 
 
 def test_counters_are_never_marked(session: FakeSession) -> None:
+    """Updates of counters are never marked as idempotent."""
     count = Count(id=1)
     count.number += 1
     count.save()
@@ -162,7 +167,7 @@ def test_counters_are_never_marked(session: FakeSession) -> None:
 
 
 class FakeBatch:
-    """Takes the place of the driver's `BatchStatement`, which refuses the fake statements."""
+    """Replaces the driver's `BatchStatement`, which would refuse the fake statements."""
 
     is_idempotent = False
 
@@ -176,19 +181,20 @@ class FakeBatch:
 def test_a_batch_is_idempotent_if_all_its_statements_are(
     session: FakeSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A batch is marked as idempotent only if all its statements may be repeated."""
     monkeypatch.setattr("cassandra.cqlengine.query.batch.BatchStatement", FakeBatch)
     batch = BatchQuery()
     batch.warn_multiple_exec = False
 
     def mark_of(*querysets: Any) -> object:
-        """Return whether a batch of an update of each queryset is marked as idempotent."""
+        """Return whether a batch with an update of each queryset is marked as idempotent."""
         for queryset in querysets:
             queryset.batch(batch).update(tags={"a"}, text="x")
         batch.execute()
         return session.executions[-1].idempotent
 
     assert mark_of(queryset_marked_by_model(), queryset_marked_by_method()) is True
-    # After a batch was executed, its next statements decide alone.
+    # Statements of an earlier execution do not count.
     assert (
         mark_of(queryset_marked_by_model(), unmarked_queryset(), queryset_marked_by_model())
         is False
@@ -199,6 +205,8 @@ def test_a_batch_is_idempotent_if_all_its_statements_are(
 
 
 def test_a_custom_dmlquery_keeps_the_idempotence(session: FakeSession) -> None:
+    """A model with its own DMLQuery class also marks idempotent statements."""
+
     class Custom(DMLQuery):
         pass
 
@@ -211,6 +219,7 @@ def test_a_custom_dmlquery_keeps_the_idempotence(session: FakeSession) -> None:
 
 
 def test_named_tables_take_the_option(session: FakeSession) -> None:
+    """Querysets of named tables have the method `idempotent`, too."""
     table = NamedTable("ks", "t")
     list(table.objects.idempotent())
     list(table.objects.all())

@@ -1,6 +1,6 @@
-"""QuerySets of models and of named tables, on a fake session.
+"""Querysets of models and of named tables, on a fake session.
 
-The tests cover filters, selected columns, and writes.
+The tests cover filters, selected columns and writes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Cat(Pet):
 
 
 filtered = Car.objects.filter
-# A query by the whole primary key.
+# A queryset for one row, by the complete primary key.
 ONE_ROW = Car.objects(maker="a", line=1, year=2)
 TABLE = NamedTable("a", "b")
 
@@ -102,6 +102,7 @@ MISTAKES: list[tuple[Any, type[Exception], str]] = [
     ("call", "error", "message"), MISTAKES, ids=[f"{m}-{n}" for n, (_, _, m) in enumerate(MISTAKES)]
 )
 def test_wrong_calls_are_refused(call: Any, error: type[Exception], message: str) -> None:
+    """A wrong call of a queryset's method is refused with the expected error."""
     with pytest.raises(error, match=message):
         call()
 
@@ -123,7 +124,7 @@ FILTERS: list[tuple[Any, str, list[Any]]] = [
 
 @pytest.mark.parametrize(("build", "where", "values"), FILTERS, ids=[case[1] for case in FILTERS])
 def test_filters(build: Any, where: str, values: list[Any], session: FakeSession) -> None:
-    """Each filter becomes the expected WHERE clause and bound values."""
+    """Each filter becomes the expected WHERE clause with its bound values."""
     list(build().limit(None))
     query, bound = session.last_statement
     assert query is not None
@@ -132,7 +133,10 @@ def test_filters(build: Any, where: str, values: list[Any], session: FakeSession
 
 
 def test_a_token_may_be_used_for_other_models(session: FakeSession) -> None:
-    """A filter does not convert the values inside the token itself: "1" stays a str."""
+    """A filter does not convert the values inside its token, which may be used for other models.
+
+    "1" stays a str here.
+    """
     token = functions.Token("a", "1")
     list(filtered(pk__token__gt=token))
     assert token.value == ("a", "1")
@@ -145,6 +149,7 @@ def test_a_token_may_be_used_for_other_models(session: FakeSession) -> None:
 def test_filters_on_keys_and_indexes_need_no_allow_filtering(
     filters: Any, session: FakeSession
 ) -> None:
+    """A filter on a key or an indexed column needs no ALLOW FILTERING."""
     list(filtered(**filters))
     assert "ALLOW FILTERING" not in str(session.last_statement[0])
 
@@ -153,6 +158,7 @@ def test_filters_on_keys_and_indexes_need_no_allow_filtering(
     "filters", [{"model": "x"}, {"price__gt": 1}, {"model__like": "x"}, {"maker__like": "x"}]
 )
 def test_other_filters_need_allow_filtering(filters: Any, session: FakeSession) -> None:
+    """Other filters are refused unless the queryset allows filtering."""
     with pytest.raises(QueryException, match="a filter needs one column of the primary key"):
         list(filtered(**filters))
     list(filtered(**filters).allow_filtering())
@@ -160,6 +166,8 @@ def test_other_filters_need_allow_filtering(filters: Any, session: FakeSession) 
 
 
 def test_like_is_allowed_on_an_indexed_column(session: FakeSession) -> None:
+    """LIKE is allowed on an indexed column."""
+
     class Found(Model):
         id = columns.Integer(primary_key=True)
         word = columns.Text(index=True)
@@ -191,7 +199,7 @@ SELECTED: list[tuple[Any, list[str]]] = [
 
 @pytest.mark.parametrize(("build", "names"), SELECTED, ids=[str(names) for _, names in SELECTED])
 def test_columns_that_are_selected(build: Any, names: list[str]) -> None:
-    """Each query selects the expected columns: "*" if the list is empty.
+    """Each query selects the expected columns, or "*" if the expected list is empty.
 
     Columns with an equality filter are left out, because their values are known.
     """
@@ -201,7 +209,10 @@ def test_columns_that_are_selected(build: Any, names: list[str]) -> None:
 
 
 def test_a_short_tuple_of_a_filter_stays_short(session: FakeSession) -> None:
-    """Results have nulls at its end. As a key, that would be another row."""
+    """A key tuple in a filter keeps its length in the instance, and so in later writes.
+
+    A result would have nulls at the end of the tuple. As a key, that would be another row.
+    """
 
     class Cell(Model):
         place = columns.Tuple(columns.Integer, columns.Integer, primary_key=True)
@@ -218,9 +229,10 @@ def test_a_short_tuple_of_a_filter_stays_short(session: FakeSession) -> None:
 
 
 def test_columns_with_an_equality_filter_get_its_value(session: FakeSession) -> None:
+    """Columns with an equality filter get the filter's value, because they are not selected."""
     session.return_row(mdl="x", price=5)
     car = ONE_ROW.get()
-    # The first three columns are not in the answer. Their values come from the filter.
+    # The first three columns are not in the response. Their values come from the filter.
     assert car.maker == "a"
     assert car.line == 1
     assert car.year == 2
@@ -229,8 +241,9 @@ def test_columns_with_an_equality_filter_get_its_value(session: FakeSession) -> 
 
 
 def test_values_list_returns_values_of_columns(session: FakeSession) -> None:
-    """`values_list` returns the values of the named columns, or of all columns; with `flat`, those
-    of one column.
+    """`values_list` returns the values of the named columns, or of all columns.
+
+    With `flat`, it returns the values of one column.
     """
     session.names, session.rows = ["year", "mdl", "options"], [[1, "x", None], [2, "y", {"o"}]]
     queryset = Car.objects(maker="a", line=1)
@@ -239,13 +252,14 @@ def test_values_list_returns_values_of_columns(session: FakeSession) -> None:
         [None, "a", 1],
         [{"o"}, "a", 2],
     ]
-    # The values of maker and line come from the filter, those of year and model ("mdl" in the
-    # database) from the first row. The other seven are None: options is null in this row, and the
-    # answer has none of the other columns.
+    # The values of maker and line come from the filter, and the values of year and model ("mdl" in
+    # the database) from the first row. The other seven columns are None: options is null in this
+    # row, and the response has none of the other six columns.
     assert next(iter(queryset.values_list())) == ["a", 1, 1, "x", *[None] * 7]
 
 
 def test_rows_of_named_tables_are_read_by_attribute_or_name(session: FakeSession) -> None:
+    """Rows of a named table can be read by attribute, by column name, and as a mapping."""
     session.return_row(c=1, d="x")
     (row,) = list(TABLE.objects(c=1).allow_filtering())
     assert row.c == 1
@@ -253,7 +267,7 @@ def test_rows_of_named_tables_are_read_by_attribute_or_name(session: FakeSession
     assert dict(row) == {"c": 1, "d": "x"}
     with pytest.raises(AttributeError, match="the row has no column 'e'"):
         _ = row.e
-    # The keyspace given with `using` replaces that of the table.
+    # The keyspace of `using` replaces the keyspace of the table.
     assert str(TABLE.objects.using(keyspace="k")) == "SELECT * FROM k.b LIMIT 10000"
 
 
@@ -263,7 +277,10 @@ class Document(Model):
 
 
 def test_selects_with_different_values_are_prepared_once(session: FakeSession) -> None:
-    """The text of a SELECT depends only on the columns and conditions, not on the values."""
+    """SELECTs that differ only in their values are prepared once.
+
+    The CQL of a SELECT depends only on the columns and conditions, not on the values.
+    """
     for number in range(3):
         list(Document.objects(kind=str(number)))
         list(Document.objects(kind=str(number)).only(["id"]))
@@ -298,7 +315,7 @@ UPDATES: list[tuple[dict[str, Any], str, list[Any]]] = [
 
 @pytest.mark.parametrize(("values", "text", "bound"), UPDATES, ids=[case[1] for case in UPDATES])
 def test_updates(values: dict[str, Any], text: str, bound: list[Any], session: FakeSession) -> None:
-    """Each change becomes the expected SET clause and bound values."""
+    """Each change becomes the expected SET clause with its bound values."""
     ONE_ROW.update(**values)
     assert session.last_statement == (
         f'UPDATE ks.car SET {text} WHERE "maker" = ? AND "line" = ? AND "year" = ?',
@@ -311,13 +328,15 @@ def test_updates(values: dict[str, Any], text: str, bound: list[Any], session: F
     [{}, {"options__add": set()}, {"parts__update": {}}, {"owners__append": None}],
 )
 def test_empty_updates_send_nothing(values: dict[str, Any], session: FakeSession) -> None:
+    """An update without any value to set sends nothing."""
     ONE_ROW.update(**values)
     assert session.executions == []
 
 
 def test_updates_without_reading_the_row(session: FakeSession) -> None:
-    """`update` of a query sends one statement with its options and conditions, and no statement if
-    it has no values.
+    """`update` of a queryset sends one statement with its options and conditions.
+
+    It sends no statement if there are no values.
     """
     queryset = Car.objects(maker="a", line=1, year=2)
     queryset.ttl(5).timestamp(datetime.timedelta(0)).update(
@@ -348,11 +367,12 @@ def test_updates_without_reading_the_row(session: FakeSession) -> None:
 
 
 def test_options_of_the_queryset_are_those_of_its_writes(session: FakeSession) -> None:
+    """The options of a queryset, such as TTL and conditions, apply to its writes."""
     Document.objects.ttl(5).timestamp(datetime.timedelta(0)).create(id=1, kind="x")
     query, values = session.last_statement
     assert str(query).endswith("USING TTL ? AND TIMESTAMP ?")
     assert values[:3] == [1, "x", 5]
-    # Both 0 and None mean that there is no TTL.
+    # Both 0 and None mean "no TTL".
     Document.objects.ttl(0).ttl(None).create(id=1)
     assert "TTL" not in str(session.last_statement[0])
     session.return_row(**{"[applied]": True})
@@ -371,6 +391,7 @@ def test_options_of_the_queryset_are_those_of_its_writes(session: FakeSession) -
 
 
 def test_a_time_to_live_stays_with_the_instance(session: FakeSession) -> None:
+    """A TTL that was set with `create` also applies to later writes of the instance."""
     document = Document.objects.ttl(5).create(id=1, kind="x")
     document.kind = "y"
     document.save()
@@ -381,6 +402,7 @@ def test_a_time_to_live_stays_with_the_instance(session: FakeSession) -> None:
 
 
 def test_unknown_names_are_ignored_by_create(session: FakeSession) -> None:
+    """`create` ignores names that are not columns."""
     document = Document.objects.using(keyspace="k").create(id=1, zip=5)
     assert type(document).__keyspace__ == "k"
     assert document.id == 1
@@ -388,6 +410,8 @@ def test_unknown_names_are_ignored_by_create(session: FakeSession) -> None:
 
 
 def test_create_calls_the_model_s_own_constructor(session: FakeSession) -> None:
+    """`create` calls the constructor that the model defines."""
+
     class ModelWithConstructor(Model):
         id = columns.Integer(primary_key=True)
         word = columns.Text()
@@ -400,7 +424,7 @@ def test_create_calls_the_model_s_own_constructor(session: FakeSession) -> None:
 
 
 class Counted(Model):
-    """A model whose `save` and `__init__` are the application's own."""
+    """An abstract model whose `save` and `__init__` are defined by the application."""
 
     __abstract__ = True
     id = columns.Integer(primary_key=True)
@@ -439,7 +463,10 @@ class Circle(Shape):
     ],
 )
 def test_create_calls_the_model_s_own_save(session: FakeSession, create: Any) -> None:
-    """As in cassandra-driver: otherwise what the application does in `save` is lost."""
+    """`create` calls the `save` that the model defines, as in cassandra-driver.
+
+    Otherwise the application's code in `save` would not be executed.
+    """
     session.return_row(**{"[applied]": True})
     item = create()
     assert item.saves == 1
@@ -447,11 +474,12 @@ def test_create_calls_the_model_s_own_save(session: FakeSession, create: Any) ->
     assert session.last_statement[1][:2] == [1, 1]
     item.save()
     assert item.saves == 2
-    # The condition was for the first write.
+    # The condition applied only to the first write.
     assert "IF NOT EXISTS" not in str(session.last_statement[0])
 
 
 def test_create_in_a_batch_calls_the_model_s_own_save(session: FakeSession) -> None:
+    """`create` in a batch calls the `save` that the model defines."""
     batch = BatchQuery()
     assert Item.batch(batch).create(id=1).saves == 1
     assert session.executions == []
@@ -459,8 +487,9 @@ def test_create_in_a_batch_calls_the_model_s_own_save(session: FakeSession) -> N
 
 
 def test_rows_that_are_read_call_the_model_s_own_constructor(session: FakeSession) -> None:
-    """As in cassandra-driver, it gets the values that were read. Nulls and columns that were not
-    read do not get defaults.
+    """Reading a row calls the model's constructor with the values that were read.
+
+    cassandra-driver does the same. Nulls, and columns that were not read, do not get defaults.
     """
     session.return_row(id=1, saves=None, tags={"a"}, w=None)
     item: Any = Item.objects(saves=7).allow_filtering().first()
@@ -476,7 +505,7 @@ def test_rows_that_are_read_call_the_model_s_own_constructor(session: FakeSessio
 
 
 class Tokened(Model):
-    """A model whose `__init__` sets what is missing."""
+    """A model whose `__init__` sets a missing token."""
 
     id = columns.Integer(primary_key=True)
     value = columns.Integer()
@@ -491,7 +520,10 @@ class Tokened(Model):
 def test_what_the_constructor_sets_in_a_row_that_was_read_is_not_written(
     session: FakeSession,
 ) -> None:
-    """Otherwise an update would overwrite a column that was not even read."""
+    """A value that the constructor sets in an instance that was read does not count as changed.
+
+    Otherwise an update would overwrite a column that was not even read.
+    """
     session.return_row(id=1, value=2)
     (row,) = Tokened.objects.only(["id", "value"])
     assert row.token == "made"
@@ -501,7 +533,10 @@ def test_what_the_constructor_sets_in_a_row_that_was_read_is_not_written(
 
 
 def test_create_many_warns_that_it_does_not_call_save(session: FakeSession) -> None:
-    """It writes what the instances have, and keeps their own options."""
+    """`create_many` warns that it does not call the model's `save`.
+
+    It writes the values of the instances, and applies their options.
+    """
     item, batch = Item(id=1), BatchQuery()
     with pytest.warns(RuntimeWarning, match=r"does not call Item\.save\(\)") as caught:
         (created,) = Item.objects.batch(batch).create_many([item])
@@ -512,6 +547,8 @@ def test_create_many_warns_that_it_does_not_call_save(session: FakeSession) -> N
 
 
 def test_a_queryset_finds_attributes_by_its_other_base(session: FakeSession) -> None:
+    """A queryset class finds attributes through `__getattr__` of its other base class."""
+
     class Finding:
         def __getattr__(self, name: str) -> str:
             return f"found {name}"
@@ -523,6 +560,7 @@ def test_a_queryset_finds_attributes_by_its_other_base(session: FakeSession) -> 
 
 
 def test_rows_of_a_subclass_call_its_constructor(session: FakeSession) -> None:
+    """A row of a subclass calls the subclass's constructor."""
     session.return_row(id=1, saves=3, kind="circle", radius=5)
     (shape,) = Shape.objects.all()
     assert type(shape) is Circle
@@ -531,7 +569,10 @@ def test_rows_of_a_subclass_call_its_constructor(session: FakeSession) -> None:
 
 
 def test_a_queryset_taken_for_an_instance(session: FakeSession) -> None:
-    """Columns that are assigned to a queryset are not written: warn of them."""
+    """If a column is assigned to a queryset, its writes warn that they ignore the column.
+
+    The errors for other uses of a queryset as an instance say what to write.
+    """
     cars: Any = Car.objects(maker="a", line=1, year=2)
     cars.must, cars.note = "x", "the application's own"
     with warnings.catch_warnings(record=True) as caught:
@@ -571,13 +612,13 @@ def test_filters_and_orders_of_other_libraries() -> None:
 
 
 def test_values_without_their_columns() -> None:
-    """The error for values by position names the columns."""
+    """The error for values by position in a model's constructor names the columns."""
     with pytest.raises(TypeError, match=r"write Car\(maker=\.\.\., line=\.\.\.\)"):
         Car("a", 1)  # type: ignore[arg-type]
 
 
 def test_arguments_that_are_no_filters_or_seconds() -> None:
-    """The errors say what to write for the values that applications pass by mistake."""
+    """The errors for wrong arguments of filters and TTLs say what to write."""
     cars: Any = Car.objects
     with pytest.raises(QueryException, match=r"write a comparison, Model\.column == value"):
         cars.filter(Car.maker, "a")
@@ -592,7 +633,7 @@ def test_arguments_that_are_no_filters_or_seconds() -> None:
 
 
 class _Bare(columns.Text):
-    """Stores names without a hash sign."""
+    """A text column that stores names without a hash sign at the beginning."""
 
     def validate(self, value: Any) -> Any:
         return str(value).lstrip("#")
@@ -608,7 +649,10 @@ class _Topic(Model):
 def test_an_application_s_column_class_validates_values_to_store_only(
     session: FakeSession,
 ) -> None:
-    """As in cassandra-driver, filters and conditions have the values of the application."""
+    """An application's `validate` is called for values to store, but not for filters.
+
+    As in cassandra-driver, filters and conditions bind the application's values.
+    """
     topic = _Topic.objects(id=1)
     topic.update(name="#a", names__update={"#b": "#c"})
     assert session.last_statement[1] == ["a", "b", "c", 1]

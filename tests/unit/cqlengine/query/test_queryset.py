@@ -59,7 +59,7 @@ TEXTS = [
 
 @pytest.mark.parametrize(("build", "text"), TEXTS, ids=[text for _, text in TEXTS])
 def test_the_cql_of_querysets(build: Any, text: str) -> None:
-    """Each query has the expected CQL text."""
+    """`str` of a queryset is its CQL with numbered placeholders."""
     assert str(build()) == text
 
 
@@ -90,12 +90,13 @@ MISTAKES: list[tuple[Any, type[Exception], str]] = [
     ("call", "error", "message"), MISTAKES, ids=[f"{m}-{n}" for n, (_, _, m) in enumerate(MISTAKES)]
 )
 def test_wrong_calls_are_refused(call: Any, error: type[Exception], message: str) -> None:
+    """A wrong call of a queryset, a batch or a function is refused with the expected error."""
     with pytest.raises(error, match=message):
         call()
 
 
 def test_a_queryset_is_executed_once(session: FakeSession) -> None:
-    """Iteration, indexing, `len` and `first` share the rows of one execution."""
+    """Iteration, indexing, `len` and `first` of a queryset share the rows of one execution."""
     session.names, session.rows = ["year"], [[year] for year in range(5)]
     queryset = Car.objects(maker="a", line=1)
     assert [car.year for car in queryset] == [0, 1, 2, 3, 4]
@@ -110,13 +111,14 @@ def test_a_queryset_is_executed_once(session: FakeSession) -> None:
     assert len(session.executions) == 1
     with pytest.raises(IndexError, match="5 rows"):
         queryset[9]
-    # `all` returns an equal queryset, which is executed anew.
+    # `all` returns an equal queryset, which is executed again.
     assert queryset.all() == queryset
     assert len(list(queryset.all())) == 5
     assert len(session.executions) == 2
 
 
 def test_two_iterators_share_one_execution(session: FakeSession) -> None:
+    """Two iterators of a queryset share one execution."""
     session.names, session.rows = ["year"], [[year] for year in range(3)]
     cars = Car.objects(maker="a", line=1)
     year_pairs = [(car.year, same_car.year) for car, same_car in zip(cars, cars, strict=True)]
@@ -127,6 +129,7 @@ def test_two_iterators_share_one_execution(session: FakeSession) -> None:
 def test_a_queryset_reads_no_more_rows_than_needed(
     session: FakeSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`bool`, an index and a slice read only as many rows as they need."""
     years_read: list[int] = []
 
     def read_row_by_row(result: FakeResult) -> Iterator[Any]:
@@ -154,15 +157,16 @@ def test_a_queryset_reads_no_more_rows_than_needed(
 def test_get_returns_the_only_row(
     session: FakeSession, years: list[int], error: type[Exception]
 ) -> None:
+    """`get` returns the only row, and raises an error if there is no row, or more than one."""
     session.names, session.rows = ["year"], [[year] for year in years]
     cars = Car.objects(maker="a", line=1)
     message = r"Car with maker = 'a', line = 1"
     with pytest.raises(error, match=message):
         cars.get()
-    # The limit of two rows is enough to know that there are several.
+    # A limit of two rows is enough to know that there are several rows.
     limit = 2
     assert session.last_statement[1] == ["a", 1, limit]
-    # The rows of a queryset that was read already are used.
+    # The queryset uses the rows that it has already read.
     assert len(cars) == len(years)
     execution_count = len(session.executions)
     with pytest.raises(error, match=message):
@@ -173,6 +177,7 @@ def test_get_returns_the_only_row(
 
 
 def test_a_request_has_the_options_of_its_queryset(session: FakeSession) -> None:
+    """A request has the consistency level, timeout and other options of its queryset."""
     session.names, session.rows = ["year"], [[1]]
     cars = Car.objects(maker="a", line=1)
     list(cars.consistency(ConsistencyLevel.QUORUM).timeout(3).fetch_size(5).idempotent())
@@ -180,7 +185,7 @@ def test_a_request_has_the_options_of_its_queryset(session: FakeSession) -> None
     assert request.consistency == ConsistencyLevel.QUORUM
     assert (request.timeout, request.fetch_size) == (3, 5)
     assert request.idempotent
-    # The options belong to the queryset that the methods returned, not to `cars`.
+    # The options belong to the queryset that the methods returned, and not to `cars`.
     list(cars)
     request = session.executions[-1]
     assert (request.consistency, request.fetch_size) == (None, None)
@@ -188,6 +193,8 @@ def test_a_request_has_the_options_of_its_queryset(session: FakeSession) -> None
 
 
 def test_a_request_uses_the_connection_of_its_queryset_or_model() -> None:
+    """A request uses the connection of its queryset, or else of its model."""
+
     class Elsewhere(Car):
         __connection__ = "of the model"
 
@@ -202,6 +209,7 @@ def test_a_request_uses_the_connection_of_its_queryset_or_model() -> None:
 
 
 def test_conditions_are_collected(session: FakeSession) -> None:
+    """`iff` adds conditions; the write has all of them."""
     conditional = Car.objects(maker="a", line=1).iff(price=5).iff(Car.doors > 2)
     session.return_row(**{"[applied]": True})
     conditional.delete()
@@ -214,6 +222,7 @@ def test_conditions_are_collected(session: FakeSession) -> None:
 
 
 def test_create_inserts_a_row_and_returns_it(session: FakeSession) -> None:
+    """`create` of a queryset inserts a row and returns its instance."""
     car = Car.objects.create(maker="a", line=1, year=2)
     assert car.maker == "a"
     assert car.line == 1
@@ -225,10 +234,11 @@ def test_create_inserts_a_row_and_returns_it(session: FakeSession) -> None:
 
 
 def test_rows_are_counted_by_the_server(session: FakeSession) -> None:
+    """`count` is executed by the server."""
     session.names, session.rows = ["count"], [[12]]
     assert Car.objects(maker="a", line=1).count() == 12
     assert str(session.last_statement[0]).startswith("SELECT COUNT(*) FROM ks.car")
-    # Servers cannot count distinct partitions, so the driver counts the rows.
+    # Servers cannot count distinct partitions, so the driver reads the rows and counts them.
     session.names, session.rows = ["maker", "line"], [["a", 1], ["a", 2]]
     assert Car.objects.distinct().count() == 2
     assert str(session.last_statement[0]).startswith('SELECT DISTINCT "maker", "line" FROM ks.car')
@@ -249,6 +259,7 @@ DIFFERENT = [
 
 @pytest.mark.parametrize("index", range(len(DIFFERENT)))
 def test_querysets_are_equal_if_they_ask_for_the_same(index: int) -> None:
+    """Querysets are equal if their queries are the same."""
     queryset = DIFFERENT[index]
     assert queryset == queryset.all()
     assert [other for other in DIFFERENT if other == queryset] == [queryset]
@@ -269,7 +280,7 @@ def test_querysets_are_equal_if_they_ask_for_the_same(index: int) -> None:
 def test_filters_say_if_they_choose_rows_by_a_key_and_by_one_value(
     filters: dict[str, Any], is_lookup: bool, is_fixed: bool
 ) -> None:
-    """A filter is a lookup if an index can find its rows. It is fixed if it has a single value."""
+    """`is_lookup` says if an index can find a filter's rows, and `is_fixed` if it has one value."""
     (clause,) = Car.objects.filter(**filters)._where
     assert queryset_module.is_lookup(clause) is is_lookup
     assert queryset_module.is_fixed(clause) is is_fixed
@@ -282,9 +293,7 @@ class Document(Model):
 
 
 def test_queries_are_ordered_by_distance_to_a_vector(session: FakeSession) -> None:
-    """A query can be ordered by the distance to a vector; the vector and the limit are bound as
-    values.
-    """
+    """`order_by(column.ann_of(vector))` binds the vector and the limit as values."""
     nearest = Document.objects.filter(kind="a").order_by(Document.near.ann_of([1, 2]))
     assert str(nearest.limit(3)) == (
         'SELECT "id", "v" FROM ks.document WHERE "kind" = %(0)s ORDER BY "v" ANN OF %(1)s LIMIT 3'
@@ -304,6 +313,7 @@ def test_queries_are_ordered_by_distance_to_a_vector(session: FakeSession) -> No
 
 
 def test_order_by_distance_needs_a_limit_and_a_vector() -> None:
+    """An order by distance needs a limit, a vector column, and no other order."""
     nearest = Document.objects.order_by(Document.near.ann_of([1, 2]))
     for queryset in (nearest, nearest.limit(None)):
         with pytest.raises(QueryException, match=r"needs limit\(n\)"):
@@ -321,7 +331,7 @@ def test_order_by_distance_needs_a_limit_and_a_vector() -> None:
 
 
 class PagedResult:
-    """A fake result that has several pages."""
+    """A fake result with several pages."""
 
     def __init__(self, *pages: list[Any]) -> None:
         self.pages = list(pages)
@@ -344,8 +354,8 @@ class PagedResult:
 def outcome_of(operation: Any, result: PagedResult) -> Any:
     """Run a read operation (a generator of requests), and return its outcome.
 
-    Its first request is answered with `result`. Its further requests are calls of a function that
-    fetches the next pages.
+    The result of the first request is `result`. Further requests are function calls that fetch the
+    next pages.
     """
     try:
         next(operation)
@@ -358,6 +368,7 @@ def outcome_of(operation: Any, result: PagedResult) -> Any:
 
 @pytest.mark.parametrize("queryset", [Car.objects, NamedTable("ks", "t").objects])
 def test_get_and_first_follow_the_pages(queryset: Any) -> None:
+    """`get` and `first` read further pages until they have found their rows."""
     # There may be empty pages before or after the only row.
     for pages in ([[], [], [1]], [[1], []], [[], [1], []]):
         assert outcome_of(queryset._get(), PagedResult(*pages)) == 1
@@ -365,7 +376,7 @@ def test_get_and_first_follow_the_pages(queryset: Any) -> None:
     assert outcome_of(queryset._first(), PagedResult([], [])) is None
     with pytest.raises(queryset.model.DoesNotExist):
         outcome_of(queryset._get(), PagedResult([], []))
-    # If there are two rows, `get` fails, even if the second one is on a later page.
+    # If there are two rows, `get` fails, even if the second row is on a later page.
     for pages in ([[1], [2]], [[1], [], [2]]):
         assert outcome_of(queryset._first(), PagedResult(*pages)) == 1
         with pytest.raises(queryset.model.MultipleObjectsReturned):

@@ -1,4 +1,4 @@
-"""A batch that is dropped with statements causes a warning at the line that has made it."""
+"""A batch that is deleted with unexecuted statements warns at the line that created it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ pytestmark = pytest.mark.usefixtures("session")
 
 
 def warnings_of(call: Callable[[], Any]) -> list[str]:
-    """Return the warnings of a call whose objects are all deleted."""
+    """Call the function, delete all its objects, and return the messages of all warnings."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        # A call that is left by an exception.
+        # Some calls are left by a RuntimeError.
         with contextlib.suppress(RuntimeError):
             call()
         gc.collect()
@@ -33,7 +33,7 @@ def warnings_of(call: Callable[[], Any]) -> list[str]:
 
 
 def takes_no_batch() -> contextlib.AbstractContextManager[None]:
-    """Suppress the error of the session, which is a fake, when a batch is executed."""
+    """Suppress the TypeError with which the fake session refuses a batch."""
     return contextlib.suppress(TypeError)
 
 
@@ -68,6 +68,7 @@ async def create_in_a_coroutine() -> None:
     "call", [create, save, update, lambda: asyncio.run(create_in_a_coroutine())]
 )
 def test_a_batch_without_execute_is_warned_of(call: Callable[[], Any]) -> None:
+    """A batch with statements that is deleted without `execute` causes a warning."""
     (message,) = warnings_of(call)
     assert "were never executed: write batch.execute()" in message
 
@@ -135,6 +136,7 @@ def copied() -> None:
     ],
 )
 def test_other_batches_are_not(call: Callable[[], Any]) -> None:
+    """Other batches cause no warning, for example if an error has left the function."""
     assert warnings_of(call) == []
 
 
@@ -153,7 +155,7 @@ Car.batch(batch).create(maker="a")
 
 
 def test_a_batch_without_statements_keeps_no_variables() -> None:
-    """The variables of the function that has made it are deleted when the function returns."""
+    """An empty batch does not keep the variables of its function alive."""
 
     class Variable:
         pass
@@ -172,6 +174,6 @@ def test_a_batch_without_statements_keeps_no_variables() -> None:
 
 
 def test_a_batch_of_a_script() -> None:
-    """Its variables live until the interpreter ends."""
+    """An unexecuted batch in a script causes the warning when the interpreter ends."""
     assert "BatchQuery were never executed" in run_python(SCRIPT).stderr
     assert "BatchQuery" not in run_python(SCRIPT + "batch.queries\n").stderr
