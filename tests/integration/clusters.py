@@ -33,7 +33,7 @@ _IMPATIENT = {
     "native_transport_rate_limiting_enabled": True,
     "native_transport_max_requests_per_second": 200,
 }
-# Limits that allow batches of nearly 3 MiB.
+# Batches of nearly 3 MiB must succeed, to test batches of many rows.
 _ROOMY = {
     "batch_size_warn_threshold": "2MiB",
     "batch_size_fail_threshold": "3MiB",
@@ -64,7 +64,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "old_node 4.0.19": {"nodes": 1, "version": "4.0.19"},
     "old_node 4.1.10": {"nodes": 1, "version": "4.1.10"},
 }
-# Tests with this fixture may change the cluster permanently, so they run last of their kind.
+# Tests with the fixture `expendable` may change the cluster permanently, so they run last.
 _LAST = "expendable"
 
 
@@ -73,7 +73,7 @@ def _kinds_of(item: pytest.Item) -> list[str]:
     names = set(getattr(item, "fixturenames", ()))
     callspec = getattr(item, "callspec", None)
     parameters = callspec.params if callspec is not None else {}
-    # A fixture with a parameter is the key "name parameter" of `KINDS`.
+    # A kind whose fixture has a parameter is named "fixture parameter" in `KINDS`.
     requested = {f"{name} {parameters[name]}" if name in parameters else name for name in names}
     return [kind for kind in KINDS if kind in requested]
 
@@ -81,8 +81,8 @@ def _kinds_of(item: pytest.Item) -> list[str]:
 def _sort_key(item: pytest.Item) -> tuple[int, bool]:
     """Return the key by which tests are sorted.
 
-    It is the position of the test's kind of cluster in `KINDS`, and True if the test has to run
-    last of its kind.
+    The key is the position of the test's kind of cluster in `KINDS`, and True if the test has to
+    run after the other tests of this kind.
     """
     kinds = _kinds_of(item)
     # Tests that need no cluster come last.
@@ -92,16 +92,16 @@ def _sort_key(item: pytest.Item) -> tuple[int, bool]:
 
 
 def share_of(items: list[pytest.Item], worker: int, of: int) -> list[pytest.Item]:
-    """Return the tests that one of several processes runs.
+    """Return the tests that one of several pytest processes runs.
 
     All tests of a kind go to the same process, so that no two processes start the same cluster.
-
     :param items: all tests.
     :param worker: the number of the process, from 0.
     :param of: the number of processes.
     """
-    # Process 0 gets the first kind and the tests without a cluster, which have the position
-    # len(KINDS): the modulo makes that 0, too. They take about as long as all other kinds together.
+    # Process 0 gets the first kind, and the tests that need no cluster: their position is
+    # len(KINDS), which the modulo turns into 0. These tests take about as long as the tests of all
+    # other kinds together, which the other processes run.
     kind_positions = [position % len(KINDS) for position, _ in map(_sort_key, items)]
     return [
         item
@@ -111,16 +111,16 @@ def share_of(items: list[pytest.Item], worker: int, of: int) -> list[pytest.Item
 
 
 class Pool:
-    """Starts and stops the clusters, and holds those that are running."""
+    """Starts the clusters of real nodes on demand, and stops each after its last test."""
 
     def __init__(self) -> None:
         self._running: dict[str, LocalCluster] = {}
         self._last_users: dict[str, list[str]] = {}
 
     def plan(self, items: list[pytest.Item]) -> None:
-        """Sort the tests by their kinds of clusters, and record after which test each can stop."""
+        """Sort the tests by their kinds of clusters, and record the last test of each kind."""
         items.sort(key=_sort_key)
-        # Later items replace earlier ones, so the last test of each kind remains.
+        # Later items replace earlier items, so the last test of each kind remains.
         last = {kind: item.nodeid for item in items for kind in _kinds_of(item)}
         self._last_users = {}
         for kind, nodeid in last.items():

@@ -1,4 +1,4 @@
-"""Fixtures of the integration tests: the real nodes that they share (see `clusters`), keyspaces."""
+"""Fixtures of the integration tests: keyspaces, and the real nodes that the tests share."""
 
 from __future__ import annotations
 

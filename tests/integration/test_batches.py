@@ -1,5 +1,6 @@
-"""Batches on three real nodes: all sizes and types, statements that servers have forgotten, and a
-node that is killed.
+"""Batches of all sizes and types on three real nodes.
+
+Servers may forget the prepared statements of a batch, or may be killed during a batch.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.integration
 
 INSERT = "INSERT INTO t (k, c, v, x) VALUES (?, ?, ?, ?)"
 WRITERS = 4  # threads that send batches
-PER_BATCH = 20  # rows in each of their batches
+PER_BATCH = 20  # rows in each batch of a writer
 
 
 @dataclasses.dataclass
@@ -54,7 +55,7 @@ def connect(local: LocalCluster) -> Cluster:
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         reconnection_policy=ConstantReconnectionPolicy(0.5, None),
         connect_timeout=5,
-        # short intervals, so that the failure of a node is noticed soon
+        # ^With short intervals, the driver soon notices that a node has failed.
         idle_heartbeat_interval=1,
         idle_heartbeat_timeout=2,
     )
@@ -99,7 +100,7 @@ def rows_of_t(session: Session) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("batch_type", [BatchType.LOGGED, BatchType.UNLOGGED], ids=str)
 @pytest.mark.parametrize("count", [1, 2, 100, 10_000])
 def test_batches_of_all_sizes(session: Session, count: int, batch_type: BatchType) -> None:
-    """All rows of a batch are written, whether they are added together or one after the other."""
+    """All rows of a batch are written, added with one `add_many` or with many `add`."""
     insert = session.prepare(INSERT)
     rows = [(i % 50, i, f"row {i}", i / 2) for i in range(count)]
     session.execute(BatchStatement(batch_type).add_many(insert, rows), timeout=60)
@@ -147,15 +148,16 @@ def test_statements_of_all_kinds_in_one_batch(session: Session) -> None:
     session.execute(batch)
     assert rows_of_t(session) == MIXED
     session.execute("TRUNCATE t", timeout=60)
-    session.execute_async(batch).result()  # strings with "?" were prepared at the first execution
+    # the first execution prepared the strings with "?", so this execution needs no preparation
+    session.execute_async(batch).result()
     assert rows_of_t(session) == MIXED
 
 
 def test_a_mixed_batch_on_asyncio(session: Session, three_nodes: LocalCluster) -> None:
-    """The asyncio API, too, executes a batch with statements of all kinds, and repeats it."""
+    """A batch with statements of all kinds can be executed twice with the asyncio API."""
 
     async def execute_twice() -> None:
-        """Execute the batch; the second time, all its statements are prepared already."""
+        """Execute the batch twice; the second execution has nothing left to prepare."""
         async with aio.Cluster(three_nodes.contact_points, port=three_nodes.port) as cluster:
             aio_session = await cluster.connect(session.keyspace)
             batch = mixed_batch(await aio_session.prepare(INSERT))
@@ -167,7 +169,7 @@ def test_a_mixed_batch_on_asyncio(session: Session, three_nodes: LocalCluster) -
 
 
 def rows_in_each_form() -> list[tuple[str, Any]]:
-    """Return two rows in each form that `add_many` accepts, with its name."""
+    """Return two rows in each form that `add_many` accepts, each with the name of the form."""
     nan = float("nan")
     structured_array = numpy.array(
         [(1, 0, "a", 0.5), (2, 0, "b", nan)],
@@ -191,13 +193,13 @@ def rows_in_each_form() -> list[tuple[str, Any]]:
 def test_add_many_accepts_arrays_frames_dataclasses_and_dicts(
     session: Session, form: str, rows: Any
 ) -> None:
-    """Each form writes the same two rows; the second row has no `x`."""
+    """`add_many` writes the same two rows from each form; the second row has no `x`."""
     session.execute(BatchStatement().add_many(session.prepare(INSERT), rows))
     first_row, (k, c, v, x) = rows_of_t(session)
     assert first_row == (1, 0, "a", 0.5)
     assert (k, c) == (2, 0)
     assert v == (None if form == "frame" else "b")
-    # NumPy arrays and data frames have NaN where the others have None.
+    # NumPy arrays and data frames have no None for floats: they have NaN instead.
     if form in ("structured array", "frame"):
         assert numpy.isnan(x)
     else:
@@ -212,9 +214,9 @@ def test_execute_binds_the_attributes_of_a_dataclass(session: Session) -> None:
 
 
 def test_a_batch_works_after_its_table_was_dropped_and_recreated(session: Session) -> None:
-    """Servers forget the prepared statements of a table that is dropped.
+    """A batch is executed again after its table was dropped and created with the same columns.
 
-    When the batch is executed, the driver prepares its statements again.
+    Servers forget the prepared statements of a dropped table, so the driver prepares them again.
     """
     insert, delete = session.prepare_all([INSERT, "DELETE FROM t WHERE k = ? AND c = ?"])
     batch = (
@@ -228,12 +230,13 @@ def test_a_batch_works_after_its_table_was_dropped_and_recreated(session: Sessio
         session.execute("DROP TABLE t", timeout=60)
         create_table(session)
         session.execute(batch)
-        # There are rows of the ten prepared inserts and of the insert that was added as text.
+        # The ten prepared inserts and the insert that was added as a string have written their
+        # rows.
         assert rows_of_t(session) == [(i, 0, str(i), None) for i in range(11)]
 
 
 def test_a_batch_for_a_table_recreated_with_other_types_is_refused(session: Session) -> None:
-    """A value that was bound as a double must not be written into a text column."""
+    """The batch raises, because a double must not be written into a text column."""
     insert = session.prepare(INSERT)
     batch = BatchStatement().add_many(insert, [(1, 0, "a", 0.5)])
     session.execute("DROP TABLE t", timeout=60)
@@ -241,7 +244,8 @@ def test_a_batch_for_a_table_recreated_with_other_types_is_refused(session: Sess
     try:
         with pytest.raises(InvalidRequest, match=r"(?s)x double -> x varchar.*prepare it again"):
             session.execute(batch)
-    finally:  # restore the table, since other tests share the keyspace
+    # Restore the table, because other tests share the keyspace.
+    finally:
         session.execute("DROP TABLE t", timeout=60)
         create_table(session)
 
@@ -258,7 +262,7 @@ def test_the_error_of_a_refused_batch_describes_it(session: Session) -> None:
 
 
 def test_counters(session: Session) -> None:
-    """Batches of counter updates add up; the server refuses to mix counters and other writes."""
+    """Batches of counter updates add up; the server refuses counters mixed with other writes."""
     session.execute("CREATE TABLE n (k int PRIMARY KEY, hits counter)", timeout=60)
     add_hits = session.prepare("UPDATE n SET hits = hits + ? WHERE k = ?")
     for batch_type in (BatchType.COUNTER, BatchType.UNLOGGED):
@@ -284,7 +288,7 @@ def test_counters(session: Session) -> None:
 
 
 def test_conditional_batches(session: Session) -> None:
-    """`was_applied` of a batch is False if one of its conditions is not met."""
+    """`was_applied` of a batch's result is False if one of the batch's conditions is not met."""
     insert = session.prepare("INSERT INTO t (k, c, v) VALUES (?, ?, ?) IF NOT EXISTS")
     batch = BatchStatement().add_many(insert, [(1, 0, "a"), (1, 1, "b")])
     assert session.execute(batch, timeout=60).was_applied
@@ -295,7 +299,7 @@ def test_conditional_batches(session: Session) -> None:
 
 
 class BatchLoad:
-    """Threads that each send one batch after the other until `stop` is called.
+    """Threads that each send batches, one after the other, until `stop` is called.
 
     Batch number k writes the partition k. Only batches with even numbers are marked idempotent.
     """
@@ -313,9 +317,9 @@ class BatchLoad:
             thread.start()
 
     def _write(self, first_key: int) -> None:
-        """Send batches until the load is stopped; each thread runs this method.
+        """Send batches until the load is stopped. Each thread runs this method.
 
-        :param first_key: the first partition; the next ones are WRITERS further.
+        :param first_key: the thread's first partition; each further partition is WRITERS higher.
         """
         key = first_key
         while not self._stop.wait(PAUSE):
@@ -323,7 +327,7 @@ class BatchLoad:
                 self._insert,
                 [(key, row_number, f"{key}/{row_number}", None) for row_number in range(PER_BATCH)],
             )
-            # Batches of even keys may be retried, those of odd keys may not.
+            # The driver may retry the batches of even keys, but not the batches of odd keys.
             batch.is_idempotent = key % 2 == 0
             try:
                 self._session.execute(batch)
@@ -338,7 +342,7 @@ class BatchLoad:
     def go_on(self, batches: int = 200, timeout: float = 90) -> None:
         """Wait until the nodes have acknowledged `batches` more batches than now.
 
-        :param timeout: seconds.
+        :param timeout: how many seconds to wait before the test fails.
         """
         with self._lock:
             target = len(self.acknowledged) + batches
@@ -355,7 +359,7 @@ class BatchLoad:
 
 @pytest.mark.longest
 def test_a_node_is_killed_under_a_load_of_batches(fragile: LocalCluster, session: Session) -> None:
-    """Each acknowledged batch is stored as a whole, and no idempotent batch fails."""
+    """A killed node loses no part of an acknowledged batch, and fails no idempotent batch."""
     states = States()
     session.cluster.register_listener(states)
     load = BatchLoad(session)
@@ -377,7 +381,7 @@ def test_a_node_is_killed_under_a_load_of_batches(fragile: LocalCluster, session
         stored.setdefault(row.k, set()).add(row.c)
     for k in load.acknowledged:
         assert stored.get(k) == set(range(PER_BATCH)), k
-    # Idempotent batches were retried on the next host. Others may have failed with an error.
+    # Idempotent batches were retried on the next host. Other batches may have failed with an error.
     assert [k for k in load.failed if k % 2 == 0] == []
     assert all(str(error) for error in load.failed.values())  # no message is empty
     assert not load.acknowledged & load.failed.keys()

@@ -1,4 +1,4 @@
-"""Scans and loads read and write each row once, although nodes or the client are killed."""
+"""Scans and loads handle each row exactly once, although nodes or the client are killed."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def csv_file(path: Path) -> Path:
 def all_rows(session: Session, table: str = "t") -> list[tuple[Any, ...]]:
     """Return all rows of the table, sorted, from a SELECT without the code under test.
 
-    Until coordinators notice that a node is down, they wait for its answer, and reads time out.
-    So a read that fails is repeated, for two minutes.
+    Until coordinators notice that a node is down, they wait for its response, and reads time out.
+    So we repeat a read that fails, for up to two minutes.
     """
     end_time = time.monotonic() + 120
     while True:
@@ -104,7 +104,7 @@ def test_a_scan_during_a_rolling_restart_has_each_row_once(
     assert sorted(scanned_rows) == sorted(map(row, range(ROWS)))
 
 
-# A program that loads a file with a checkpoint, and kills itself after three chunks of 500 rows.
+# A script that loads a file with a checkpoint, and kills itself after three chunks of 500 rows.
 KILLED = """
 import os, signal, sys
 from cassandra import ConsistencyLevel
@@ -134,7 +134,7 @@ with Cluster([host], port=int(port)) as cluster:
 def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
     session: Session, fragile: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A load continues from the checkpoint of a killed process, and outlives a killed node."""
+    """A load continues from the checkpoint of a killed process, although a node is killed, too."""
     path, checkpoint = csv_file(tmp_path / "a.csv"), tmp_path / "point"
     arguments = [fragile.contact_points[0], str(fragile.port), str(path), str(checkpoint)]
     process = subprocess.run(
@@ -147,7 +147,8 @@ def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
     )
     assert process.returncode == -signal.SIGKILL, process.stderr
     written = int(process.stdout.split()[-1])
-    # Before it killed itself, the process printed how many rows the server had acknowledged.
+    # Before it killed itself, the process printed how many rows the server had acknowledged. These
+    # rows must be stored.
     assert set(all_rows(session)) >= set(map(row, range(written)))
     # A second load continues from the checkpoint. After two chunks, a node is killed.
     written_after_chunks: list[int] = []
@@ -176,8 +177,8 @@ def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
 def _wait_for_the_kill(partition: Any) -> Any:
     """Tell the test that a partition was read, and wait until the test has killed a node.
 
-    Dask runs this function in its workers. They and the test communicate by the events "read" and
-    "killed" of Dask.
+    Dask calls this function in its worker processes. The workers and the test communicate by two
+    Dask events: "read" and "killed".
     """
     distributed: Any = importlib.import_module("distributed")
     distributed.Event("read").set()
@@ -189,7 +190,7 @@ def _wait_for_the_kill(partition: Any) -> Any:
 def test_tables_of_dask_while_a_node_is_killed(
     session: Session, fragile: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Dask reads each row once, and writes all rows, although a node is killed meanwhile."""
+    """Dask reads each row once, and writes all rows, while a node is killed."""
     pytest.importorskip("dask.dataframe")
     distributed: Any = pytest.importorskip("distributed")
     from cassandra.dask import read_table, to_table

@@ -62,7 +62,7 @@ def stored_orders(session: Session) -> set[tuple[Any, ...]]:
 
 
 def expected_orders(count: int) -> set[tuple[Any, ...]]:
-    """Return (id, customer, placed, total, items) of the orders of `csv_file`."""
+    """Return (id, customer, placed, total, items) of each order that `csv_file` writes."""
     return {
         (n, f"customer {n % 97}", datetime.datetime(2026, 11, 23, 12, n % 60), f"{n}.50", ("a",))
         for n in range(count)
@@ -73,7 +73,7 @@ def expected_orders(count: int) -> set[tuple[Any, ...]]:
 def test_all_rows_of_a_csv_file_are_stored(
     session: Session, tmp_path: Path, batch: str | None
 ) -> None:
-    """A load writes all rows; with batches, it sends fewer requests than rows."""
+    """A load writes all rows; if it groups rows into batches, it sends fewer requests than rows."""
     report = session.load("orders", csv_file(tmp_path / "a.csv", count=3000), batch=batch)
     assert (report.written, report.failed) == (3000, 0)
     if batch is None:
@@ -92,7 +92,10 @@ async def test_load_with_asyncio(session: Session, node: LocalCluster, tmp_path:
 
 
 def test_of_rows_with_the_same_key_the_last_one_is_stored(session: Session) -> None:
-    """The load groups rows into batches, but must keep the order of rows with the same key."""
+    """If several rows have the same key, the last row is stored.
+
+    The load groups rows into batches, but must keep the order of rows with the same key.
+    """
     moment = datetime.datetime(2026, 11, 23)
     rows = [("one", moment, 1, number, [str(number)]) for number in range(500)]
     assert session.load("orders", rows, columns=COLUMNS).written == 500
@@ -112,8 +115,13 @@ def test_of_rows_with_the_same_key_the_last_one_is_stored(session: Session) -> N
 def test_rows_with_the_same_key_stay_in_order_if_only_a_part_of_it_is_known(
     session: Session, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A statement may give its markers other names, or have constants in their place."""
-    # The server's timestamps depend on when rows arrive. The client's are in the order of the rows.
+    """Rows with the same key stay in order if the load cannot tell all key columns of a row.
+
+    The bind markers of these statements have other names than the columns, or a constant stands in
+    place of a marker.
+    """
+    # The server's timestamps depend on when rows arrive. Timestamps of the client would be in the
+    # order of the rows, and would hide a wrong order.
     monkeypatch.setattr(session, "use_client_timestamp", False)
     moment = datetime.datetime(2026, 11, 23)
     rows = [
@@ -131,7 +139,7 @@ def test_rows_with_the_same_key_stay_in_order_if_only_a_part_of_it_is_known(
 def test_rows_that_the_server_refuses_are_reported_and_the_rest_of_their_batch_is_stored(
     session: Session,
 ) -> None:
-    """Two of 50 rows have an invalid partition key; all other rows are written."""
+    """Two of 50 rows have an invalid partition key: they are reported, and the others written."""
     placed_at = datetime.datetime(2026, 11, 23)
     rows: list[Any] = [("one", placed_at, number, 1, ["x"]) for number in range(50)]
     rows[17] = ("", placed_at, 17, 1, ["x"])  # an empty partition key
@@ -144,7 +152,7 @@ def test_rows_that_the_server_refuses_are_reported_and_the_rest_of_their_batch_i
 
 
 def test_ttl_and_timestamp_from_columns_and_ttl_for_all_rows(session: Session) -> None:
-    """TTL (seconds) and timestamp (microseconds) come from the row, or from an option for all."""
+    """TTL (seconds) and timestamp (microseconds) come from columns, or one TTL is for all rows."""
     placed_at = datetime.datetime(2026, 11, 23)
     row = {"customer": "a", "placed": placed_at, "id": 1, "total": 1, "life": 1000, "at": 5_000_000}
     columns = ["customer", "placed", "id", "total"]
@@ -158,8 +166,10 @@ def test_ttl_and_timestamp_from_columns_and_ttl_for_all_rows(session: Session) -
 
 
 def test_static_lists_have_each_element_once(session: Session, tmp_path: Path) -> None:
-    """Each row of a partition has the static list, and rows of a partition are often batched. The
-    rows of a batch have one write time, and two writes of that time add up their elements.
+    """A load does not double the elements of a static list that is in many rows.
+
+    Each row of a partition has the static list, and rows of a partition are often batched. The rows
+    of a batch have one write time, and two writes with the same time would add up their elements.
     """
     columns = "p int, c int, s list<int> static, l list<int>, PRIMARY KEY (p, c)"
     for name in ("lists", "copies"):
@@ -169,7 +179,7 @@ def test_static_lists_have_each_element_once(session: Session, tmp_path: Path) -
     expected = [(row["p"], row["c"], row["s"], row["l"]) for row in rows]
 
     def stored(table: str) -> list[Any]:
-        """Return the rows of a table in the order of `expected`."""
+        """Return the rows of a table, sorted by the column `c` like `expected`."""
         found = session.execute(f"SELECT p, c, s, l FROM {table}", timeout=60)
         return sorted(map(tuple, found), key=lambda row: row[1])
 
@@ -189,20 +199,23 @@ def test_counters(session: Session) -> None:
     """With counters=True, a load adds each row's number to its counter."""
     session.execute("CREATE TABLE IF NOT EXISTS hits (page text PRIMARY KEY, n counter)")
     session.execute("TRUNCATE hits", timeout=60)
-    # A counter update that is retried may count twice. So a load refuses a table of counters if the
-    # caller does not pass counters=True.
+    # A counter update that is retried may count twice. So a load of a counter table requires
+    # counters=True.
     with pytest.raises(ValueError, match="counts twice"):
         session.load("hits", [("a", 2)])
     rows = [{"page": "a", "n": 2}, {"page": "a", "n": 3}, {"page": "b", "n": 1}]
     assert session.load("hits", rows, counters=True).written == 3
     assert session.load("hits", [("c", 4)], counters=True, columns=["page", "n"]).written == 1
-    # The counter of "a" got 2 and then 3.
+    # The load has added 2 and then 3 to the counter of "a".
     expected = {"a": 5, "b": 1, "c": 4}
     assert {row.page: row.n for row in session.execute("SELECT * FROM hits")} == expected
 
 
 def test_a_dict_with_an_unknown_field_is_refused_unless_columns_are_given(session: Session) -> None:
-    """A misspelt field must not be lost silently. With ``columns=``, other fields are ignored."""
+    """A misspelt field raises an error, so that it is not lost silently.
+
+    With ``columns=``, the load ignores fields that are not listed.
+    """
     placed_at = datetime.datetime(2026, 11, 23)
     row = {"customer": "a", "placed": placed_at, "id": 1, "totl": 5}  # "totl" is misspelt
     with pytest.raises(LoadError, match="row 0: it has a field 'totl', which is not a column"):
@@ -251,7 +264,7 @@ def test_a_file_with_an_unknown_column_is_refused_unless_it_is_mapped(
 def test_load_count_and_unload_on_the_command_line(
     session: Session, node: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The three commands write, count and unload the same rows as the functions."""
+    """The commands ``load``, ``count`` and ``unload`` handle the same rows as the functions."""
     csv_file(tmp_path / "a.csv", count=100)
     command = [sys.executable, "-m", "cassandra.bulk", "load", "bulk_load.orders"]
     process = subprocess.run(
@@ -269,7 +282,8 @@ def test_load_count_and_unload_on_the_command_line(
     server = ["--hosts", node.contact_points[0], "--port", str(node.port)]
     assert cli.main(["count", "bulk_load.orders", *server]) == 0
     assert capsys.readouterr().out == "100\n"
-    for file_format in ("csv", "jsonl"):  # unloaded files can be loaded again
+    # The files of `unload` can be loaded again.
+    for file_format in ("csv", "jsonl"):
         folder = str(tmp_path / file_format)
         assert (
             cli.main(["unload", "bulk_load.orders", folder, "--format", file_format, *server]) == 0
@@ -279,7 +293,7 @@ def test_load_count_and_unload_on_the_command_line(
         assert stored_orders(session) == expected_orders(100)
 
 
-# A program that loads orders with a checkpoint, in chunks of 500 rows, and kills itself after the
+# A script that loads orders with a checkpoint, in chunks of 500 rows, and kills itself after the
 # third chunk.
 KILLED = """
 import os, signal, sys
@@ -307,7 +321,7 @@ with Cluster([host], port=int(port)) as cluster:
 def test_a_load_that_was_killed_continues_from_its_checkpoint(
     session: Session, node: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second load skips the rows that the killed process has written and checkpointed."""
+    """A second load skips the rows that a killed load has written and checkpointed."""
     path, checkpoint = csv_file(tmp_path / "a.csv", count=4000), tmp_path / "point"
     arguments = [node.contact_points[0], str(node.port), str(path), str(checkpoint)]
     process = subprocess.run(
@@ -322,7 +336,8 @@ def test_a_load_that_was_killed_continues_from_its_checkpoint(
     # The killed process has printed how many rows were written and checkpointed.
     written = int(process.stdout.split()[-1])
     assert stored_orders(session) >= expected_orders(written)
-    # Read chunks of the same size as the killed process.
+    # The checkpoint counts chunks of 500 rows, so read chunks of the same size as the killed
+    # process.
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 500)
     report = session.load("orders", str(path), checkpoint=checkpoint)
     assert (report.skipped, report.written) == (written, 4000 - written)

@@ -1,4 +1,4 @@
-"""A table that is unloaded to files, emptied, and loaded from the files has the same rows again."""
+"""Tables that are unloaded to files, emptied and loaded again have the same rows as before."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
 
 
 def create_table(session: Session, name: str, columns: str) -> None:
-    """Create an empty table; a table of this name is dropped first."""
+    """Create an empty table, and replace an existing table of this name."""
     session.execute(f"DROP TABLE IF EXISTS {name}", timeout=60)
     session.execute(f"CREATE TABLE {name} ({columns})", timeout=60)
 
@@ -76,12 +76,14 @@ def test_partitions_with_only_a_static_column_and_empty_keys(
 def test_timestamps_and_dates_outside_of_the_range_of_datetime(
     session: Session, tmp_path: Path, file_format: str
 ) -> None:
-    """Timestamps and dates that datetime does not support are the same after a round trip."""
+    """Timestamps and dates outside the range of datetime are the same after a round trip."""
     create_table(session, "far", "id int PRIMARY KEY, t timestamp, d date")
     insert = session.prepare("INSERT INTO far (id, t, d) VALUES (?, ?, ?)")
-    # datetime has the years 1 to 9999.
+    # datetime supports only the years 1 to 9999. Timestamps are in milliseconds, and dates in days,
+    # since 1970.
     millis_and_days = (
-        (253_402_300_800_000, 2_932_897),  # the first millisecond and the first day of 10000
+        # the first millisecond and the first day of the year 10000
+        (253_402_300_800_000, 2_932_897),
         (-62_135_596_800_001, -719_163),  # the last millisecond and the last day before the year 1
         (-1, -(2**31)),  # a millisecond before 1970, and the first day that CQL can express
     )
@@ -103,7 +105,7 @@ def test_load_writes_rows_of_a_select_by_column_name(session: Session) -> None:
 
 
 def test_load_with_if_not_exists_counts_rows_that_exist(session: Session) -> None:
-    """Rows that exist are not overwritten; the report counts them as not applied."""
+    """With IF NOT EXISTS, a load overwrites no existing rows, and counts them as not applied."""
     create_table(session, "once", "id int PRIMARY KEY, a text")
     insert = session.prepare("INSERT INTO once (id, a) VALUES (?, ?) IF NOT EXISTS")
     assert session.load(insert, [(1, "first")]).written == 1
@@ -115,7 +117,7 @@ def test_load_with_if_not_exists_counts_rows_that_exist(session: Session) -> Non
 def test_encrypted_columns_are_loaded_from_files(
     session: Session, node: LocalCluster, tmp_path: Path
 ) -> None:
-    """A load encrypts the values of encrypted columns, and never shows them in an error."""
+    """A load encrypts the values of encrypted columns, and no error message shows a value."""
     pytest.importorskip("cryptography")
     create_table(session, "secrets", "id int PRIMARY KEY, n blob")
     policy = AES256ColumnEncryptionPolicy()
@@ -133,6 +135,6 @@ def test_encrypted_columns_are_loaded_from_files(
         assert "hunter2" not in f"{caught.value} {caught.value.report}"
         select = encrypting_session.prepare("SELECT id, n FROM secrets")
         assert sorted(map(tuple, encrypting_session.execute(select))) == [(1, 5), (2, 6)]
-    # Without the encryption policy, a session reads the encrypted bytes. They are longer than the
-    # integers would be.
+    # A session without the encryption policy reads the encrypted bytes, which are longer than the 4
+    # bytes of a plain int.
     assert all(len(row.n) > 8 for row in session.execute("SELECT n FROM secrets"))

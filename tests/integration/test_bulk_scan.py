@@ -1,4 +1,4 @@
-"""Scans and copies of whole tables on a real node read each row once, with both APIs."""
+"""Scans and copies of whole tables read each row once, with the blocking and the asyncio API."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS = [(number // 5, number % 5, f"text {number}") for number in range(COUNT)]
 
 @pytest.fixture(scope="module")
 def session(node: LocalCluster) -> Iterator[Session]:
-    """Yield a session in a keyspace with the table `t`, which has ROWS."""
+    """Yield a session in a keyspace with the table `t`, which holds ROWS."""
     name = new_keyspace_name()
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, name)
@@ -59,13 +59,13 @@ def test_a_scan_with_a_condition_and_parameters(session: Session) -> None:
 
 
 def test_count(session: Session) -> None:
-    """`count` counts all rows, or those that meet a condition: here one of five."""
+    """`count` counts all rows, or the rows that meet a condition (here one row in five)."""
     assert session.count("t") == COUNT
     assert session.count("t", "c = ?", parameters=[1]) == COUNT / 5
 
 
 def test_a_scan_as_arrow_tables_and_batches(session: Session) -> None:
-    """`to_arrow`, `reader` and `arrow_batches` have all rows of the scan."""
+    """`to_arrow`, `reader` and `arrow_batches` contain all rows of the scan."""
     pytest.importorskip("pyarrow")
     table = session.scan("t", page_size=500).to_arrow()
     columns = [table[name].to_pylist() for name in ("P", "c", "t")]
@@ -76,18 +76,20 @@ def test_a_scan_as_arrow_tables_and_batches(session: Session) -> None:
 
 
 def test_a_scan_continues_from_its_checkpoint(session: Session, tmp_path: Path) -> None:
-    """A second scan with the same checkpoint returns the rows that the first has not returned."""
+    """A second scan with the same checkpoint returns the rows that the first did not return."""
     path = tmp_path / "scan.json"
     rows: list[Any] = []
     scan = session.scan("t", page_size=300, splits=8, checkpoint=path)
     for number, page in enumerate(scan.pages()):
         if number == 8:
-            break  # this page is not processed, so the second scan must read it again
+            # The loop ends before it processes this page, so the second scan must read the page
+            # again.
+            break
         rows += page.current_rows
     assert 0 < len(rows) < COUNT
     rows += session.scan("t", page_size=300, splits=8, checkpoint=path)
     assert sorted(tuple(row) for row in rows) == ROWS
-    # According to the checkpoint the scan is complete, so nothing is read again.
+    # The checkpoint says that the scan is complete, so a further scan reads nothing.
     assert list(session.scan("t", checkpoint=path)) == []
     with pytest.raises(
         ValueError, match="the checkpoint of something else: its columns is None, and not"
@@ -96,14 +98,15 @@ def test_a_scan_continues_from_its_checkpoint(session: Session, tmp_path: Path) 
 
 
 async def test_asyncio(session: Session, node: LocalCluster) -> None:
-    """`scan` and `count` of an asyncio session have the same results as of a blocking session."""
+    """`scan` and `count` of an asyncio session give the same results as those of a blocking one."""
     async with (
         aio.Cluster(node.contact_points, port=node.port) as cluster,
         await cluster.connect(session.keyspace) as aio_session,
     ):
         assert sorted([tuple(row) async for row in aio_session.scan("t", page_size=90)]) == ROWS
         assert await aio_session.count("t") == COUNT
-        async for _ in aio_session.scan("t", page_size=10):  # a loop may end early
+        # the application may leave the loop early
+        async for _ in aio_session.scan("t", page_size=10):
             break
         pytest.importorskip("pyarrow")
         assert (await aio_session.scan("t").to_arrow()).num_rows == COUNT
@@ -148,7 +151,7 @@ async def test_copy_on_asyncio(session: Session, node: LocalCluster) -> None:
 def test_copy_on_the_command_line(
     session: Session, node: LocalCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command ``copy`` prints the numbers of rows; it exits with 1 if a table is missing."""
+    """The command ``copy`` prints how many rows it copied, or exits with 1 for a missing table."""
     session.execute('CREATE TABLE t5 ("P" int, c int, t text, PRIMARY KEY ("P", c))')
     tables = [f"{session.keyspace}.t", f"{session.keyspace}.t5"]
     source = ["--hosts", *node.contact_points, "--port", str(node.port)]
@@ -161,13 +164,13 @@ def test_copy_on_the_command_line(
 
 
 def test_copy_keeps_ttl_and_write_time_of_each_column(session: Session) -> None:
-    """The columns of one row may have different TTLs and write times."""
+    """`copy` keeps the TTL and the write time of each column, although they differ within a row."""
     for name in ("k1", "k2"):
         session.execute(
             f"CREATE TABLE {name} (p int, c int, s int static, a int, b text, PRIMARY KEY (p, c)) "
             "WITH default_time_to_live = 50"
         )
-    # USING TTL 0 means no expiry, in spite of the table's default.
+    # USING TTL 0 means that the row never expires, although the table's default is 50 seconds.
     session.execute("INSERT INTO k1 (p, c, a) VALUES (1, 1, 5) USING TTL 5000 AND TIMESTAMP 77")
     session.execute("INSERT INTO k1 (p, c, b) VALUES (1, 1, 'x') USING TTL 0 AND TIMESTAMP 99")
     session.execute("INSERT INTO k1 (p, c) VALUES (1, 2) USING TTL 0")
@@ -176,8 +179,8 @@ def test_copy_keeps_ttl_and_write_time_of_each_column(session: Session) -> None:
     query = "SELECT p, c, s, a, b, writetime(a), writetime(b), writetime(s), ttl(b) FROM {}"
     source_rows = session.execute(query.format("k1")).all()
     assert session.execute(query.format("k2")).all() == source_rows
-    # The TTL of "a" was 5000 seconds when the row was written. It decreases, so it is not compared
-    # exactly.
+    # The TTL of "a" was 5000 seconds when the row was written. It decreases every second, so the
+    # test allows a range.
     (remaining_ttl,) = session.execute("SELECT ttl(a) FROM k2 WHERE p = 1 AND c = 1").one()
     assert 4000 < remaining_ttl <= 5000
 
@@ -186,7 +189,8 @@ def test_copy_refuses_to_keep_the_ttl_of_a_collection(session: Session) -> None:
     session.execute("CREATE TABLE l (p int PRIMARY KEY, tags set<text>)")
     with pytest.raises(ValueError, match="'tags' is set<text>"):
         copy(session, "l", session, "l", keep_ttl=True)
-    # The fields of a user-defined type that is not frozen have TTLs and write times, too.
+    # The fields of a user-defined type that is not frozen have TTLs and write times of their own,
+    # like the items of a collection. `copy` cannot keep them.
     session.execute('CREATE TYPE "Pair" (x int, y int)')
     session.execute('CREATE TABLE pairs (p int PRIMARY KEY, pair "Pair", f frozen<"Pair">)')
     for keeps_ttl in (True, False):
@@ -202,8 +206,10 @@ def test_copy_refuses_to_keep_the_ttl_of_a_collection(session: Session) -> None:
 
 
 def test_copy_keeps_empty_values(session: Session) -> None:
-    """Types other than text and blob may have empty values, also in clustering columns. A SELECT
-    shows them as null, but a row with an empty clustering column is not a static row.
+    """`copy` keeps empty values, which types other than text and blob may have, too.
+
+    A SELECT shows empty values as null, but a row with an empty clustering column is not a static
+    row.
     """
     types = ("int", "timestamp", "double", "uuid", "inet", "varint", "boolean", "decimal")
     columns = ", ".join(f"v_{name} {name}" for name in types)

@@ -1,7 +1,7 @@
 """Features of Cassandra 6, on a node of its newest alpha version.
 
-They are transactions (Accord), constraints, comments and new system tables. `tox -e cassandra6`
-also runs all other integration tests on this version.
+The features are transactions (Accord), constraints, comments and new system tables. `tox -e
+cassandra6` also runs all other integration tests on this version.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .conftest import connect, create_keyspace, new_keyspace_name
 
 pytestmark = pytest.mark.integration
 
-# Transfers an amount if the payer has enough. The parameters are: payer, least balance, amount,
-# payer, amount, payee.
+# A transaction that transfers an amount if the payer has enough. Its parameters are: payer, least
+# balance, amount, payer, amount, payee.
 TRANSFER = """
     BEGIN TRANSACTION
       LET payer = (SELECT balance FROM accounts WHERE id = ?);
@@ -39,7 +39,7 @@ TRANSFER = """
 
 @pytest.fixture(scope="module")
 def cluster(transactional_node: LocalCluster) -> Iterator[Cluster]:
-    """Yield a cluster at QUORUM: tables with transactions refuse LOCAL_ONE, the default."""
+    """Yield a cluster at QUORUM: tables that allow transactions refuse the default LOCAL_ONE."""
     profile = ExecutionProfile(consistency_level=ConsistencyLevel.QUORUM)
     with connect(transactional_node, execution_profiles={EXEC_PROFILE_DEFAULT: profile}) as cluster:
         yield cluster
@@ -105,7 +105,7 @@ def test_an_unprepared_transaction(session: Session) -> None:
 
 
 def test_a_prepared_transaction(session: Session) -> None:
-    """The bind markers of a transaction are named by their columns; an unmet IF changes nothing."""
+    """A transaction's bind markers have the names of their columns; an unmet IF changes nothing."""
     open_accounts(session, payer=10, payee=0)
     transfer = session.prepare(TRANSFER)
     assert [column.name for column in transfer.column_metadata] == [
@@ -118,7 +118,7 @@ def test_a_prepared_transaction(session: Session) -> None:
 
 
 def test_concurrent_transactions_lose_no_money(session: Session) -> None:
-    """Of 50 concurrent transfers of 1, as many are executed as the payer can pay."""
+    """Of 50 concurrent transfers of 1, exactly the 40 that the payer can pay are executed."""
     open_accounts(session, payer=40, payee=0)
     transfer = session.prepare(TRANSFER)
     results = session.execute_concurrent_with_args(transfer, [transfer_of(1)] * 50, concurrency=8)
@@ -130,7 +130,7 @@ def test_concurrent_transactions_lose_no_money(session: Session) -> None:
 async def test_a_transaction_with_asyncio(
     transactional_node: LocalCluster, session: Session
 ) -> None:
-    """Of four concurrent transfers, as many are executed as the payer can pay."""
+    """Of four concurrent transfers of 5, exactly the two that the payer can pay are executed."""
     open_accounts(session, payer=10, payee=0)
     profile = ExecutionProfile(consistency_level=ConsistencyLevel.QUORUM)
     async with aio.Cluster(
@@ -146,7 +146,7 @@ async def test_a_transaction_with_asyncio(
 
 
 def test_other_statements_on_a_table_with_transactions(session: Session) -> None:
-    """Batches, conditional inserts and paged reads also work on such a table."""
+    """Batches, conditional inserts and paged reads work on a table that allows transactions."""
     open_accounts(session, payer=1, payee=2)
     batch = BatchStatement()
     batch.add("INSERT INTO accounts (id, balance) VALUES (%s, %s)", (3, 3))
@@ -172,7 +172,7 @@ def test_the_error_for_an_unsupported_consistency_level_names_supported_ones(
     assert "QUORUM" in "".join(vars(refused.value)["__notes__"])
 
 
-# Statements that the server does not support yet, with its error messages.
+# Statements that the server does not support yet, with the error that it sends for each.
 UNSUPPORTED: list[tuple[str, type[Exception], str]] = [
     ("BEGIN TRANSACTION COMMIT TRANSACTION", InvalidRequest, "contains no reads or writes"),
     (
@@ -244,7 +244,10 @@ def test_constraints_refuse_rows(session: Session, row: tuple[Any, ...], message
 def test_an_export_says_that_constraints_are_missing(
     session: Session, guests: TableMetadata
 ) -> None:
-    """The driver does not know CHECK constraints, so its export begins with a warning comment."""
+    """The export of a table warns in a comment that it omits the CHECK constraints.
+
+    The driver does not know the constraints: they are not in the schema tables that it reads.
+    """
     exported = guests.export_as_string()
     assert exported.startswith("-- CHECK constraints and transactional_mode are not")
     assert "card text MASKED WITH system.mask_inner(1, 1)" in exported
@@ -252,7 +255,7 @@ def test_an_export_says_that_constraints_are_missing(
     # The server can execute the export, whose first line is a CQL comment.
     session.execute(exported.replace(".guests", ".copied"))
     described = session.execute("DESCRIBE TABLE guests").one().create_statement
-    # The server's own description has the constraints and comments, which the export lacks.
+    # The server's own description has the constraints and comments that the driver's export omits.
     assert "CHECK LENGTH() < 5" in described
     assert "COMMENT ON COLUMN" in described
 

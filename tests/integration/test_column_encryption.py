@@ -1,6 +1,6 @@
 """Encrypted columns on a real node: the guide's examples, and values shared with cassandra-driver.
 
-cassandra-driver 3.30 runs in an environment of its own, which pip installs from the network.
+pip installs cassandra-driver 3.30 from the network, in a separate environment.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ pytestmark = pytest.mark.integration
 
 KEY = bytes(range(32))
 IV = bytes(range(16))
-TIMEOUT = 600  # seconds; pip may have to fetch packages
+TIMEOUT = 600  # seconds for a command; pip may have to fetch packages
 
-# For each column: name, type, and its values in the rows 0, 1 and 2. JSON can encode the values.
+# For each column: its name, its type, and its values in the rows 0, 1 and 2. The values are such
+# that JSON can encode them.
 COLUMNS: list[tuple[str, str, list[Any]]] = [
     ("i", "int", [1, -(1 << 31), 0]),
     ("t", "text", ["ada", "", "é" * 40]),
@@ -47,9 +48,9 @@ COLUMNS: list[tuple[str, str, list[Any]]] = [
     ("a", "inet", ["127.0.0.1", "::1", "10.0.0.7"]),
 ]
 
-# The program that runs with cassandra-driver. Its arguments are address, port, keyspace, task
-# ("write", "read" or "find") and COLUMNS as JSON. It is run with `python -I`: otherwise it might
-# import this project's package, which has the same name.
+# The script that runs with cassandra-driver. Its arguments are address, port, keyspace, task
+# ("write", "read" or "find") and COLUMNS as JSON. `python -I` runs it: otherwise it might import
+# this project's package, which has the same name.
 PEER = """
 import json, sys
 from importlib.metadata import files
@@ -88,7 +89,7 @@ cluster.shutdown()
 def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the path of a Python interpreter whose environment has cassandra-driver.
 
-    If TURBOCQL_PEER_PYTHON has such a path, it is used. Otherwise an environment is created.
+    If TURBOCQL_PEER_PYTHON is set, it is this path. Otherwise the fixture creates an environment.
     """
     interpreter = os.environ.get("TURBOCQL_PEER_PYTHON")
     if interpreter:
@@ -128,7 +129,7 @@ def tables(node: LocalCluster, keyspace: str) -> Iterator[Session]:
 def connect_with_policy(node: LocalCluster, keyspace: str, **settings: Any) -> Cluster:
     """Return a cluster that encrypts the columns of `t`, and the column `name` of `by_key`.
 
-    :param settings: of the encryption policy.
+    :param settings: keyword arguments of the encryption policy, such as `iv`.
     """
     policy = AES256ColumnEncryptionPolicy(**settings)
     for name, kind, _ in COLUMNS:
@@ -181,7 +182,7 @@ def test_another_driver_reads_values_that_we_write(
 def test_another_driver_finds_rows_by_an_encrypted_key(
     peer: Path, node: LocalCluster, tables: Session, keyspace: str
 ) -> None:
-    """With the same IV, both drivers encrypt a key to the same bytes."""
+    """With the same IV, both drivers encrypt a key to the same bytes, so both find the row."""
     with (
         connect_with_policy(node, keyspace, iv=IV) as cluster,
         cluster.connect(keyspace) as session,
@@ -196,7 +197,7 @@ def test_another_driver_finds_rows_by_an_encrypted_key(
 def test_columns_of_the_primary_key_are_refused(node: LocalCluster, keyspace: str) -> None:
     """Binding a value to an encrypted partition key or clustering column raises TypeError.
 
-    The metadata of a prepared statement says only which columns are the partition key. The driver
+    The metadata of a prepared statement names only the columns of the partition key. The driver
     knows the clustering column from the schema.
     """
     policy = AESGCMColumnEncryptionPolicy()
@@ -221,7 +222,10 @@ class Person(Model):
 
 
 def test_a_model_reads_and_writes_an_encrypted_column(node: LocalCluster, keyspace: str) -> None:
-    """The mapper reads and writes the plain value; the stored value is encrypted."""
+    """The mapper writes and reads the plain value of an encrypted column.
+
+    The node stores the encrypted value.
+    """
     policy = AESGCMColumnEncryptionPolicy()
     policy.add_column(ColDesc(keyspace, "person", "name"), KEY, "text")
     settings: Any = {"column_encryption_policy": policy}
@@ -242,7 +246,10 @@ def test_a_model_reads_and_writes_an_encrypted_column(node: LocalCluster, keyspa
 
 
 def test_each_place_of_a_marker_is_encrypted(node: LocalCluster, keyspace: str) -> None:
-    """Rows are found by values in all forms of WHERE and IF, and written by markers of any name."""
+    """The driver encrypts the value of a bind marker in each form of WHERE and IF.
+
+    The marker may have another name than its column.
+    """
     policy = AES256ColumnEncryptionPolicy(iv=IV)
     policy.add_column(ColDesc(keyspace, "f", "c"), KEY, "text")
     with connect(node, column_encryption_policy=policy) as cluster:
@@ -296,7 +303,7 @@ def shop(node: LocalCluster) -> Iterator[None]:
 def test_examples_of_the_guide_run(
     node: LocalCluster, shop: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The guide's blocks print the expected values, and its custom policy works."""
+    """The blocks of the encryption guide print the expected values, and its custom policy works."""
     first_block, block_of_texts, block_of_sealed_keys, block_of_keys, block_of_custom_policy = (
         python_blocks("docs/column-encryption.rst")
     )
@@ -321,6 +328,6 @@ def test_examples_of_the_guide_run(
         session.execute(insert, (3, "abc"))
         assert session.execute("SELECT ssn FROM people WHERE id = 3").one().ssn == "abc"
     with connect(node) as cluster, cluster.connect("shop") as session:
-        # The policy that the guide defines "encrypts" a text by reversing it. Read without the
-        # policy, "abc" is stored as "cba".
+        # The custom policy of the guide "encrypts" a string by reversing it. Without the policy,
+        # you read the stored bytes: "abc" is stored as "cba".
         assert session.execute("SELECT ssn FROM people WHERE id = 3").one().ssn == b"cba"

@@ -1,6 +1,6 @@
 """Tables of a real node are read and written as Dask DataFrames.
 
-Dask runs in this process, or in worker processes of which one is killed.
+Dask runs in the test's process, or in two worker processes, of which one is killed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def server(node: LocalCluster) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def session(node: LocalCluster, server: dict[str, Any]) -> Iterator[Session]:
-    """Yield a session in a keyspace with `orders`, of which each tenth has no total."""
+    """Yield a session in a keyspace with the table `orders`; every tenth order has no total."""
     with Cluster(**server) as cluster:
         session = cluster.connect()
         session.execute(
@@ -58,12 +58,16 @@ def session(node: LocalCluster, server: dict[str, Any]) -> Iterator[Session]:
 
 @pytest.mark.usefixtures("session")
 def test_a_table_is_read_as_a_dask_dataframe(server: dict[str, Any]) -> None:
-    """`read_table` returns a lazy frame with the announced types, for all or for some rows."""
+    """`read_table` returns a lazy frame of the table, or of the rows that meet a condition.
+
+    The computed frame has the types that the lazy frame has announced.
+    """
     frame = read_table("it_dask.orders", server, splits=8)
     assert frame.npartitions >= 8
     data_frame = frame.compute(scheduler="synchronous")
     assert sorted(data_frame["id"]) == list(range(ROWS))
-    # A column of integers with nulls has not become one of floats: the types are those announced.
+    # Although the column `total` has nulls, its values are still integers: pandas would have made
+    # them floats.
     assert dict(data_frame.dtypes) == dict(frame.dtypes)
     assert data_frame["total"].isna().sum() == ROWS / 10
     totals = frame.groupby("customer").total.sum().compute(scheduler="synchronous")
@@ -87,7 +91,7 @@ def test_a_table_is_read_as_a_dask_dataframe(server: dict[str, Any]) -> None:
 def test_decimals_can_be_read_as_numbers_or_strings(
     session: Session, server: dict[str, Any]
 ) -> None:
-    """With a precision and scale, decimals are numbers that can be added; without, strings."""
+    """Decimals are numbers if `read_table` gets their precision and scale, otherwise strings."""
     prices = {n: Decimal(n) / 4 for n in range(100)}
     session.load("prices", list(prices.items()))
     frame = read_table("it_dask.prices", server, decimals=(12, 2))
@@ -98,7 +102,7 @@ def test_decimals_can_be_read_as_numbers_or_strings(
 
 
 def test_a_dask_dataframe_is_written_into_a_table(session: Session, server: dict[str, Any]) -> None:
-    """`to_table` returns the number of rows, and refuses options that make no sense for Dask."""
+    """`to_table` returns the number of rows, and refuses load options that Dask cannot support."""
     session.execute("TRUNCATE copied", timeout=60)
     frame = read_table("it_dask.orders", server, splits=4)
     assert to_table(frame, "it_dask.copied", server) == ROWS
@@ -110,7 +114,7 @@ def test_a_dask_dataframe_is_written_into_a_table(session: Session, server: dict
 def _kill_worker_once(partition: Any, marker_path: str) -> Any:
     """Kill the worker process that calls this function first; later calls return the partition.
 
-    :param marker_path: the path of a file that the first call creates.
+    :param marker_path: the path of a file that the first call creates, so that later calls know.
     """
     try:
         # With O_EXCL, only one process can create the file.

@@ -20,7 +20,7 @@ TABLE = "datasets.films"
 
 @pytest.fixture
 def films(node: LocalCluster) -> Iterator[LocalCluster]:
-    """A node with a table of 300 rows, of which one has no vector."""
+    """Yield a node with a table of 300 rows; the last row has no vector."""
     with Cluster(node.contact_points, port=node.port) as cluster:
         session = cluster.connect()
         session.execute(

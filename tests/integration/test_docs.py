@@ -26,9 +26,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def python_blocks(name: str, language: str = "python") -> list[str]:
-    """Return the code blocks of a document that are in one language.
+    """Return the code blocks of a document that are in the given language.
 
     :param name: the file's path in the source checkout.
+    :param language: the argument of the directive ``code-block``.
     """
     blocks = re.findall(
         rf"\.\. code-block:: {language}\n\n((?:(?:   .*)?\n)+)", (ROOT / name).read_text()
@@ -50,14 +51,14 @@ def shop(node: LocalCluster) -> Iterator[Session]:
 
 
 def run_block(block: str, local: LocalCluster, names: dict[str, Any]) -> dict[str, Any]:
-    """Run a code block, with the node's address in place of its contact points.
+    """Run a code block, with the node's address instead of the block's contact points.
 
     The block may use ``await`` at the top level.
-
     :param names: the global variables of the block; further blocks can use them.
+    :returns: `names`.
     """
     addresses = repr(local.contact_points)
-    # Replace the contact points, since the block has addresses such as 127.0.0.1 and 10.0.0.1.
+    # The blocks of the guides have contact points such as 127.0.0.1 and 10.0.0.1.
     code = re.sub(r'\["(?:127\.0\.0|10\.0\.0)\.\d"(?:, "10\.0\.0\.\d")*\]', addresses, block)
     compiled = compile(code, "<example>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     coroutine_or_none = eval(compiled, names)
@@ -75,7 +76,7 @@ def test_the_readmes_program_equals_examples_first() -> None:
     readmes_program = ast.parse(python_blocks("README.rst")[0])
     # Leave out the docstring, which the README does not show.
     example_without_docstring = ast.Module(example.body[1:], type_ignores=[])
-    # Compare the parsed programs, whose formatting does not matter.
+    # Unparsing the parsed programs gives both the same formatting.
     assert ast.unparse(readmes_program) == ast.unparse(example_without_docstring)
 
 
@@ -99,7 +100,7 @@ def test_the_readmes_program(node: LocalCluster, tmp_path: Path) -> None:
     printed_lines = re.sub(timing, "", process.stdout).splitlines()
     # Leave out the empty line at the end of the block.
     expected_lines = re.sub(timing, "", expected).split("\n")[:-2]
-    # Lines of concurrent requests may come in another order, and times differ.
+    # Lines of concurrent requests may come in any order, and the times were removed.
     assert sorted(printed_lines) == sorted(expected_lines)
 
 
@@ -122,7 +123,8 @@ def test_schema_metadata(
 ) -> None:
     """The first block of docs/metadata.rst prints the schema before and after a change."""
     run_block(python_blocks("docs/metadata.rst")[0], node, {})
-    # The block has added the column `paid`. Drop it, as other tests expect the table without it.
+    # The block has added the column `paid`. Drop it, because other tests expect the table without
+    # it.
     shop.execute("ALTER TABLE orders DROP paid")
     assert capsys.readouterr().out.splitlines() == [
         "id int",
@@ -170,7 +172,7 @@ def test_results_guide(
     for block in python_blocks("docs/results.rst"):
         run_block(block, node, names)
         printed.append(capsys.readouterr().out.splitlines())
-    # `printed` has the lines of each block.
+    # `printed` has one list of output lines for each block.
     assert printed[0] == []
     assert len(printed[1]) == 10
     assert printed[1][1] == "s1 0.5"
@@ -191,8 +193,8 @@ def test_results_guide(
 
 def test_batches(node: LocalCluster, shop: Session) -> None:
     """The blocks of docs/batches.rst write the rows 31 to 39."""
-    # These examples leave columns unset. In rows that other examples have written, those columns
-    # would keep their values, so empty the table.
+    # These examples leave columns unset. Rows that other examples have written would keep their old
+    # values in those columns, so empty the table first.
     shop.execute("TRUNCATE orders")
     blocks = python_blocks("docs/batches.rst")
     names: dict[str, Any] = {"__name__": "__main__"}

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.integration
 
 
 def test_the_doctor_finds_no_problem_in_a_good_node(node: LocalCluster, tmp_path: Path) -> None:
-    """The exit status is 0, no finding is a problem, and each check reports its result."""
+    """For a healthy node, the doctor exits with 0 and reports each check, but no problem."""
     (host,) = node.contact_points
     process = subprocess.run(
         [sys.executable, "-m", "cassandra.doctor", host, "--port", str(node.port), "--json",

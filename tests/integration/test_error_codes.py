@@ -1,6 +1,6 @@
 """Errors of real servers raise the right exception with all fields, in each protocol version.
 
-The tests provoke each error that a cluster of two nodes can be made to send.
+The tests provoke each error that a cluster of two nodes can send.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def protocol_version(session: Session) -> int:
 def test_a_replica_that_hangs_makes_reads_and_writes_time_out(
     impatient: LocalCluster, session: Session
 ) -> None:
-    """At ALL, the paused node is missing: the errors say that 1 of 2 replicas has responded."""
+    """With one of two replicas paused, a request at ALL times out after one response."""
     impatient.pause(2)
     try:
         with pytest.raises(WriteTimeout) as write_timeout:
@@ -82,7 +82,7 @@ def test_a_replica_that_hangs_makes_reads_and_writes_time_out(
             session.execute("SELECT * FROM errors.t WHERE k = 1")
         assert read_timeout.value.required_responses == 2
         assert read_timeout.value.received_responses == 1
-        # The field is True or False, depending on which replica was asked for the data.
+        # `data_retrieved` depends on which replica the coordinator asked for the data.
         assert read_timeout.value.data_retrieved in (True, False)
         with pytest.raises(TruncateError):
             session.execute("TRUNCATE errors.t")
@@ -92,7 +92,7 @@ def test_a_replica_that_hangs_makes_reads_and_writes_time_out(
 
 
 def test_too_many_tombstones_make_a_read_fail(session: Session) -> None:
-    """A read that meets more tombstones than the node allows, which are 10, raises ReadFailure."""
+    """A read that meets more than 10 tombstones, the limit of these nodes, raises ReadFailure."""
     for clustering_key in range(20):
         session.execute(f"DELETE v FROM errors.t WHERE k = 2 AND c = {clustering_key}")
     if protocol_version(session) == 3:
@@ -102,7 +102,7 @@ def test_too_many_tombstones_make_a_read_fail(session: Session) -> None:
         return
     with pytest.raises(ReadFailure) as caught:
         session.execute("SELECT * FROM errors.t WHERE k = 2")
-    # Both replicas fail, but the coordinator may answer when only the first has.
+    # Both replicas fail, but the coordinator may respond after the first failure.
     assert caught.value.failures in (1, 2)
     assert caught.value.required_responses == 2
     if protocol_version(session) >= 5:
@@ -113,7 +113,7 @@ def test_too_many_tombstones_make_a_read_fail(session: Session) -> None:
 
 
 def test_a_write_that_is_too_large_is_refused(session: Session) -> None:
-    """After the error, the connection still works."""
+    """A write of 5 MiB raises InvalidRequest, and the connection still works after the error."""
     five_mib = "x" * (5 << 20)
     with pytest.raises(InvalidRequest, match=r"oversized mutation|exceeds allowed maximum"):
         session.execute("INSERT INTO errors.t (k, c, v) VALUES (%s, %s, %s)", (3, 3, five_mib))
@@ -121,7 +121,7 @@ def test_a_write_that_is_too_large_is_refused(session: Session) -> None:
 
 
 def test_a_function_that_raises_is_a_function_failure(session: Session) -> None:
-    """A user-defined function that divides by zero raises FunctionFailure, which names it."""
+    """A user-defined function that divides by zero raises FunctionFailure with its name."""
     session.execute(
         "CREATE FUNCTION IF NOT EXISTS errors.divide (a int) CALLED ON NULL INPUT RETURNS int "
         "LANGUAGE java "
@@ -152,7 +152,7 @@ def test_three_replicas_on_two_nodes_are_unavailable_at_all(session: Session) ->
 class ThrowOnOverload:
     """Adds the startup option with which an overloaded server refuses requests.
 
-    Without the option, the server would stop reading from the connection.
+    Without the option, an overloaded server would stop reading from the connection instead.
     """
 
     def add_startup_options(self, options: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""The blocking and the asyncio API give the same results on real nodes, in each version.
+"""The blocking and the asyncio API give the same results on real nodes.
 
 The tests run with each protocol version that the nodes support.
 """
@@ -56,7 +56,7 @@ VECTOR = ("t", "vector<float, 3>", [1.0, -2.5, 3.25], [1.0, -2.5, 3.25])
 
 
 def columns_of(local: LocalCluster) -> list[tuple[str, str, Any, Any]]:
-    """Return the columns that a node supports: only Cassandra 5 has vectors."""
+    """Return the columns that a node supports. Only Cassandra 5 supports the vector column."""
     return [*COLUMNS, VECTOR] if local.version.startswith("5.") else COLUMNS
 
 
@@ -79,7 +79,7 @@ def check_row(row: Any, local: LocalCluster) -> None:
 
 
 def check_blocking_api(cluster: Cluster, local: LocalCluster) -> None:
-    """Write and read rows in each way that the blocking API has, in a new keyspace."""
+    """Write and read rows in each way that the blocking API offers, in a new keyspace."""
     name = new_keyspace_name()
     with cluster.connect() as session:
         create_keyspace(session, name)
@@ -104,7 +104,7 @@ def check_blocking_api(cluster: Cluster, local: LocalCluster) -> None:
 
 def page_through(session: Session, insert: Any) -> None:
     """Read 504 rows in pages of 60; resume after the first page with its paging state."""
-    # There are four rows already; the columns of the new ones are unset.
+    # The table has four rows already. The new rows have only an id; their other columns are unset.
     outcomes = execute_concurrent_with_args(session, insert, [(100 + i,) for i in range(500)])
     assert all(success for success, _ in outcomes)
     statement = SimpleStatement("SELECT id FROM rows", fetch_size=60)
@@ -114,7 +114,7 @@ def page_through(session: Session, insert: Any) -> None:
     ids_after_first_page = [
         row.id for row in session.execute(statement, paging_state=result.paging_state)
     ]
-    # Iterate the first result: it gives the rows of its page, then those of all further pages.
+    # The first result yields the rows of its own page, and then the rows of all further pages.
     all_ids = [row.id for row in result]
     assert len(all_ids) == 504
     assert len(set(all_ids)) == 504
@@ -139,7 +139,7 @@ def check_batches(session: Session) -> None:
 
 
 def check_transactions(session: Session) -> None:
-    """Insert a row on the condition that it does not exist: only the first insert is applied."""
+    """Insert a row twice with IF NOT EXISTS: only the first insert is applied."""
     result = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'a') IF NOT EXISTS")
     assert result.was_applied
     result = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'b') IF NOT EXISTS")
@@ -167,10 +167,10 @@ def test_blocking_on_older_lines(old_node: LocalCluster, version: int) -> None:
 
 
 def check_version_3(cluster: Cluster) -> None:
-    """Check the types that version 3 has, and that a bound statement needs a value for each marker.
+    """Check the types of version 3, and that a bound statement needs a value for each marker.
 
-    `check_blocking_api` cannot be used, because it leaves bind markers without values: version 3
-    has no such unset values.
+    We cannot use `check_blocking_api`, because it leaves bind markers unset, which version 3 does
+    not support.
     """
     with cluster.connect() as session:
         name = new_keyspace_name()
@@ -179,7 +179,7 @@ def check_version_3(cluster: Cluster) -> None:
             f"CREATE TABLE {name}.t (k int PRIMARY KEY, v list<text>, n smallint, d date)"
         )
         # Write the keyspace into each statement. After USE, Cassandra 4.0 would add a warning to
-        # the answer; version 3 of the protocol has no warnings, so the request would fail.
+        # its responses. Version 3 of the protocol has no warnings, so each request would fail.
         insert = session.prepare(f"INSERT INTO {name}.t (k, v, n, d) VALUES (?, ?, ?, ?)")
         session.execute(insert, (1, ["a", "b"], 7, datetime.date(2026, 11, 20)))
         row = session.execute(f"SELECT * FROM {name}.t").one()
@@ -202,7 +202,7 @@ def test_compression(node: LocalCluster, keyspace: str, version: int, compressio
     ):
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
         insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
-        # Strings that are too short to compress, longer than one segment, and incompressible.
+        # The strings are: too short to compress, longer than one segment, and incompressible.
         texts = ["", "x" * 300_000, "".join(map(chr, range(1000, 0xD800, 3)))]
         for i, text in enumerate(texts):
             session.execute(insert, (i, text))
@@ -211,9 +211,9 @@ def test_compression(node: LocalCluster, keyspace: str, version: int, compressio
 
 
 def test_futures_and_callbacks(node: LocalCluster, keyspace: str) -> None:
-    """A callback gets the rows and its own arguments, an errback gets the error.
+    """A callback gets the rows and its own arguments; an errback gets the error.
 
-    `result` of a failed future raises the error at each call.
+    Each call of `result` on a failed future raises the error.
     """
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TABLE t (k int PRIMARY KEY)")
@@ -242,19 +242,22 @@ def test_futures_and_callbacks(node: LocalCluster, keyspace: str) -> None:
         future.add_errback(record_error)
         assert has_failed.wait(10)
         assert isinstance(errors[0], InvalidRequest)
-        for _ in range(2):  # `result` must raise the error each time it is called
+        for _ in range(2):  # `result` must raise the error at each call
             with pytest.raises(InvalidRequest):
                 future.result()
 
 
 def test_a_blocking_call_in_a_callback_is_refused(node: LocalCluster) -> None:
-    """A callback runs on the event loop's thread, which a blocking call would block forever."""
+    """A blocking call in a callback raises RuntimeError.
+
+    Callbacks run on the event loop's thread, which a blocking call would block forever.
+    """
     with connect(node) as cluster, cluster.connect() as session:
         refusals: list[BaseException] = []
         is_called = threading.Event()
 
         def call_back(rows: Any) -> None:
-            """Make two blocking calls on the event loop's thread, and keep their errors."""
+            """Make two blocking calls on the event loop's thread, and record their errors."""
             for blocking_call in (
                 lambda: session.execute("SELECT key FROM system.local"),
                 cluster.shutdown,
@@ -265,8 +268,9 @@ def test_a_blocking_call_in_a_callback_is_refused(node: LocalCluster) -> None:
                     refusals.append(error)
             is_called.set()
 
-        # The listener adds the callback before the request is sent. If the request had finished
-        # already, `add_callback` would call it in this thread, where blocking calls are allowed.
+        # The listener adds the callback before the request is sent. If we added it to a finished
+        # request, `add_callback` would call it in the test's thread, where blocking calls are
+        # allowed.
         session.add_request_init_listener(lambda future: future.add_callback(call_back))
         session.execute_async("SELECT key FROM system.local")
         assert is_called.wait(timeout=10)
@@ -275,7 +279,7 @@ def test_a_blocking_call_in_a_callback_is_refused(node: LocalCluster) -> None:
 
 
 def test_tracing_and_warnings(node: LocalCluster, keyspace: str) -> None:
-    """A traced request has a trace with events; `warnings` has the warnings of the server."""
+    """A traced request has a trace with events, and `warnings` holds the server's warnings."""
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
         result = session.execute("SELECT * FROM t", trace=True)
@@ -284,7 +288,8 @@ def test_tracing_and_warnings(node: LocalCluster, keyspace: str) -> None:
         assert trace.coordinator == node.contact_points[0]
         assert trace.events
         batch = BatchStatement(BatchType.UNLOGGED)
-        for i in range(200):  # the server warns of a batch with so many partitions
+        # The server warns of an unlogged batch with so many partitions.
+        for i in range(200):
             batch.add("INSERT INTO t (k, v) VALUES (%s, 0)", (i,))
         future = session.execute_async(batch)
         future.result()
@@ -295,7 +300,7 @@ def test_tracing_and_warnings(node: LocalCluster, keyspace: str) -> None:
 @pytest.mark.parametrize("version", [4, 5])
 def test_the_asyncio_api(node: LocalCluster, version: int) -> None:
     async def check_asyncio_api() -> None:
-        """Write and read rows in each way that the asyncio API has, in a new keyspace."""
+        """Write and read rows in each way that the asyncio API offers, in a new keyspace."""
         name = new_keyspace_name()
         async with aio.Cluster(
             node.contact_points, port=node.port, protocol_version=version
@@ -323,11 +328,11 @@ def test_the_asyncio_api(node: LocalCluster, version: int) -> None:
 
 
 async def check_paging(session: aio.Session) -> None:
-    """Read 300 rows in pages of 70, with ``async for`` and with `fetch_all`."""
+    """Read all rows in pages of 70, with ``async for`` and with `fetch_all`."""
     statement = SimpleStatement("SELECT id FROM rows", fetch_size=70)
     result = await session.execute(statement)
     assert len(result.current_rows) == 70
-    # `all` is not awaited, so it cannot fetch further pages and must refuse.
+    # `all` is not awaited, so it cannot fetch further pages, and raises an error.
     with pytest.raises(RuntimeError, match="async for"):
         result.all()
     assert sorted([row.id async for row in result]) == list(range(300))
@@ -341,7 +346,7 @@ async def check_paging(session: aio.Session) -> None:
 
 
 async def check_concurrent(session: aio.Session, insert: Any) -> None:
-    """Check that `execute_concurrent` yields every outcome, and errors as outcomes or raised."""
+    """Check that `execute_concurrent` yields every outcome, and yields or raises errors."""
     success_count = 0
     async for success, _ in session.execute_concurrent(
         ((insert, (1000 + i,)) for i in range(500)), concurrency=50
@@ -362,7 +367,7 @@ async def check_concurrent(session: aio.Session, insert: Any) -> None:
 
 
 async def check_cancellation(session: aio.Session) -> None:
-    """Cancel 50 requests, and check that the connection's next answer is the right one."""
+    """Cancel 50 requests, and check that the next request gets its own response."""
     for _ in range(50):
         execution = asyncio.ensure_future(session.execute("SELECT * FROM rows"))
         execution.cancel()
@@ -383,11 +388,11 @@ def test_asyncio_on_older_lines(old_node: LocalCluster) -> None:
 
 
 def test_uvloop(node: LocalCluster) -> None:
-    """The asyncio API works on a loop of uvloop: 200 concurrent requests get their answers."""
+    """The asyncio API works on an event loop of uvloop, with 200 concurrent requests."""
     uvloop = pytest.importorskip("uvloop")
 
     async def count_right_answers() -> int:
-        """Send 200 requests; return how many have the right answer."""
+        """Send 200 requests; return how many have the right response."""
         async with aio.Cluster(node.contact_points, port=node.port) as cluster:
             session = await cluster.connect()
             select = await session.prepare("SELECT key FROM system.local WHERE key = ?")
@@ -404,10 +409,10 @@ def test_uvloop(node: LocalCluster) -> None:
 
 
 def test_several_loops_in_one_process(node: LocalCluster) -> None:
-    """Four threads can each have an event loop with a cluster of its own."""
+    """Four threads can each run an event loop with its own cluster."""
 
     async def read_key() -> str:
-        """Connect, and return the key of the only row of system.local, which is "local"."""
+        """Connect, and return the key of the only row of system.local (the string "local")."""
         async with aio.Cluster(node.contact_points, port=node.port) as cluster:
             session = await cluster.connect()
             row = (await session.execute("SELECT key FROM system.local")).one()
@@ -425,7 +430,7 @@ def test_several_loops_in_one_process(node: LocalCluster) -> None:
 
 
 def test_three_nodes(three_nodes: LocalCluster) -> None:
-    """The driver connects to all nodes, uses each as coordinator, and obeys ``host=``."""
+    """The driver uses all nodes as coordinators, or only the host passed as ``host=``."""
     with connect(three_nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
         assert {host.address for host in cluster.metadata.all_hosts()} == set(
             three_nodes.contact_points
@@ -451,7 +456,7 @@ def test_three_nodes(three_nodes: LocalCluster) -> None:
 
 
 class Address:
-    """A user's class for values of the user-defined type `address`."""
+    """An application's class for values of the user-defined type `address`."""
 
     def __init__(self, street: str | None, number: int | None) -> None:
         self.street = street
@@ -464,7 +469,7 @@ class Address:
 
 
 def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
-    """Values are named tuples until a class is registered for the type, then instances of it."""
+    """User-defined types are read as named tuples, or as instances of a registered class."""
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TYPE address (street text, number int)")
         session.execute(
@@ -489,7 +494,7 @@ def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
 
 
 def test_execution_profiles_can_be_added_to_a_connected_cluster(node: LocalCluster) -> None:
-    """A profile is used by its name, and cannot be added twice."""
+    """You can add a profile to a connected cluster and use it by name, but cannot add it twice."""
     with connect(node) as cluster, cluster.connect() as session:
         profile = ExecutionProfile(
             load_balancing_policy=RoundRobinPolicy(), row_factory=dict_factory
@@ -508,7 +513,7 @@ def test_execution_profiles_can_be_added_to_a_connected_cluster(node: LocalClust
 def test_unprepared_statements_with_question_marks_are_prepared(
     node: LocalCluster, keyspace: str
 ) -> None:
-    """`execute` prepares a string with ``?`` or ``:name``, and binds the values."""
+    """`execute` prepares a string that has ``?`` or ``:name``, and binds the values."""
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
         for k in range(3):
@@ -524,7 +529,7 @@ def test_unprepared_statements_with_question_marks_are_prepared(
             session.execute("SELECT v FROM t WHERE k = ?", ("x",))
         with pytest.raises(InvalidRequest):
             session.execute("SELECT v FROM nothing WHERE k = ?", (1,))
-        # `?` and `%s` cannot be mixed.
+        # A statement cannot mix `?` and `%s`.
         with pytest.raises(ValueError, match="at once"):
             session.execute("SELECT v FROM t WHERE k = ? AND v = %s", (1, "x"))
 
@@ -533,7 +538,7 @@ def test_unprepared_statements_with_question_marks_on_asyncio(
     node: LocalCluster, keyspace: str
 ) -> None:
     async def insert_and_select() -> None:
-        """Insert 100 rows and read one, with strings that contain ``?`` and ``:k``."""
+        """Insert 100 rows with ``?`` markers, and read one row with the marker ``:k``."""
         async with aio.Cluster(node.contact_points, port=node.port) as cluster:
             session = await cluster.connect(keyspace)
             await session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
@@ -549,7 +554,7 @@ def test_unprepared_statements_with_question_marks_on_asyncio(
 
 
 def test_prepare_all_returns_statements_in_order(node: LocalCluster, keyspace: str) -> None:
-    """Statements are prepared concurrently, but returned in the order of the queries."""
+    """`prepare_all` prepares concurrently, and returns statements in the order of the queries."""
     queries = [f"SELECT key FROM system.local WHERE key = ? LIMIT {i}" for i in range(1, 21)]
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         statements = session.prepare_all(queries)
@@ -569,7 +574,7 @@ def test_prepare_all_returns_statements_in_order(node: LocalCluster, keyspace: s
 
 
 def test_vectors_as_arrays(node: LocalCluster, keyspace: str) -> None:
-    """Vectors are read as lists, arrays or NumPy arrays: as the statement or the session says."""
+    """Vectors are lists, arrays or NumPy arrays, as the statement or the session requests."""
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v vector<float, 3>)")
         insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
@@ -577,7 +582,7 @@ def test_vectors_as_arrays(node: LocalCluster, keyspace: str) -> None:
         session.execute(insert, (2, numpy.array([4, 5, 6], dtype="f4")))
         select = session.prepare("SELECT v FROM t WHERE k = ?")
         assert session.execute(select, (1,)).one().v == [1.0, 2.0, 3.0]
-        # The statement's own setting has priority over the session's.
+        # The statement's `vector_type` has priority over the session's `default_vector_type`.
         select.vector_type = "array"
         assert session.execute(select, (2,)).one().v == array("f", [4, 5, 6])
         session.default_vector_type = "numpy"

@@ -1,4 +1,4 @@
-"""Three real nodes under load, of which one is killed, paused or restarted.
+"""Three real nodes under load, while one of them is killed, paused or restarted.
 
 No acknowledged row is lost, and no request hangs.
 """
@@ -24,14 +24,14 @@ from .conftest import create_keyspace, new_keyspace_name
 pytestmark = pytest.mark.integration
 
 WRITERS = 4  # threads of a `Load`
-# Seconds that a writer waits between two writes. This allows hundreds of writes per second, and
-# leaves enough CPU for nodes to start.
+# Seconds between two writes of a writer. With these pauses, the writers insert hundreds of rows per
+# second, and leave enough CPU for nodes to start.
 PAUSE = 0.005
-IN_FLIGHT = 128  # the most requests of a `Flood` that are in flight
+IN_FLIGHT = 128  # `Flood` keeps at most this number of requests in flight
 
 
 class States(HostStateListener):
-    """A listener that records each change of a host's state; `wait_for` waits for a change."""
+    """A listener that records each state change of a host, and can wait for a change."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -56,11 +56,12 @@ class States(HostStateListener):
         self._note("remove", host)
 
     def wait_for(self, event: str, address: str, timeout: float = 60) -> None:
-        """Wait until the driver has reported an event of a host, now or earlier.
+        """Wait until the driver has reported an event of a host; an earlier event counts, too.
 
         :param event: "up", "down", "add" or "remove".
         :param address: the address of the host.
-        :param timeout: seconds, after which the function raises AssertionError.
+        :param timeout: seconds to wait.
+        :raises AssertionError: if the event does not come in time.
         """
         with self._changed:
             is_seen = self._changed.wait_for(lambda: (event, address) in self.history, timeout)
@@ -68,7 +69,7 @@ class States(HostStateListener):
 
 
 class Load:
-    """Threads that each insert one row after the other, at QUORUM, until `stop` is called."""
+    """Threads that each insert rows at QUORUM, one row after the other, until `stop` is called."""
 
     def __init__(self, session: Session) -> None:
         self._insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
@@ -84,9 +85,9 @@ class Load:
             thread.start()
 
     def _write(self, first_key: int) -> None:
-        """Insert rows until the load is stopped; each thread runs this method.
+        """Insert rows until the load is stopped. Each thread runs this method.
 
-        :param first_key: the key of the first row; the next ones are WRITERS further.
+        :param first_key: the thread's first key; each further key is WRITERS higher.
         """
         key = first_key
         while not self._stop.wait(PAUSE):
@@ -128,7 +129,7 @@ class Flood:
         self._insert.is_idempotent = True
         self._session = session
         self._stop = threading.Event()
-        # Limits the number of requests in flight.
+        # Each request in flight holds one permit of this semaphore.
         self._free_slots = threading.Semaphore(IN_FLIGHT)
         self._changed = threading.Condition()
         self.acknowledged: set[int] = set()
@@ -139,7 +140,7 @@ class Flood:
         self._thread.start()
 
     def _write(self) -> None:
-        """Send inserts until the flood is stopped; this is the function of the thread."""
+        """Send inserts until the flood is stopped. The thread runs this method."""
         key = 0
         while not self._stop.is_set():
             self._free_slots.acquire()
@@ -174,8 +175,8 @@ class Flood:
         """Stop the thread, and check that each request has an outcome."""
         self._stop.set()
         self._thread.join(timeout=30)
-        # Each request gives its permit back to the semaphore when it has an outcome. So all permits
-        # can be acquired only if no request is left without an outcome.
+        # Each request returns its permit to the semaphore when it ends. So we can acquire all
+        # permits only if no request is still in flight.
         for _ in range(IN_FLIGHT):
             assert self._free_slots.acquire(timeout=30), "a request got no answer"
 
@@ -190,7 +191,7 @@ def run_under_load(
 ) -> Writers:
     """Disturb the nodes under load, and check that each acknowledged row is stored.
 
-    :param disturb: breaks and repairs nodes, while the load runs.
+    :param disturb: a function that breaks and repairs nodes, while the load runs.
     :param make_load: starts the load: the class `Load` or `Flood`.
     :returns: the stopped load.
     """
@@ -228,7 +229,7 @@ def run_under_load(
 
 @pytest.mark.longest
 def test_a_node_is_killed_and_comes_back(fragile: LocalCluster) -> None:
-    """No write fails while a node is down, and the driver uses the node when it is up again."""
+    """No write fails while a node is down, and the driver uses the node after its restart."""
 
     def disturb(states: States, load: Load) -> None:
         node = fragile.nodes[1]
@@ -239,13 +240,13 @@ def test_a_node_is_killed_and_comes_back(fragile: LocalCluster) -> None:
         states.wait_for("up", node.address)
 
     load = run_under_load(fragile, disturb, Load)
-    # Idempotent writes are retried on the next host, so none fails.
+    # The inserts are idempotent, so the driver retries them on the next host, and none fails.
     assert load.failed == []
 
 
 @pytest.mark.long
 def test_a_node_hangs_and_goes_on(fragile: LocalCluster) -> None:
-    """A paused node is marked down, other nodes serve requests, and it is up after it resumes."""
+    """A paused node is marked down while other nodes serve requests, and up after it resumes."""
 
     def disturb(states: States, load: Load) -> None:
         node = fragile.nodes[2]
@@ -279,13 +280,13 @@ def test_the_control_connections_node_is_killed(fragile: LocalCluster) -> None:
 
 @pytest.mark.longest
 def test_prepared_statements_survive_a_restart_of_every_node(fragile: LocalCluster) -> None:
-    """The prepared INSERT still works after each node has been restarted."""
+    """A prepared INSERT still works after each node was restarted."""
 
     def disturb(states: States, load: Load) -> None:
         for number, node in enumerate(fragile.nodes, 1):
             fragile.restart(number)
             states.wait_for("up", node.address)
-            # Forget the events so far, so that the next node's events are not taken from them.
+            # Clear the events, so that waiting for the next node does not end with old events.
             states.history.clear()
             load.go_on(rows=100)
 
@@ -297,7 +298,7 @@ def test_a_hundred_thousand_writes_survive_a_kill_a_pause_and_a_restart(
     fragile: LocalCluster, record_property: Callable[[str, object], None]
 ) -> None:
     def disturb(states: States, flood: Flood) -> None:
-        """Kill and restart the second node, then pause and resume the third one."""
+        """Kill and restart the second node, then pause and resume the third node."""
         _, second_node, third_node = fragile.nodes
         fragile.kill(second_node.number)
         states.wait_for("down", second_node.address)
@@ -309,7 +310,7 @@ def test_a_hundred_thousand_writes_survive_a_kill_a_pause_and_a_restart(
         pause_time = time.monotonic()
         fragile.pause(third_node.number)
         states.wait_for("down", third_node.address)
-        while time.monotonic() < pause_time + 5:  # the pause lasts at least five seconds
+        while time.monotonic() < pause_time + 5:  # pause the node for at least five seconds
             flood.go_on(rows=100)
         fragile.resume(third_node.number)
         states.wait_for("up", third_node.address)
@@ -328,6 +329,6 @@ def test_a_hundred_thousand_writes_survive_a_kill_a_pause_and_a_restart(
         record_property(name, value)
     print(figures)
     assert len(flood.acknowledged) >= 100_000
-    # A request that waits for the paused node may time out. Any other error would mean that a
-    # request was not retried on the next host.
+    # A request that waits for the paused node may time out. Any other error would mean that the
+    # driver did not retry a request on the next host.
     assert set(flood.failed) <= {"OperationTimedOut", "WriteTimeout"}

@@ -1,6 +1,6 @@
-"""The Python code blocks of each guide run in their order, as one program, with a real node.
+"""The Python code blocks of each guide run in order, as one program, with a real node.
 
-The code of a page creates its own keyspace. Code that must not run here is in blocks of other
+The code of a page creates its own keyspace. Code that this test must not run is in blocks of other
 languages (text, shell), or in a file in examples/, which has its own test.
 """
 
@@ -21,21 +21,25 @@ pytestmark = pytest.mark.integration
 
 DOCS = Path(__file__).parents[2] / "docs"
 TRANSACTIONS = DOCS / "guides" / "transactions.rst"
-# The pages that run on a node of the current version; transactions need Cassandra 6.
+# The pages that run on a node of the current version. The page on transactions needs Cassandra 6.
 PAGES = [
     DOCS / "tutorial.rst",
     DOCS / "cookbook.rst",
     *sorted(set((DOCS / "guides").glob("*.rst")) - {TRANSACTIONS}),
 ]
 PYTHON = ".. code-block:: python"
-# Names of pages without Python blocks. They refer to files in examples/.
+# Names of pages without Python blocks. These pages refer to files in examples/.
 PAGES_WITHOUT_CODE = {"coming-from"}
-# A block that shows the output of the blocks before it. In it, "..." stands for any text.
+# A block that shows the output of the blocks before it. In this block, "..." stands for any string.
 OUTPUT = re.compile(r"( *)\.\. code-block:: text\n +:caption: Output\n\n((?:\1 +.*\n|\n)+)")
 
 
 def blocks(page: Path, directive: str = PYTHON) -> Iterator[tuple[int, str]]:
-    """Yield the code blocks of a page: the number of the first line (from 0), and the text."""
+    """Yield the code blocks of a page.
+
+    :param directive: the line that begins each block.
+    :returns: for each block, the number of its first line (from 0), and its code.
+    """
     lines = page.read_text().splitlines()
     for number, line in enumerate(lines):
         if line.strip() != directive:
@@ -88,8 +92,8 @@ def run_guide(page: Path, node: LocalCluster, tmp_path: Path) -> None:
         return
     (host,) = node.contact_points
     assert program.strip(), "a guide has examples"
-    # Put a prefix before the page's name: a file with that name alone could hide a module of the
-    # standard library.
+    # The file's name has a prefix, because a file with only the page's name could hide a module of
+    # the standard library.
     file = tmp_path / f"guide_{page.stem}.py"
     file.write_text(program.replace("127.0.0.1", host))
     process = subprocess.run(
@@ -100,7 +104,7 @@ def run_guide(page: Path, node: LocalCluster, tmp_path: Path) -> None:
         timeout=120,
     )
     assert process.returncode == 0, process.stderr
-    # Some errors are printed without ending the program, for example those of threads.
+    # Some errors do not end the program, but print a traceback, for example errors in threads.
     assert "Traceback" not in process.stderr, process.stderr
     check_output(page.read_text(), process.stdout.replace(host, "127.0.0.1"))
 
@@ -109,7 +113,7 @@ def check_output(page_text: str, printed: str) -> None:
     """Check that a program prints the outputs that its page shows, in this order.
 
     :param page_text: the content of the page.
-    :param printed: what the program has printed.
+    :param printed: the output of the program.
     """
     position = 0
     for _, excerpt in OUTPUT.findall(page_text):

@@ -1,6 +1,6 @@
-"""Values for ``%s`` parameters that contain CQL, and so could end their literal too early.
+"""Values for ``%s`` parameters that contain CQL, and so might end their literal too early.
 
-A real node reads each as one value, and returns it unchanged.
+A real node must read each literal as one value, and return the value unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.unit.test_encoder_stays_in_its_literal import EVIL, subclass_with_evi
 
 pytestmark = pytest.mark.integration
 
-# Strings of characters that have a meaning in CQL, and of any characters that UTF-8 can encode.
+# Strings with characters that have a meaning in CQL, and with any characters that UTF-8 encodes.
 TEXTS = st.text(
     st.one_of(st.sampled_from("'\"$-/*%;:?\\\x00\n{}[]()"), st.characters(codec="utf-8")),
     max_size=30,
@@ -52,7 +52,7 @@ class Pair(NamedTuple):
 
 
 # For each column: its CQL type, and a strategy for values. Some values are of a subclass whose
-# `__str__` and `__repr__` return CQL.
+# `__str__` and `__repr__` return CQL, because an encoder that uses these methods would be unsafe.
 COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "x": ("text", TEXTS),
     "b": (
@@ -83,7 +83,7 @@ COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "f4": ("float", st.one_of(SINGLES, SINGLES.map(subclass_with_evil_texts(float)))),
     "tu": ("timeuuid", st.uuids(version=1)),
     "v": ("vector<float, 3>", st.lists(SINGLES, min_size=3, max_size=3)),
-    # Nested types.
+    # Types that contain other types.
     "l1": (
         "list<blob>",
         st.lists(
@@ -126,7 +126,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
 
 
 def as_read(value: Any) -> Any:
-    """Return `value` as the driver reads it: with milliseconds, addresses as bytes."""
+    """Return `value` as the driver reads it: with milliseconds, addresses as bytes, and sets."""
     if isinstance(value, datetime.datetime):
         return value.replace(microsecond=value.microsecond // 1000 * 1000)
     if isinstance(value, (ipaddress.IPv4Address, ipaddress.IPv6Address)):
@@ -146,12 +146,12 @@ def tuples_are_tuples(session: Session) -> Iterator[None]:
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.usefixtures("tuples_are_tuples")
 def test_values_come_back(session: Session, column: str) -> None:
-    """A value that is inserted with ``%s`` is read back unchanged."""
+    """A value that you insert with ``%s`` is read back unchanged."""
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
     @given(COLUMNS[column][1])
     def check_value(value: Any) -> None:
-        """Insert the value as a literal, and compare it with what is read."""
+        """Insert the value as a literal, and compare it with the value that is read."""
         session.execute(f"INSERT INTO t (a, {column}) VALUES (%s, %s)", (1, value))
         row: Any = session.execute(f"SELECT {column} FROM t WHERE a = %(key)s", {"key": 1}).one()
         returned = row[0]
@@ -170,19 +170,19 @@ def test_a_str_subclass_is_written_as_its_str(session: Session) -> None:
 
 @pytest.mark.parametrize("address_class", [ipaddress.ip_address, ipaddress.ip_interface])
 def test_a_zone_reaches_no_server(session: Session, address_class: Any) -> None:
-    """An IPv6 address with a zone is refused: a zone may contain any string, even CQL."""
+    """An IPv6 address with a zone is refused, because a zone may contain any string, even CQL."""
     for zone in ("', a = 'x", EVIL, "1'); DROP TABLE bystander; --"):
         with pytest.raises(EncodeValueError, match="zone"):
             session.execute("UPDATE t SET i = %s WHERE a = 1", (address_class(f"::1%{zone}"),))
     prepared = session.prepare("UPDATE t SET i = ? WHERE a = 1")
     with pytest.raises(EncodeValueError, match="zone"):
         session.execute(prepared, (ipaddress.ip_address("::1%eth0"),))
-    # The table still exists.
+    # No zone has dropped the table `bystander`.
     session.execute("SELECT * FROM bystander")
 
 
 def test_a_minus_before_a_negative_number(session: Session) -> None:
-    """A parameter after a minus sign must not make ``--``, which begins a CQL comment."""
+    """A negative parameter after a minus sign does not make ``--``, which begins a CQL comment."""
     session.execute("INSERT INTO t (a, n, f) VALUES (5, 7, 2.5)")
     row: Any = session.execute("SELECT n -%s FROM t WHERE a = 5", (-1,)).one()
     # The column `n` has the value 7: 7 - (-1) is 8.

@@ -1,7 +1,7 @@
 """`cassandra.testing.LocalCluster` starts, stops, breaks and cleans up real nodes.
 
-The tests query nodes with `cassandra.testing.probe`, a small client that uses no other part of the
-driver.
+The tests query the nodes with `cassandra.testing.probe`, a small client that is independent of the
+rest of the driver.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SUPERUSER = ("cassandra", "cassandra")
 def query_node(
     cluster: LocalCluster, node_number: int, statement: str, consistency: int = 1
 ) -> list[dict[str, bytes | None]]:
-    """Run a statement on one node, and return the rows by column name, with undecoded values."""
+    """Run a statement on one node; return the rows by column name, with undecoded values."""
     login = None
     if cluster.username is not None and cluster.password is not None:
         login = (cluster.username, cluster.password)
@@ -70,7 +70,7 @@ def process_ids_of(cluster: LocalCluster) -> list[int]:
 
 
 def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalCluster) -> None:
-    """A second cluster has an address of its own; when it stops, processes and files are gone."""
+    """A second cluster has a different address; after it stops, no process or file is left."""
     with LocalCluster(1, progress=False) as cluster:
         directory, process_ids = cluster.directory, process_ids_of(cluster)
         assert query_node(cluster, 1, "SELECT release_version FROM system.local") == [
@@ -81,7 +81,7 @@ def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalClust
         create_table(cluster, 1)
         tables_of_k = "SELECT * FROM system_schema.tables WHERE keyspace_name = 'k'"
         assert len(query_node(cluster, 1, tables_of_k)) == 1
-        # The nodes belong to different clusters: the other one does not know the table.
+        # The nodes belong to different clusters, so the shared node does not know the table.
         assert query_node(node, 1, tables_of_k) == []
         assert "UN" in cluster.nodetool(1, "status")
         assert "Startup complete" in cluster.logs(1)
@@ -100,7 +100,7 @@ def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalClust
 async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_again(
     tmp_path: Path,
 ) -> None:
-    """With keep=True, a later cluster of the same version has the same data."""
+    """With keep=True, the directory stays, and a later cluster of its version has the data."""
     directory = tmp_path / "kept"
     with LocalCluster(1, directory=directory, keep=True, progress=False) as cluster:
         create_table(cluster, 1)
@@ -108,7 +108,7 @@ async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_a
     with pytest.raises(LocalClusterError, match="another version"):
         LocalCluster(1, "4.1", directory=directory, progress=False).start()
     assert (directory / "node1").exists()
-    # While the cluster starts, a task counts how often the event loop runs it.
+    # While the cluster starts, a task counts its steps, which shows whether the loop is blocked.
     turns = 0
 
     async def count_turns() -> None:
@@ -125,14 +125,14 @@ async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_a
         assert supervisor is not None
         assert query_node(cluster, 1, "SELECT v FROM k.t WHERE k = 1") == [{"v": b"one"}]
     counting_task.cancel()
-    # If starting blocked the loop, the task would have run at most once.
+    # If the start of the cluster blocked the loop, the task would have run at most once.
     assert turns_during_start > 10
     assert not is_alive(supervisor)
     assert not (directory / "node1").exists()
 
 
 async def test_cancelled_start_cleans_up() -> None:
-    """If the task that starts a cluster is cancelled, the processes are ended before it ends."""
+    """If the task that starts a cluster is cancelled, the processes end before the task does."""
     cluster = LocalCluster(1, progress=False)
 
     async def start_cluster() -> None:
@@ -152,17 +152,17 @@ async def test_cancelled_start_cleans_up() -> None:
 
 @pytest.fixture(scope="class")
 def cluster(dismantled: LocalCluster) -> LocalCluster:
-    """Return three nodes with the table k.t, which has a replica on each."""
+    """Return three nodes with the table k.t, which has a replica on each node."""
     create_table(dismantled, 3)
     return dismantled
 
 
 @pytest.mark.long
 class TestThreeNodes:
-    """Tests of one cluster that run in this order: each needs what the one before has done."""
+    """Tests of three nodes that run in this order, because each depends on the test before it."""
 
     def test_racks_and_replicas(self, cluster: LocalCluster) -> None:
-        """Nodes are put into the racks in turn, and a write at ALL reaches each of them."""
+        """Racks are assigned to the nodes in turn, and a write at ALL reaches each node."""
         assert [node.rack for node in cluster.nodes] == ["rack1", "rack2", "rack1"]
         racks = {row["rack"] for row in query_node(cluster, 1, "SELECT rack FROM system.peers")}
         assert racks == {b"rack1", b"rack2"}
@@ -182,7 +182,7 @@ class TestThreeNodes:
         assert len(query_node(cluster, 2, "SELECT * FROM system.local")) == 1
 
     def test_killed_node_refuses_and_comes_back_with_its_data(self, cluster: LocalCluster) -> None:
-        """A killed node refuses connections; after a restart, it has the same data."""
+        """A killed node refuses connections; after a restart, it has the same data as before."""
         pid = cluster.nodes[2].pid
         assert pid is not None
         cluster.kill(3)
@@ -195,7 +195,7 @@ class TestThreeNodes:
 
     @pytest.mark.longest
     def test_stopped_node_and_restart_of_a_running_one(self, cluster: LocalCluster) -> None:
-        """`restart` starts a stopped node, and replaces the process of a running one."""
+        """`restart` starts a stopped node, and replaces the process of a running node."""
         cluster.stop(2)
         assert cluster.nodes[1].state == "stopped"
         cluster.restart(2)
@@ -225,7 +225,7 @@ class TestThreeNodes:
 
 @pytest.mark.long
 def test_two_datacenters_with_authentication(spread: LocalCluster) -> None:
-    """The nodes are in their data centres, require the right password, and replicate writes."""
+    """Nodes of two data centres require the right password, and replicate writes."""
     rows = query_node(spread, 1, "SELECT data_center FROM system.peers")
     assert {row["data_center"] for row in rows} == {b"east", b"west"}
     assert len(rows) == 2
@@ -244,13 +244,13 @@ def test_two_datacenters_with_authentication(spread: LocalCluster) -> None:
 
 
 def test_mutual_tls(secured: LocalCluster) -> None:
-    """A node with tls="mutual" accepts only connections with TLS and a client certificate."""
+    """A node with tls="mutual" accepts only TLS connections with a client certificate."""
     assert secured.tls is not None
     assert len(query_node(secured, 1, "SELECT * FROM system.local")) == 1
     address = secured.contact_points[0]
     context_without_certificate = ssl.create_default_context(cafile=secured.tls.ca_certificate)
-    # The password is right, but the client has no certificate. The server closes the connection in
-    # the handshake, or with TLS 1.3 right after it.
+    # The password is right, but the client has no certificate. The server closes the connection
+    # during the handshake, or right after it with TLS 1.3.
     with pytest.raises((OSError, ProbeError)):
         Probe(address, secured.port, tls=context_without_certificate, credentials=SUPERUSER)
     with pytest.raises((OSError, ProbeError)):
@@ -258,9 +258,9 @@ def test_mutual_tls(secured: LocalCluster) -> None:
 
 
 def test_nodes_that_need_each_other_for_a_login_are_restarted_together() -> None:
-    """`restart` with two numbers starts both nodes before it waits for a login.
+    """`restart` with two numbers starts both nodes before it waits until they accept logins.
 
-    One node alone could refuse logins, because the roles are replicated on both.
+    One node alone could refuse logins, because the roles are replicated on both nodes.
     """
     with LocalCluster(2, authentication=True, progress=False) as cluster:
         for number in (1, 2):
@@ -271,7 +271,7 @@ def test_nodes_that_need_each_other_for_a_login_are_restarted_together() -> None
 
 
 def check_without_client_certificate(cluster: LocalCluster, login: tuple[str, str] | None) -> None:
-    """Check that a client can connect with TLS, but without a certificate.
+    """Check that a client can connect with TLS, but without a client certificate.
 
     :param login: user name and password; None for a node without authentication.
     """
@@ -299,7 +299,7 @@ def test_tls_is_optional(guarded: LocalCluster) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("version", ["4.0", "4.1"])
 def test_older_versions(version: str) -> None:
-    """Nodes of older versions also start as a cluster, and replicate writes."""
+    """Two nodes of an older version start as a cluster, and replicate writes."""
     with LocalCluster(2, version, progress=False) as cluster:
         create_table(cluster, 2)
         query_node(cluster, 1, "INSERT INTO k.t (k, v) VALUES (1, 'one')", ALL)
@@ -320,7 +320,7 @@ def test_node_that_fails_to_start_shows_its_log_and_is_cleaned_up(tmp_path: Path
 
 
 def test_nodes_end_when_the_parent_is_killed() -> None:
-    """If the process that started a cluster is killed, its nodes and files are removed."""
+    """If the process that started a cluster is killed, its nodes end, and its files are removed."""
     program = (
         "import json, sys, threading\n"
         "from cassandra.testing import LocalCluster\n"
@@ -352,7 +352,7 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
 
 
 def test_shipped_java_class_equals_its_compiled_source(node: LocalCluster, tmp_path: Path) -> None:
-    """The package has a compiled Java class. Compiling its source must give the same bytes."""
+    """The compiled Java class in the package equals what its source compiles to, byte by byte."""
     (compiler,) = glob.glob(
         os.path.join(cache_directory("cassandra", node.version), "jars", "ecj-*.jar")
     )
@@ -371,7 +371,7 @@ def test_shipped_java_class_equals_its_compiled_source(node: LocalCluster, tmp_p
 
 
 def test_plugin_gives_a_session_in_a_fresh_keyspace(tmp_path: Path) -> None:
-    """The fixture `cassandra_session` has a new keyspace for each test, and drops it afterwards."""
+    """`cassandra_session` creates a keyspace for each test, and drops it after the test."""
     (tmp_path / "test_it.py").write_text(
         "def test_insert(cassandra_session):\n"
         "    cassandra_session.execute('CREATE TABLE t (k int PRIMARY KEY)')\n"
@@ -415,7 +415,7 @@ def test_plugin_gives_a_session_in_a_fresh_keyspace(tmp_path: Path) -> None:
 
 @pytest.mark.long
 class TestCommandLine:
-    """``python -m cassandra.testing``: each command is a process of its own."""
+    """Tests of ``python -m cassandra.testing``, in which each command is a separate process."""
 
     NAME = f"test-{os.getpid()}"
 
@@ -436,7 +436,7 @@ class TestCommandLine:
         return process.stdout if code == 0 else process.stderr
 
     def test_start_pause_kill_restart_and_stop(self) -> None:
-        """Each command changes the state that ``status`` reports; wrong commands exit with 1."""
+        """``status`` reports the state after each command; impossible commands exit with 1."""
         state = json.loads(self.run("start", "-n", "2", "-q", "--json"))
         try:
             assert [node["state"] for node in state["nodes"]] == ["running", "running"]

@@ -1,6 +1,6 @@
-"""Nulls inside collections on a real node, which accepts some and refuses others.
+"""Nulls inside collections on a real node, which accepts some nulls and refuses others.
 
-If it refuses one, the driver adds a note to the exception that says where the null is.
+If the node refuses a null, the driver adds a note to the exception that says where the null is.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TABLE = (
 
 @pytest.fixture(scope="module")
 def session(node: LocalCluster) -> Iterator[Session]:
-    """Yield a session in a new keyspace, with the table."""
+    """Yield a session in a new keyspace, with the table `nulls`."""
     name = new_keyspace_name()
     with connect(node) as cluster, cluster.connect() as new_session:
         create_keyspace(new_session, name)
@@ -73,7 +73,7 @@ def test_missing_values_of_numpy_and_pandas_are_nulls(table: Session, missing: A
 
 
 def test_a_null_is_accepted_in_the_list_of_a_condition(table: Session) -> None:
-    """``IF v IN (1, null)`` is met if `v` is null."""
+    """The condition ``IF v IN (1, null)`` is met if `v` is null."""
     table.execute("INSERT INTO nulls (k, c) VALUES (1, 1)")
     update = table.prepare("UPDATE nulls SET v = 2 WHERE k = 1 AND c = 1 IF v IN ?")
     assert table.execute(update, ([1, None],)).was_applied
@@ -82,7 +82,8 @@ def test_a_null_is_accepted_in_the_list_of_a_condition(table: Session) -> None:
 
 # The exception for a null in a list depends on the version of Cassandra.
 ERROR_OF_LISTS: type[Exception] = InvalidRequest if REFUSES_ALL else ServerError
-# For each refused null: the statement, the value, the exception, and the position in the note.
+# For each null that the server refuses: the statement, the value, the exception, and the position
+# that the driver's note must name.
 NOT_WRITTEN: list[tuple[str, Any, type[Exception], str]] = [
     ("INSERT INTO nulls (k, c, l) VALUES (1, 1, ?)", [1, None, 2], ERROR_OF_LISTS,
      'column "l" (list<int>): element 1'),
@@ -109,7 +110,7 @@ NOT_WRITTEN: list[tuple[str, Any, type[Exception], str]] = [
 def test_refusals_of_nulls_have_a_note(
     table: Session, query: str, value: Any, error_class: type[Exception], position: str
 ) -> None:
-    """The error has a note with the position of the null, and nothing is written."""
+    """A null that the server refuses raises an error whose note says where the null is."""
     prepared = table.prepare(query)
     with pytest.raises(error_class) as caught:
         table.execute(prepared, (value,))
@@ -118,7 +119,7 @@ def test_refusals_of_nulls_have_a_note(
 
 
 def test_the_note_of_a_batch_names_the_statement(table: Session) -> None:
-    """Statements of a batch are counted from 0: the second one has the null."""
+    """The note names the statement with the null: the second statement, which is number 1."""
     insert = table.prepare("INSERT INTO nulls (k, c, l) VALUES (?, 1, ?)")
     batch = BatchStatement().add(insert, (1, [1])).add(insert, (2, [None]))
     with pytest.raises(ERROR_OF_LISTS) as caught:
@@ -128,7 +129,7 @@ def test_the_note_of_a_batch_names_the_statement(table: Session) -> None:
 
 
 async def check_note_on_asyncio(node: LocalCluster, keyspace: str) -> None:
-    """Write a list with a null by the asyncio API, and check the note of the error."""
+    """Write a list with a null with the asyncio API, and check the note of the error."""
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:
         session = await cluster.connect(keyspace)
         insert = await session.prepare("INSERT INTO nulls (k, c, l) VALUES (1, 1, ?)")

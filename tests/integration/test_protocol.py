@@ -1,6 +1,6 @@
 """The protocol layer works with real nodes over a plain socket, without the driver's engine.
 
-All requests are sent in every protocol version with every compression.
+The tests send all requests in every protocol version, with every compression.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SETTINGS: list[tuple[int, str | None]] = [
     (3, None), (3, "lz4"), (3, "snappy"), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4")  # noqa: E501
 ]  # fmt: skip
 LOGGED, UNLOGGED, COUNTER = 0, 1, 2  # types of batches
-VOID = 1  # the kind of a RESULT without rows
+VOID = 1  # the kind of a RESULT without rows (Void)
 ONE, THREE, SERIAL, LOCAL_SERIAL = 1, 3, 8, 9  # consistency levels
 
 
@@ -54,8 +54,9 @@ class Wire:
     """A blocking connection that encodes requests and decodes responses.
 
     `end` is the last action of the handshake: Ready or VersionRefused.
-
     :param address: the address and port of the node.
+    :param version: the protocol version to request.
+    :param compression: "lz4" or "snappy"; None for no compression.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Wire:
             raise
 
     def shake_hands(self) -> None:
-        """Send and receive messages until the handshake has ended."""
+        """Exchange messages with the node until the handshake has ended."""
         actions = self.handshake.start()
         while not isinstance(self.end, (Ready, VersionRefused)):
             for action in actions:
@@ -85,7 +86,7 @@ class Wire:
                 actions = self.handshake.receive(*self.next())
 
     def act(self, action: Any) -> None:
-        """Perform an action of the handshake, for example send a message."""
+        """Perform an action that the handshake requests, for example send a message."""
         # After the handshake, the last action is Ready or VersionRefused.
         self.end = action
         if isinstance(action, Send):
@@ -110,14 +111,14 @@ class Wire:
             assert data, "the server closed the connection"
             for envelope in self.reader.feed(data):
                 stream = envelope[0]
-                # Events have the stream -1. An event may arrive before the answer to the request
+                # Events have the stream -1. An event may arrive before the response to the request
                 # that caused the event.
                 queue = self.events if stream == -1 else self.received
                 queue.append(envelope)
         return self.received.pop(0)
 
     def next_event(self) -> Any:
-        """Return the message of the next event; wait for it if there is none yet."""
+        """Return the message of the next event; if there is none yet, wait for it."""
         while not self.events:
             self.events += self.reader.feed(self.socket.recv(65536))
         _stream, opcode, flags, body, version = self.events.pop(0)
@@ -126,10 +127,11 @@ class Wire:
     def ask(
         self, message: MessageType, cached: ResultMetadata | None = None, stream: int = 1
     ) -> Any:
-        """Send a request, and return the answer, which may be an ErrorMessage.
+        """Send a request, and return the response, which may be an ErrorMessage.
 
-        :param cached: the result columns of a prepared statement, which are used if the answer has
+        :param cached: the result columns of a prepared statement; they decode a response that has
             no metadata.
+        :param stream: the stream id of the request.
         """
         opcode, flags, body = encode_request(message, self.version)
         self.writer.add(stream, opcode, flags, body)
@@ -137,7 +139,10 @@ class Wire:
         return self.answer(cached)
 
     def answer(self, cached: ResultMetadata | None = None) -> Any:
-        """Return the message of the next answer; `cached` is as for `ask`."""
+        """Return the next response.
+
+        :param cached: as for `ask`.
+        """
         _stream, opcode, flags, body, version = self.next()
         return decode_response(opcode, flags, body, version, cached=cached)
 
@@ -156,7 +161,7 @@ class Wire:
 
 
 def valid(message: Any) -> Any:
-    """Return the message, which must not be an error."""
+    """Return the message, after checking that it is no error."""
     assert not isinstance(message, ErrorMessage), message
     return message
 
@@ -211,8 +216,8 @@ def prepare(wire: Wire, query: str) -> Any:
 
 def check_all_requests(wire: Wire, keyspace: str) -> None:
     """Send QUERY, PREPARE, EXECUTE and BATCH in all their forms over one connection."""
-    # Use full names instead of USE. After USE, Cassandra 4.0 would add a warning to the answer to
-    # PREPARE, and the request would fail in version 3, which has no warnings.
+    # Use full table names instead of USE. After USE, Cassandra 4.0 would add a warning to the
+    # response to PREPARE. The request would fail in version 3, which has no warnings.
     table, counters = f"{keyspace}.t", f"{keyspace}.c"
     insert_query = f"INSERT INTO {table} (id, name, data) VALUES (?, ?, ?)"
     assert wire.run(insert_query, int32(1), b"one", None).kind == VOID
@@ -227,8 +232,8 @@ def check_all_requests(wire: Wire, keyspace: str) -> None:
         block = plan.bind([identity, f"name {identity}", data], wire.version)
         valid(wire.ask(ExecuteMessage(insert.query_id, block, ONE, timestamp=1_700_000_000_000_000,
                                      result_metadata_id=insert.result_metadata_id)))  # fmt: skip
-    # Batches of a prepared statement and of two strings, with and without values. Each query is a
-    # tuple: whether it is prepared, the statement id or the string, and the values.
+    # Each query of a batch is a tuple: whether it is prepared, the statement id or the query
+    # string, and the values. One query is prepared, and two are strings, with and without values.
     for batch_type in (LOGGED, UNLOGGED):
         queries = [
             (
@@ -248,7 +253,7 @@ def check_all_requests(wire: Wire, keyspace: str) -> None:
     encoded_5 = struct.pack(">q", 5)
     add_5 = (True, add_to_counter.query_id, [encoded_5, int32(1)])
     valid(wire.ask(BatchMessage(COUNTER, [add_5] * 3, ONE)))
-    # Each run of this function adds three times 5. The table may have been used before, so the
+    # Each call of this function adds 5 three times. The table may have been used before, so the
     # counter is a multiple of 15.
     ((counter,),) = wire.run(f"SELECT n FROM {counters} WHERE id = 1").parsed_rows
     assert counter % 15 == 0
@@ -260,8 +265,8 @@ def check_all_requests(wire: Wire, keyspace: str) -> None:
 def check_paged_select(wire: Wire, table: str) -> None:
     """Read all rows in pages of 7, and check that each page uses the cached metadata object.
 
-    From version 5 on, the request asks for pages without metadata. In older versions, each page
-    contains its metadata, which equals the cached one.
+    In version 5 and later, the request asks for pages without metadata. In older versions, each
+    page contains metadata, which equals the cached metadata.
     """
     select = prepare(wire, f"SELECT id, name, data FROM {table}")
     cached_metadata = select.result_metadata
@@ -275,7 +280,7 @@ def check_paged_select(wire: Wire, table: str) -> None:
         paging_state = page.paging_state
         if paging_state is None:
             break
-    # The inserts have written the rows 1 to 39, and each of the two batches three rows.
+    # The inserts have written the rows 1 to 39. The two batches have written three more rows each.
     assert len(rows) == 39 + 6
     by_id = {row.id: row for row in rows}
     assert by_id[4] == (4, "name 4", b"x" * 2000)
@@ -296,7 +301,7 @@ def test_all_requests_on_older_nodes(
 
 
 def test_large_values_cross_segments(wire: Wire) -> None:
-    """A value of 1 MB, which takes several segments in version 5, is read as it was written."""
+    """A value of 1 MB is read as it was written, although version 5 splits it into segments."""
     data = bytes(range(256)) * 4000
     valid(
         wire.ask(
@@ -309,7 +314,7 @@ def test_large_values_cross_segments(wire: Wire) -> None:
 
 
 def test_many_requests_in_one_write(wire: Wire) -> None:
-    """Each of 100 requests that are sent together gets an answer on its stream."""
+    """Each of 100 requests that are sent in one write gets a response on its own stream."""
     for stream in range(100):
         query = QueryMessage(f"INSERT INTO t (id, name) VALUES ({stream}, 'x')", ONE)
         opcode, flags, body = encode_request(query, wire.version)
@@ -328,7 +333,8 @@ def test_conditional_statements(wire: Wire) -> None:
         message = ExecuteMessage(insert.query_id, [int32(1), b"n"], ONE, LOCAL_SERIAL, skip_meta=wire.version >= 5,  # noqa: E501
                                  result_metadata_id=insert.result_metadata_id)  # fmt: skip
         outcomes += valid(wire.ask(message, insert.result_metadata)).decode(dict_factory)
-    # The second response has other columns, so its own metadata has to be used.
+    # The second response has other columns than the prepared statement announced, so it must be
+    # decoded with its own metadata.
     assert outcomes == [
         {"[applied]": True},
         {"[applied]": False, "id": 1, "data": None, "name": "n"},
@@ -336,7 +342,7 @@ def test_conditional_statements(wire: Wire) -> None:
 
 
 def test_tracing_and_a_custom_payload(wire: Wire) -> None:
-    """A traced request gets a trace id; the node accepts a custom payload, from version 4 on."""
+    """A traced request gets a trace id, and version 4 or later accepts a custom payload."""
     message = QueryMessage("SELECT now() FROM system.local", ONE)
     message.tracing = True
     if wire.version > 3:
@@ -345,10 +351,10 @@ def test_tracing_and_a_custom_payload(wire: Wire) -> None:
 
 
 def test_warnings(wire: Wire) -> None:
-    """The answer to a large batch has the warning of the server."""
+    """The response to a large batch contains the server's warning."""
     if wire.version < 4:
         pytest.skip("warnings came with protocol version 4")
-    # A batch with three rows of 4 KB is above the size at which the server warns.
+    # Three rows of 4 KB exceed the batch size at which the server warns.
     queries: list[Any] = [
         (False, f"INSERT INTO t (id, data) VALUES ({identity}, 0x{'ab' * 4000})", [])
         for identity in range(3)
@@ -378,8 +384,8 @@ def test_version_5_parameters(server: Server) -> None:
 def test_another_session_alters_the_table_and_prepares_again(server: Server, version: int) -> None:
     """Rows are never decoded with outdated columns after another session has altered the table.
 
-    In version 4, each answer contains its metadata, which is compared with the cached one. In
-    version 5, the server sends new metadata if the statement's result metadata id has changed.
+    In version 4, each response contains its metadata, which is compared with the cached metadata.
+    In version 5, the server sends new metadata if the statement's result metadata id has changed.
     """
     with Wire(server.address, version) as first_wire, Wire(server.address, version) as second_wire:
         table = f"{server.keyspace}.altered{version}"
@@ -411,7 +417,7 @@ def test_another_session_alters_the_table_and_prepares_again(server: Server, ver
 
 
 def test_vectors(server: Server) -> None:
-    """A vector that is bound in a batch is read as it was written, in the versions 4 and 5."""
+    """A vector that is bound in a batch is read as it was written (protocol versions 4 and 5)."""
     for version in (4, 5):
         with Wire(server.address, version) as wire:
             table = f"{server.keyspace}.vectors"
@@ -426,7 +432,7 @@ def test_vectors(server: Server) -> None:
 
 
 def test_events_and_schema_changes(server: Server, wire: Wire) -> None:
-    """CREATE TABLE is answered with the schema change, and also announced by an event."""
+    """CREATE TABLE returns the schema change, and an event announces the change, too."""
     valid(wire.ask(RegisterMessage(["SCHEMA_CHANGE", "STATUS_CHANGE", "TOPOLOGY_CHANGE"])))
     change = wire.run("CREATE TABLE seen (id int PRIMARY KEY)")
     expected = {
@@ -441,7 +447,7 @@ def test_events_and_schema_changes(server: Server, wire: Wire) -> None:
     wire.run("DROP TABLE seen")
 
 
-# Queries that are refused, the error codes of the protocol, and the driver's exceptions.
+# For queries that the server refuses: the error codes of the protocol, and the driver's exceptions.
 ERRORS: list[tuple[str, int, type[Exception]]] = [
     ("SELEC", 0x2000, errors.RequestValidationException),
     ("SELECT * FROM no_such_table", 0x2200, errors.InvalidRequest),
@@ -456,7 +462,7 @@ ERRORS: list[tuple[str, int, type[Exception]]] = [
 
 @pytest.mark.parametrize(("query", "code", "exception"), ERRORS)
 def test_errors(wire: Wire, query: str, code: int, exception: type[Exception]) -> None:
-    """An ERROR becomes the exception of its code, and the connection can still be used."""
+    """An ERROR response becomes the exception of its code, and the connection stays usable."""
     message = wire.ask(QueryMessage(query, ONE))
     assert isinstance(message, ErrorMessage)
     assert message.code == code
@@ -465,7 +471,7 @@ def test_errors(wire: Wire, query: str, code: int, exception: type[Exception]) -
 
 
 def test_a_consistency_of_three_on_one_node_is_unavailable(wire: Wire) -> None:
-    """The error has the consistency level and the number of replicas that are alive."""
+    """The Unavailable error has the consistency level and the number of live replicas."""
     message = wire.ask(QueryMessage("SELECT * FROM t WHERE id = 1", THREE))
     assert isinstance(message, ErrorMessage)
     raised = message.to_exception()

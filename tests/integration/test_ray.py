@@ -17,7 +17,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "ray_tables.py"
 
 
 def test_the_example_reads_and_copies_a_table(node: LocalCluster, tmp_path: Path) -> None:
-    """The program prints the numbers of rows, and the copy has the same rows as the table."""
+    """The example prints how many rows it has read, and its copy has the same rows as the table."""
     pytest.importorskip("ray")
     with Cluster(node.contact_points, port=node.port) as cluster:
         session = cluster.connect()

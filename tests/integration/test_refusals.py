@@ -1,6 +1,6 @@
 """If a real server refuses a login or a request, a specific exception names the cause.
 
-After a refused request, the session can still be used.
+After a refused request, the session stays usable.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
-    """Fail a test after which a thread of the driver is still running."""
+    """Fail the test if a thread of the driver is still running after it."""
     threads_before = set(threading.enumerate())
     yield
     remaining_threads = [
@@ -73,7 +73,7 @@ def test_a_missing_auth_provider_is_named_in_the_error(guarded: LocalCluster) ->
 
 def test_wrong_password_on_asyncio(guarded: LocalCluster) -> None:
     async def connect_with_wrong_password() -> None:
-        """Check the error with which the asyncio API refuses the password."""
+        """Connect with a wrong password, and check the error of the asyncio API."""
         provider = PlainTextAuthProvider("cassandra", "wrong")
         async with aio.Cluster(
             guarded.contact_points, port=guarded.port, auth_provider=provider
@@ -85,7 +85,7 @@ def test_wrong_password_on_asyncio(guarded: LocalCluster) -> None:
 
 
 def test_statements_without_permission(guarded: LocalCluster) -> None:
-    """A role that may not create roles gets Unauthorized, which names the role."""
+    """A role without the permission to create roles gets Unauthorized, which names the role."""
     with login(guarded, "cassandra") as cluster, cluster.connect() as session:
         session.execute("CREATE ROLE IF NOT EXISTS guest WITH PASSWORD = 'guest' AND LOGIN = true")
     provider = PlainTextAuthProvider("guest", "guest")
@@ -98,7 +98,7 @@ def test_statements_without_permission(guarded: LocalCluster) -> None:
 
 
 def test_a_keyspace_that_does_not_exist(node: LocalCluster) -> None:
-    """`connect` with an unknown keyspace raises an error that names it, in both APIs."""
+    """`connect` with an unknown keyspace raises an error that names the keyspace, in both APIs."""
     with connect(node) as cluster, pytest.raises(InvalidRequest, match="nowhere"):
         cluster.connect("nowhere")
 
@@ -113,7 +113,7 @@ def test_a_keyspace_that_does_not_exist(node: LocalCluster) -> None:
 def test_syntax_errors_unknown_tables_and_existing_tables(
     node: LocalCluster, keyspace: str
 ) -> None:
-    """Each refused statement raises its own exception, and the session can still be used."""
+    """Each refused statement raises its specific exception, and the session stays usable."""
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         with pytest.raises(SyntaxException, match="SELEC"):
             session.execute("SELEC 1")
@@ -132,7 +132,7 @@ def test_syntax_errors_unknown_tables_and_existing_tables(
 def test_errors_for_wrong_parameters_name_the_column_and_the_statement(
     node: LocalCluster, keyspace: str
 ) -> None:
-    """Parameters of a wrong number, type or name are refused before anything is sent."""
+    """The driver refuses parameters of a wrong number, type or name before it sends anything."""
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v list<int>)")
         insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
@@ -153,7 +153,7 @@ def test_errors_for_wrong_parameters_name_the_column_and_the_statement(
 
 
 def test_a_quorum_of_all_data_centres_is_unavailable_on_one_node(node: LocalCluster) -> None:
-    """At ALL, a keyspace with three replicas needs three nodes, but there is one."""
+    """A write at ALL to a keyspace with three replicas raises Unavailable on a single node."""
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, "lonely", replicas=3)
         session.execute("CREATE TABLE IF NOT EXISTS lonely.t (k int PRIMARY KEY)")

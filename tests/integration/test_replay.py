@@ -1,4 +1,4 @@
-"""The answers of a real node to a program are recorded; the program then runs without the node."""
+"""A program is recorded with a real node, and then runs with the recording instead of the node."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run_program(server: Any) -> list[Any]:
 
 
 def test_a_replayed_recording_gives_the_same_results(node: LocalCluster, tmp_path: Path) -> None:
-    """A recording can be replayed several times."""
+    """A recording can be replayed several times, with the same results as from the real node."""
     path = tmp_path / "run.jsonl"
     (host,) = node.contact_points
     with Recorder(path, host, node.port) as recorder:
@@ -53,5 +53,5 @@ def test_a_replayed_recording_gives_the_same_results(node: LocalCluster, tmp_pat
     for _ in range(2):
         with ReplayNode(path) as replay_node:
             assert run_program(replay_node) == results
-            # This raises an exception if the program has sent a request that was not recorded.
+            # `check` raises an exception if the program has sent a request that was not recorded.
             replay_node.check()

@@ -1,4 +1,4 @@
-"""The driver computes the same replicas as real servers, and sends requests to them.
+"""The driver computes the same replicas as real servers, and sends requests to replicas.
 
 The cluster has two data centres, east and west. While a node joins and leaves, no row is lost.
 """
@@ -38,7 +38,8 @@ KEYSPACES = {
     "both": "{'class': 'NetworkTopologyStrategy', 'east': 2, 'west': 1}",
     "more_than_nodes": "{'class': 'NetworkTopologyStrategy', 'east': 3, 'west': 3}",
 }
-# A line of ``nodetool describering``: the first and the last token, and the addresses.
+# A line that ``nodetool describering`` prints: the first and the last token of a range, and the
+# addresses of its replicas.
 _RANGE = re.compile(r"TokenRange\(start_token:(-?\d+), end_token:(-?\d+), endpoints:\[([^\]]*)\]")
 
 
@@ -58,7 +59,7 @@ def connect(local: LocalCluster, **settings: Any) -> Cluster:
 
 
 def with_policy(local: LocalCluster, policy: LoadBalancingPolicy) -> Cluster:
-    """Return a cluster whose default profile has the load balancing policy."""
+    """Return a cluster whose default profile has this load balancing policy."""
     profile = ExecutionProfile(load_balancing_policy=policy, request_timeout=30.0)
     return connect(local, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
 
@@ -71,9 +72,10 @@ def replica_addresses(cluster: Cluster, keyspace: str, key: bytes) -> list[str]:
 def assert_same_replicas_as_the_servers(
     local: LocalCluster, cluster: Cluster, key_count: int = 2
 ) -> None:
-    """Compare the replicas of all token ranges of all keyspaces, and of random keys, with nodetool.
+    """Compare the driver's replicas with the replicas that nodetool prints.
 
-    :param key_count: the number of random keys.
+    This compares all token ranges of all keyspaces, and some random keys.
+    :param key_count: the number of random keys per keyspace.
     """
     token_map = cluster.metadata.token_map
     assert token_map is not None
@@ -115,7 +117,7 @@ def test_replicas_equal_those_that_nodetool_prints(spread: LocalCluster) -> None
 
 @pytest.mark.parametrize("keyspace", list(KEYSPACES))
 def test_prepared_requests_reach_a_replica(spread: LocalCluster, keyspace: str) -> None:
-    """Both policies send a request first to a replica of its partition."""
+    """The token-aware and the adaptive policy send a request to a replica of its partition."""
     for policy in (TokenAwarePolicy(RoundRobinPolicy()), AdaptivePolicy(RoundRobinPolicy())):
         with (
             with_policy(spread, policy) as cluster,
@@ -125,7 +127,7 @@ def test_prepared_requests_reach_a_replica(spread: LocalCluster, keyspace: str) 
 
 
 def test_the_coordinator_in_the_trace_is_a_replica(spread: LocalCluster) -> None:
-    """By the server's trace, the request went to the only replica, which wrote the row itself."""
+    """The server's trace shows that the coordinator is the only replica, and wrote the row."""
     with (
         with_policy(spread, TokenAwarePolicy(RoundRobinPolicy())) as cluster,
         cluster.connect(wait_for_all_pools=True) as session,
@@ -147,7 +149,7 @@ def test_the_coordinator_in_the_trace_is_a_replica(spread: LocalCluster) -> None
 
 
 def test_only_replicas_in_the_local_data_centre_are_used(spread: LocalCluster) -> None:
-    """All coordinators are in the local data centre, and the driver connects to no other."""
+    """All coordinators are local, and the driver connects to no other data centre."""
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east"))
     with (
         with_policy(spread, policy) as cluster,
@@ -167,7 +169,10 @@ def test_only_replicas_in_the_local_data_centre_are_used(spread: LocalCluster) -
 def test_replicas_follow_a_keyspace_that_is_created_altered_and_dropped(
     spread: LocalCluster,
 ) -> None:
-    """The driver has the new replicas as soon as it has noticed the change of the keyspace."""
+    """After CREATE, ALTER and DROP KEYSPACE, the driver knows the new replicas.
+
+    For its own session's changes, it knows them at once; for another session's, after the event.
+    """
     with (
         with_policy(spread, TokenAwarePolicy(RoundRobinPolicy())) as cluster,
         cluster.connect(wait_for_all_pools=True) as session,
@@ -184,7 +189,7 @@ def test_replicas_follow_a_keyspace_that_is_created_altered_and_dropped(
 
 
 class Loader(threading.Thread):
-    """A thread that writes rows until `stop` is called; it records which are acknowledged."""
+    """A thread that writes rows until `stop` is called, and records which rows are acknowledged."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(daemon=True)
@@ -199,7 +204,7 @@ class Loader(threading.Thread):
         self.insert.is_idempotent = True
 
     def run(self) -> None:
-        """Write eight rows at once, again and again."""
+        """Write rows until the loader is stopped, eight rows at a time."""
         number = 0
         while not self.ending.is_set():
             number += 8
@@ -211,7 +216,8 @@ class Loader(threading.Thread):
                     self.acknowledged.append(key)
                 except Exception as error:
                     self.failed.append(error)
-            self.ending.wait(0.1)  # limit the number of rows, since the test reads all of them back
+            # Pause to limit the number of rows, because the test reads all rows back.
+            self.ending.wait(0.1)
 
     def stop(self) -> None:
         """Stop the thread, and wait until it has ended."""
@@ -221,7 +227,10 @@ class Loader(threading.Thread):
 
 @pytest.mark.longest
 def test_no_row_is_lost_while_a_node_joins_and_leaves(spread: LocalCluster) -> None:
-    """No write fails, all written rows are read, and the driver knows the replicas at each step."""
+    """While a node joins and leaves, no write fails, and all written rows can be read.
+
+    At each step, the driver knows the right replicas.
+    """
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east"))
     with (
         with_policy(spread, policy) as cluster,

@@ -1,4 +1,7 @@
-"""The same values are read from a real node as rows and as Arrow, polars, NumPy, pandas, DuckDB."""
+"""A real node's rows have the same values in all forms of a result.
+
+The forms are rows, Arrow, polars, NumPy, pandas and DuckDB.
+"""
 
 from __future__ import annotations
 
@@ -82,9 +85,9 @@ def without_time_zones(timestamps: list[Any]) -> list[Any]:
 
 
 def check_columns(columns: dict[str, list[Any]], rows: dict[int, tuple[Any, ...]]) -> None:
-    """Check that the columns contain all the rows, each once.
+    """Check that the columns contain each row exactly once.
 
-    :param columns: the values of each column, in the order of the rows that were read.
+    :param columns: the values of each column, in the order in which the rows were read.
     :param rows: the rows that were written, by number.
     """
     rows_read = {
@@ -97,7 +100,7 @@ def check_columns(columns: dict[str, list[Any]], rows: dict[int, tuple[Any, ...]
 def test_all_forms_of_a_result_have_the_same_values(
     written: tuple[Session, dict[int, tuple[Any, ...]]],
 ) -> None:
-    """Each way to read a result gives all rows; Arrow's and polars' timestamps have a time zone."""
+    """Each form of a result has all rows; timestamps of Arrow and polars have a time zone."""
     pytest.importorskip("pyarrow")
     pytest.importorskip("polars")
     pytest.importorskip("pandas")
@@ -116,7 +119,7 @@ def test_all_forms_of_a_result_have_the_same_values(
 
     columns = session.execute(QUERY).to_polars().to_dict(as_series=False)
     columns["at"] = without_time_zones(columns["at"])
-    # Polars has no type for UUIDs: convert their bytes before the comparison.
+    # polars has no type for UUIDs, so convert the bytes to UUIDs before the comparison.
     columns["u"] = [
         None if identity is None else uuid.UUID(bytes=identity) for identity in columns["u"]
     ]
@@ -139,14 +142,15 @@ def test_all_forms_of_a_result_have_the_same_values(
     assert duckdb.sql("SELECT count(*), sum(c), count(t) FROM result").fetchall() == [
         (COUNT, sum(range(COUNT)), COUNT - null_count)
     ]
-    # DuckDB has found the table by the name of this variable, which is used nowhere else.
+    # DuckDB finds the result by the name of the variable `result`. No other code uses the variable,
+    # so `del` prevents a linter's warning.
     del result
 
 
 async def test_awaited_arrow_tables_and_batches_have_the_same_values(
     node: LocalCluster, written: tuple[Session, dict[int, tuple[Any, ...]]]
 ) -> None:
-    """An Arrow table that was read with asyncio has all rows, and so have the record batches."""
+    """The asyncio API reads all rows as one Arrow table, and as record batches."""
     pytest.importorskip("pyarrow")
     session, rows = written
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:
@@ -162,8 +166,9 @@ async def test_awaited_arrow_tables_and_batches_have_the_same_values(
 
 
 def test_a_table_without_rows(written: tuple[Session, dict[int, tuple[Any, ...]]]) -> None:
-    """A SELECT without rows still gives an Arrow table with its columns. An INSERT has no columns:
-    `to_arrow` raises an error.
+    """A SELECT without rows still gives an Arrow table with its columns.
+
+    An INSERT has no columns, so `to_arrow` raises an error.
     """
     pytest.importorskip("pyarrow")
     session, _ = written

@@ -1,6 +1,6 @@
 """Schema metadata of real nodes: exports recreate the same schema, and changes are noticed.
 
-The schema of the export tests has names that need quotes, and all types and options.
+The schema of the export tests has all types and options, and names that need quotes.
 """
 
 from __future__ import annotations
@@ -132,7 +132,10 @@ def create_schema(session: Session, is_newest: bool) -> None:
 
 
 def rows_of(session: Session, is_newest: bool) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of system_schema about the keyspace, by table, without random ids."""
+    """Return the rows of system_schema about the keyspace, by table, without random ids.
+
+    :param is_newest: True if the node is Cassandra 5.0 or later.
+    """
     session.row_factory = dict_factory
     rows_by_table = {}
     for table in SCHEMA_TABLES:
@@ -154,7 +157,7 @@ def rows_of(session: Session, is_newest: bool) -> dict[str, list[dict[str, Any]]
 def statements_of(export: str) -> list[str]:
     """Split an export into statements.
 
-    In this schema, a semicolon at the end of a line is always the end of a statement.
+    In this schema, each semicolon at the end of a line ends a statement.
     """
     return [statement.rstrip(";") for statement in export.split(";\n\n")]
 
@@ -166,7 +169,7 @@ def keyspace_of(cluster: Cluster) -> KeyspaceMetadata:
 
 
 def check_round_trip(local: LocalCluster, is_newest: bool) -> None:
-    """Create the schema, export it, drop it, recreate it from the export, and compare both.
+    """Create the schema, export it, drop it, recreate it from the export, and compare both schemas.
 
     :param is_newest: True if the node is Cassandra 5.0 or later.
     """
@@ -176,8 +179,8 @@ def check_round_trip(local: LocalCluster, is_newest: bool) -> None:
         try:
             rows_before = rows_of(session, is_newest)
             export = keyspace_of(cluster).export_as_string()
-            # Another cluster object reads the schema from the start. The first one has followed its
-            # changes, and must have the same result.
+            # This other cluster object reads the schema once, after all changes. The first object
+            # has followed each change, and must have the same result.
             with connect(local) as other_cluster, other_cluster.connect():
                 assert keyspace_of(other_cluster).export_as_string() == export
             dropped_column = keyspace_of(cluster).tables["simple"].dropped_columns["dropped"]
@@ -212,7 +215,7 @@ def test_an_export_makes_the_same_schema_on_older_versions(old_node: LocalCluste
 
 
 def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:
-    """A cluster's metadata follows the changes that a session of another cluster makes."""
+    """The metadata of a cluster follows schema changes that another cluster's session makes."""
     name = new_keyspace_name()
     with (
         connect(node, schema_event_refresh_window=0.05) as watching_cluster,
@@ -220,7 +223,7 @@ def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:
     ):
 
         def keyspaces() -> Any:
-            """Return the keyspaces that the watching cluster knows at the moment."""
+            """Return the keyspaces that the watching cluster knows now."""
             return watching_cluster.metadata.keyspaces
 
         with connect(node) as changing_cluster, changing_cluster.connect() as session:
@@ -232,7 +235,8 @@ def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:
             table = keyspaces()[name].tables["t"]
             session.execute(f"ALTER TABLE {name}.t ADD b list<int>")
             until(lambda: "b" in keyspaces()[name].tables["t"].columns)
-            assert list(table.columns) == ["id", "a"]  # the object from before is not changed
+            # the object from before the change is not modified
+            assert list(table.columns) == ["id", "a"]
             session.execute(f"CREATE INDEX i ON {name}.t (a)")
             until(lambda: "i" in keyspaces()[name].indexes)
             session.execute(f"CREATE TYPE {name}.u (x int)")
@@ -257,7 +261,7 @@ def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:
 
 
 def test_altering_a_table_updates_its_views(node: LocalCluster, keyspace: str) -> None:
-    """After ALTER TABLE, the metadata of the table's views has the new columns and names."""
+    """After ALTER TABLE, the metadata of the table's views has the new columns and column names."""
     with (
         connect(node, schema_event_refresh_window=-1) as cluster,
         cluster.connect(keyspace) as session,
@@ -284,14 +288,14 @@ def test_virtual_keyspaces_can_be_read_again(node: LocalCluster) -> None:
 async def test_asyncio_without_schema_events_refreshes_when_asked(
     node: LocalCluster, keyspace: str
 ) -> None:
-    """Without events, the changes of other clients are noticed only by a refresh."""
+    """Without schema events, the driver notices other clients' changes only by a refresh."""
     async with aio.Cluster(
         node.contact_points, port=node.port, schema_event_refresh_window=-1
     ) as cluster:
         session = await cluster.connect(keyspace)
         await session.execute("CREATE TABLE t (id int PRIMARY KEY)")
-        # The metadata has the new table at once: for a session's own schema changes, the driver
-        # need not wait for an event.
+        # The metadata has the new table at once: the driver knows its own sessions' schema changes
+        # from the responses, without an event.
         assert "t" in cluster.metadata.keyspaces[keyspace].tables
         with (
             connect(node) as blocking_cluster,

@@ -23,9 +23,10 @@ QUERY = "SELECT release_version FROM system.local"
 
 
 def test_the_example_mutual_tls(secured: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    """examples/mutual_tls.py connects with both APIs, and without a certificate.
+    """examples/mutual_tls.py connects with both APIs, and fails without a client certificate.
 
-    It prints the version for each API, and the error of the client without a certificate.
+    The example prints the server's version for each API, and the error of the client that has no
+    certificate.
     """
     example = runpy.run_path(str(ROOT / "examples" / "mutual_tls.py"))
     example["run"](secured)
@@ -39,10 +40,10 @@ def test_the_example_mutual_tls(secured: LocalCluster, capsys: pytest.CaptureFix
 def test_clients_with_wrong_tls_settings_or_passwords_get_helpful_errors(
     secured: LocalCluster, tmp_path: Path
 ) -> None:
-    """The error of each wrong setting says what is wrong."""
+    """Each wrong TLS setting or password raises an error that says what is wrong."""
     assert secured.tls is not None
     right_context = secured.tls.client_context()
-    # The settings of a cluster, and what its error must say.
+    # The settings of a cluster, and what its error message must say.
     cases: list[tuple[dict[str, Any], str]] = [
         ({"ssl_context": right_context}, "no auth_provider is configured"),
         (
@@ -63,13 +64,14 @@ def test_clients_with_wrong_tls_settings_or_passwords_get_helpful_errors(
         cluster = Cluster(secured.contact_points, port=secured.port, **settings)
         with cluster, pytest.raises(NoHostAvailable, match=message) as caught:
             cluster.connect()
-        # A missing or wrong password raises AuthenticationFailed; TLS errors are other exceptions.
+        # A missing or wrong password raises AuthenticationFailed. TLS errors raise other
+        # exceptions.
         is_password_error = message in ("incorrect", "no auth_provider is configured")
         assert isinstance(caught.value, AuthenticationFailed) == is_password_error
 
 
 async def test_further_connections_resume_the_tls_session(secured: LocalCluster) -> None:
-    """The driver keeps the TLS session of the first connection, so that later ones are quicker."""
+    """Later connections resume the TLS session of the first connection, which makes them faster."""
     assert secured.tls is not None
     login = PlainTextAuthProvider(str(secured.username), str(secured.password))
     async with aio.Cluster(
@@ -78,7 +80,7 @@ async def test_further_connections_resume_the_tls_session(secured: LocalCluster)
         ssl_context=secured.tls.client_context(),
         auth_provider=login,
     ) as cluster:
-        # The first connection gets the TLS session that the later ones resume.
+        # The first connection gets the TLS session that later connections resume.
         await cluster.connect()
         core = cluster._core
         assert core is not None
@@ -101,7 +103,8 @@ CERTIFICATE_AUTHENTICATORS = [
 def roles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create a role for the client certificate of `LocalCluster.tls`, and stop the cluster.
 
-    Return the directory of the cluster. Tests start it again with another authenticator.
+    :returns: the directory of the cluster. Tests start the cluster again with another
+        authenticator.
     """
     directory = tmp_path_factory.mktemp("cluster")
     with LocalCluster(
@@ -116,8 +119,8 @@ def roles(tmp_path_factory: pytest.TempPathFactory) -> Path:
             auth_provider=login,
         ) as cluster:
             session = cluster.connect()
-            # `LocalCluster` logs in with the same certificate to check that nodes are ready. For
-            # that, the role of the certificate must be a superuser.
+            # `LocalCluster` logs in with the same certificate to check that nodes are ready. This
+            # check needs a superuser.
             session.execute("CREATE ROLE shop WITH LOGIN = true AND SUPERUSER = true")
             session.execute(f"ADD IDENTITY '{local.tls.client_identity}' TO ROLE 'shop'")
     return directory
@@ -126,7 +129,7 @@ def roles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.long
 @pytest.mark.parametrize("authenticator", CERTIFICATE_AUTHENTICATORS)
 async def test_a_client_certificate_is_enough_to_log_in(roles: Path, authenticator: str) -> None:
-    """The role of the certificate needs no password; a certificate without a role is refused."""
+    """A client whose certificate has a role needs no password; other certificates are refused."""
     auth_package = "org.apache.cassandra.auth"
     config = {
         "authenticator": {
@@ -145,7 +148,7 @@ async def test_a_client_certificate_is_enough_to_log_in(roles: Path, authenticat
         async with aio.Cluster(local.contact_points, **settings) as aio_cluster:
             result = await (await aio_cluster.connect()).execute("LIST ROLES")
             assert {row.role async for row in result} >= {"cassandra", "shop", "other"}
-        # Connect with the node's certificate. It is from the same CA, but no role belongs to it.
+        # The node's own certificate is from the same CA, but belongs to no role.
         context_without_role = local.tls.client_context()
         node = Path(local.tls.directory, local.contact_points[0])
         context_without_role.load_cert_chain(f"{node}.pem", f"{node}.key")
@@ -159,7 +162,7 @@ async def test_a_client_certificate_is_enough_to_log_in(roles: Path, authenticat
 def test_a_secure_connect_bundle_reaches_all_nodes_through_a_proxy(
     three_nodes: LocalCluster, tmp_path: Path
 ) -> None:
-    """With a bundle, the driver connects to each node through the proxy, by the node's host id."""
+    """With a bundle, the driver reaches each node through the proxy, which routes by host id."""
     with Cluster(three_nodes.contact_points, port=three_nodes.port) as cluster:
         cluster.connect()
         addresses = {

@@ -28,7 +28,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def environment(node: LocalCluster) -> dict[str, str]:
-    """Return the environment variables from which the examples learn the node's address."""
+    """Return environment variables with which the examples find the node."""
     return {
         **os.environ,
         "CASSANDRA_HOSTS": ",".join(node.contact_points),
@@ -38,9 +38,9 @@ def environment(node: LocalCluster) -> dict[str, str]:
 
 @contextmanager
 def running_server(command: list[str], log: Path, settings: dict[str, str]) -> Iterator[None]:
-    """Run a server until the `with` block ends, and check that its output has no traceback.
+    """Run a server during the `with` block, and check that its output has no traceback.
 
-    :param log: the file that the output is written to.
+    :param log: the file for the server's output.
     :param settings: the environment variables of the server.
     """
     with log.open("wb") as file:
@@ -68,11 +68,14 @@ def free_port() -> int:
 
 
 def post(url: str) -> dict[str, Any]:
-    """Send a POST request until the server, which may still be starting, answers with JSON."""
+    """Send a POST request until the server responds, which may still be starting.
+
+    :returns: the JSON of the response.
+    """
     last_error: OSError | None = None
 
     def post_once() -> Any:
-        """Return the answer to one request; None if the server does not answer."""
+        """Return the JSON of one response; None if the server does not respond."""
         nonlocal last_error
         request = urllib.request.Request(url, data=b"", method="POST")
         try:
@@ -92,7 +95,7 @@ def post(url: str) -> dict[str, Any]:
 
 
 def test_fastapi(node: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The service stores notes, returns them in pages, and refuses forged page tokens."""
+    """The FastAPI service stores notes, returns them in pages, and refuses forged page tokens."""
     pytest.importorskip("fastapi")
     testclient = pytest.importorskip("fastapi.testclient")
     monkeypatch.syspath_prepend(str(EXAMPLES))
@@ -109,7 +112,7 @@ def test_fastapi(node: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
             bodies += [note["body"] for note in page["notes"]]
             token = page["next"]
             page_count += 1
-        # There are 45 notes. A page has 20, so these are three pages.
+        # 45 notes in pages of 20 notes are three pages.
         assert page_count == 3
         assert bodies == [f"note {number}" for number in range(45)]
         assert http_client.get("/ready").json() == {"ready": True}
@@ -118,7 +121,7 @@ def test_fastapi(node: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_flask_under_gunicorn(node: LocalCluster, tmp_path: Path) -> None:
-    """The service works in forked processes with several threads (``--preload``)."""
+    """The Flask service works in forked processes with several threads (``--preload``)."""
     pytest.importorskip("flask")
     pytest.importorskip("gunicorn")
     port = free_port()
@@ -128,12 +131,12 @@ def test_flask_under_gunicorn(node: LocalCluster, tmp_path: Path) -> None:
     ]  # fmt: skip
     with running_server(command, tmp_path / "gunicorn.log", environment(node)):
         visits = [post(f"http://127.0.0.1:{port}/visits/home") for _ in range(30)]
-    # Each visit counts one more than the last, whichever of the server's processes answers.
+    # Each visit counts one more than the visit before, whichever server process handles it.
     assert [visit["count"] for visit in visits] == list(range(1, 31))
 
 
 def test_celery(node: LocalCluster, tmp_path: Path) -> None:
-    """A worker with two processes executes all 20 tasks, each of which stores a mail."""
+    """A Celery worker with two processes executes all 20 tasks, each of which stores a mail."""
     pytest.importorskip("celery")
     for folder in ("queue", "processed"):
         (tmp_path / folder).mkdir()
@@ -164,7 +167,7 @@ def test_celery(node: LocalCluster, tmp_path: Path) -> None:
     ):
 
         def all_mails() -> Any:
-            """Return the stored mails when there are 20; None before."""
+            """Return the stored mails when there are 20; before that, return None."""
             try:
                 rows = session.execute("SELECT address FROM service.mails").all()
             except Exception:  # the worker may not have created the table yet
@@ -220,7 +223,7 @@ def test_observability_prints_spans_log_lines_and_metrics(
 
 
 def test_the_quickstart(node: LocalCluster, tmp_path: Path) -> None:
-    """The example loads and reads 200 vectors, and prints the three nearest ones."""
+    """The quickstart loads and reads 200 vectors, and prints the three nearest vectors."""
     if node.version.startswith(("3.", "4.")):
         pytest.skip("vectors came with Cassandra 5.0")
     process = subprocess.run(

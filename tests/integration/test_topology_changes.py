@@ -1,4 +1,4 @@
-"""Scans, loads, unloads and plain requests while nodes join, leave and are replaced."""
+"""Scans, loads, unloads and single requests while nodes join, leave and are replaced."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.longest]
 ROWS = 3000
 LOADED_AT_ONCE = 200
 QUORUM = ConsistencyLevel.QUORUM
-# No job may take longer than this after the end of the change.
+# No job may take longer than this after the end of the topology change.
 LONGEST_JOB = 300  # seconds
 
 
@@ -34,8 +34,9 @@ def row(number: int) -> tuple[int, int, str]:
 
 @pytest.fixture
 def session(expendable: LocalCluster) -> Iterator[Session]:
-    """Yield a session at QUORUM, in a keyspace with three replicas. The table `t` has ROWS rows,
-    `loaded` and `plain` are empty.
+    """Yield a session at QUORUM, in a keyspace with three replicas.
+
+    The table `t` has ROWS rows; the tables `loaded` and `plain` are empty.
     """
     profile = ExecutionProfile(consistency_level=QUORUM, request_timeout=20.0)
     with Cluster(
@@ -60,11 +61,11 @@ def session(expendable: LocalCluster) -> Iterator[Session]:
 
 
 class Job(threading.Thread):
-    """A thread that does one job again and again, until the change is over.
+    """A thread that repeats one job until the topology change is over.
 
-    `ends` counts how often the job was done; `error` has the error that has ended it.
-
+    `ends` counts the repetitions; `error` is the error that ended the job, or None.
     :param job: called with the number of the repetition.
+    :param over: set when the topology change is over.
     """
 
     def __init__(self, job: Callable[[int], None], over: threading.Event) -> None:
@@ -75,7 +76,7 @@ class Job(threading.Thread):
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        """Do the job at least once during the change, and once after it."""
+        """Repeat the job, at least once during the topology change and once after it."""
         try:
             is_last = False
             while not is_last:
@@ -87,7 +88,10 @@ class Job(threading.Thread):
 
 
 class Jobs:
-    """The jobs on a session. Each checks its own results; `check` checks what they have written."""
+    """The jobs that run during a topology change.
+
+    Each job checks its own results; `check` checks all rows that the jobs have written.
+    """
 
     def __init__(self, session: Session, folder: Path) -> None:
         self._session = session
@@ -100,12 +104,12 @@ class Jobs:
         self._written = 0
 
     def scan(self, number: int) -> None:
-        """Scan `t`, which has each of its rows exactly once."""
+        """Scan `t`, and check that the scan has each row exactly once."""
         rows = self._session.scan("t", page_size=50, concurrency=2, splits=40)
         assert sorted(map(tuple, rows)) == sorted(map(row, range(ROWS)))
 
     def unload(self, number: int) -> None:
-        """Unload `t` to files, which have each of its rows exactly once."""
+        """Unload `t` to files, and check that the files have each row exactly once."""
         folder = self._folder / str(number)
         self._session.unload("t", folder, format="jsonl", progress=False, page_size=50)
         lines = [line for file in folder.glob("*.jsonl") for line in file.read_text().splitlines()]
@@ -120,7 +124,7 @@ class Jobs:
         self._loaded = numbers.stop
 
     def request(self, number: int) -> None:
-        """Write a row by a plain request, and read it back."""
+        """Write a row with a single request, and read it back."""
         self._session.execute(self._insert, row(number))
         self._written = number + 1
         result = self._session.execute(self._select, row(number)[:2])
@@ -145,7 +149,7 @@ class Jobs:
         self.check()
 
     def check(self) -> None:
-        """Check that every acknowledged row is there, by reads without the code under test."""
+        """Read every acknowledged row, without the bulk code under test, and empty the tables."""
         for table, count in (("loaded", self._loaded), ("plain", self._written)):
             select = self._session.prepare(f"SELECT k, c, v FROM {table} WHERE k = ? AND c = ?")
             keys = [row(number)[:2] for number in range(count)]
@@ -164,7 +168,7 @@ def hosts_of(session: Session) -> set[str]:
 def test_each_row_is_there_once_while_a_node_joins_and_leaves(
     session: Session, expendable: LocalCluster, tmp_path: Path
 ) -> None:
-    """A node joins, and another one is decommissioned."""
+    """Each row is there once while a node joins, and while another node is decommissioned."""
     jobs = Jobs(session, tmp_path / "joins")
     with jobs.running():
         added = expendable.add_node()
@@ -184,7 +188,7 @@ def test_each_row_is_there_once_while_a_node_joins_and_leaves(
 def test_each_row_is_there_once_while_a_dead_node_is_replaced(
     session: Session, expendable: LocalCluster, tmp_path: Path
 ) -> None:
-    """A node dies, is removed from the ring, and another one joins in its place."""
+    """Each row is there once while a dead node is removed from the ring, and a new node joins."""
     dying = next(node for node in expendable.nodes if node.running)
     survivor = next(node for node in expendable.nodes if node.running and node is not dying)
     host = session.cluster.metadata.get_host(dying.address)
@@ -194,20 +198,25 @@ def test_each_row_is_there_once_while_a_dead_node_is_replaced(
         expendable.kill(dying.number)
         until(lambda: dying.address not in hosts_of(session), seconds=120)
         until_removed(expendable, survivor.number, str(host.host_id))
-        dying.state = "decommissioned"  # nobody can restart it any more
+        # The node has left the ring, so no test may restart it.
+        dying.state = "decommissioned"
         until(lambda: session.cluster.metadata.get_host(dying.address) is None, seconds=120)
         added = expendable.add_node()
         until(lambda: added.address in hosts_of(session), seconds=120)
 
 
 def until_removed(local: LocalCluster, number: int, host_id: str) -> None:
-    """Remove a dead node from the ring, as soon as node `number` considers it dead."""
+    """Remove a dead node from the ring, as soon as another node considers it dead.
+
+    :param number: the number of the node on which ``nodetool removenode`` runs.
+    :param host_id: the host id of the dead node.
+    """
     for attempt in itertools.count():
         try:
             local.nodetool(number, "removenode", host_id)
             return
         except Exception as error:
-            # Gossip needs some seconds to see that the node is dead.
+            # Gossip takes some seconds to notice that the node is dead.
             if attempt == 10 or "alive" not in str(error).lower():
                 raise
             local.nodetool(number, "status")

@@ -55,8 +55,8 @@ SCALARS: dict[str, tuple[Any, Any]] = {
     "varint": (-(1 << 200), 1 << 200),
 }
 
-# For each container: a function that is given an element type and two elements, and returns the
-# container's CQL type and a value that contains both elements.
+# For each container: a function of an element type and two elements. It returns the container's CQL
+# type and a value that contains both elements.
 CONTAINERS: dict[str, Any] = {
     "list": lambda cql, a, b: (f"list<{cql}>", [a, b, a]),
     "set": lambda cql, a, b: (f"set<{cql}>", SortedSet([a, b])),
@@ -68,12 +68,13 @@ COLUMNS = 50  # number of columns of each table
 
 
 def written_types() -> list[tuple[str, Any]]:
-    """Return (CQL type, value) of all scalars, containers of scalars, containers of containers."""
+    """Return (CQL type, value) of scalars, containers of scalars, and containers of containers."""
     pairs: list[tuple[str, Any]] = [(cql, values[1]) for cql, values in SCALARS.items()]
     containers: list[tuple[str, str, Any]] = []
     for cql, (first_value, second_value) in SCALARS.items():
         for name, container in CONTAINERS.items():
-            if not (cql == "duration" and name == "set"):  # the server cannot sort durations
+            # the server cannot sort durations, so a set of durations is invalid
+            if not (cql == "duration" and name == "set"):
                 containers.append((name, *container(cql, first_value, second_value)))
         if cql != "duration":
             pairs.append((f"map<{cql}, int>", {first_value: 1, second_value: 2}))
@@ -91,9 +92,9 @@ def written_types() -> list[tuple[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value with its maps and sets as sorted lists, so that their order does not matter.
+    """Return a value whose maps and sets are sorted lists, so that their order does not matter.
 
-    The server returns maps and sets in an order of its own.
+    The server returns the items of maps and sets in its own order.
     """
     if hasattr(value, "items"):
         return sorted([(plain(key), plain(item)) for key, item in value.items()], key=repr)
@@ -109,8 +110,8 @@ def plain(value: Any) -> Any:
 class Literals(Encoder):
     """Makes the CQL literal of a value according to the CQL type of its column.
 
-    The driver's encoder chooses the literal by the Python type. That is not enough here, where the
-    elements of a CQL set may be in a Python list.
+    The driver's encoder chooses the literal by the Python type. That does not suffice for these
+    tests, because the elements of a CQL set may be in a Python list.
     """
 
     def literal_of(self, cql: str, value: Any) -> str:
@@ -178,16 +179,16 @@ def session(node: LocalCluster) -> Iterator[Session]:
 
 
 def type_groups() -> list[list[tuple[str, Any]]]:
-    """Return all (CQL type, value), in groups. Each group becomes the columns of a table."""
+    """Return all pairs (CQL type, value) in groups; each group becomes the columns of one table."""
     pairs = written_types()
     return [pairs[start : start + COLUMNS] for start in range(0, len(pairs), COLUMNS)]
 
 
 @pytest.mark.parametrize("number", range(len(type_groups())))
 def test_values_are_read_back_as_written(session: Session, number: int) -> None:
-    """Values are read as they were written by a prepared statement (row 1) or as literals (row 2).
+    """Values are read back as they were written, by a prepared statement or as literals.
 
-    Row 3 has only nulls.
+    Row 1 is written by a prepared statement, row 2 with literals, and row 3 has only nulls.
     """
     columns = type_groups()[number]
     table = f"t{number}"
@@ -209,7 +210,7 @@ def test_values_are_read_back_as_written(session: Session, number: int) -> None:
     for row in (row_of_prepared_statement, row_of_literals):
         for (cql, value), stored in zip(columns, row, strict=True):
             assert plain(stored) == plain(value), cql
-        # Values that the driver has decoded can be bound again.
+        # You can bind the values that the driver has decoded.
         session.execute(session.prepare(f"{insert_into} ({marks})"), [1, *row])
     assert [plain(value) for value in session.execute(selected + "1").one()] == [
         plain(value) for _, value in columns
@@ -246,8 +247,9 @@ def test_user_types(session: Session) -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_new_fields_of_user_types(node: LocalCluster, version: int) -> None:
-    """After ALTER TYPE ... ADD, values of the new field can be bound to statements that were
-    prepared before, both in the session that has executed it and in those of other clusters.
+    """After ALTER TYPE ... ADD, statements prepared before it accept values of the new field.
+
+    This holds for the session that has executed ALTER TYPE, and for sessions of other clusters.
     """
     check_new_fields(node, version)
 
@@ -307,7 +309,7 @@ def test_counters(session: Session) -> None:
 
 
 def test_arrays_into_vectors_and_lists(session: Session) -> None:
-    """NumPy arrays can be bound to vectors and lists, even arrays of another type and stride."""
+    """NumPy arrays can be bound to vectors and lists, even with another element type or stride."""
     session.execute("CREATE TABLE arrays (id int PRIMARY KEY, v vector<float, 64>, l list<int>)")
     insert = session.prepare("INSERT INTO arrays (id, v, l) VALUES (?, ?, ?)")
     numbers = numpy.arange(128, dtype=">f8")[::2] / 4
@@ -318,7 +320,7 @@ def test_arrays_into_vectors_and_lists(session: Session) -> None:
 
 
 def test_murmur3_gives_the_servers_tokens(session: Session) -> None:
-    """The driver's tokens of blobs equal the server's, for each length from 1 to 39.
+    """The driver's Murmur3 tokens of blobs equal the server's, for each length from 1 to 39 bytes.
 
     The blobs contain bytes above 127, because Cassandra's Murmur3 treats the bytes of the last,
     incomplete block as signed.
@@ -338,7 +340,7 @@ def test_murmur3_gives_the_servers_tokens(session: Session) -> None:
 
 
 def test_nulls_and_empty_values(session: Session) -> None:
-    """An int without bytes and an empty list are read as None, empty strings and blobs as such."""
+    """An empty int and an empty list are read as None, but an empty string or blob as such."""
     session.execute("CREATE TABLE empties (id int PRIMARY KEY, i int, t text, b blob, l list<int>)")
     session.execute("INSERT INTO empties (id, i, t, b, l) VALUES (1, blobAsInt(0x), '', 0x, [])")
     row = session.execute("SELECT i, t, b, l FROM empties WHERE id = 1").one()

@@ -1,6 +1,6 @@
-"""A real node refuses the statements of other vector stores, and a note says what to write.
+"""A real node refuses statements of other vector databases, and a note says what to write.
 
-The advice depends on the server's messages, which change from release to release.
+The driver's advice depends on the server's messages, which change from release to release.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(scope="module")
 def session(node: LocalCluster) -> Iterator[Session]:
-    """A session in a keyspace with a table that has indexes, and two tables that have none."""
+    """Yield a session in a keyspace with the tables `docs` (indexed), `bare`, `old` and `other`."""
     name = new_keyspace_name()
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, name)
@@ -105,7 +105,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
 def test_refused_statements_about_vectors_get_advice(
     session: Session, statement: str, advice: str
 ) -> None:
-    """The exception has a note that contains `advice`."""
+    """The exception has a note with the advice for the mistake in the statement."""
     with pytest.raises(RequestValidationException) as raised:
         session.execute(statement)
     notes = vars(raised.value)["__notes__"]

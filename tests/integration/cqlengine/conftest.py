@@ -28,7 +28,8 @@ def mapper(node: LocalCluster) -> Iterator[str]:
     """Set the default connection, and yield a keyspace for the tests of a module."""
     keyspace = new_keyspace_name()
     # The keyspace need not exist yet: the mapper writes its name into each statement, and the
-    # session does not use it. Without a consistency level, statements have that of the session.
+    # session does not use it. With consistency=None, statements have the session's consistency
+    # level.
     connection.setup(
         node.contact_points, default_keyspace=keyspace, port=node.port, consistency=None
     )

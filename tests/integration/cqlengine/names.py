@@ -1,4 +1,4 @@
-"""Names that work only if they are quoted, or only if the quotes in them are doubled."""
+"""Names that valid CQL must quote, and names whose quotes CQL must double."""
 
 from __future__ import annotations
 

@@ -63,7 +63,8 @@ async def test_rows_are_created_read_updated_and_deleted(thing: Any) -> None:
         await Thing.if_not_exists().acreate(owner=1, number=1)
     with pytest.raises(LWTException):
         await row.iff(name="z").aupdate(name="d")
-    # The change stays on the instance, and so does its condition.
+    # The refused change stays on the instance, and the condition of `iff` still applies. `iff()`
+    # without arguments removes the condition.
     assert row.get_changed_columns() == ["name"]
     await row.iff().adelete()
     with pytest.raises(Thing.DoesNotExist):
@@ -109,7 +110,7 @@ async def test_a_method_of_the_wrong_api_names_the_right_one(thing: Any, mapper:
     ):
         with pytest.raises(CQLEngineException, match="aget"):
             call_blocking()
-    # The default connection has the blocking API, so awaited calls are refused.
+    # The default connection has the blocking API, so the mapper refuses awaited calls on it.
     with pytest.raises(CQLEngineException, match="asetup"):
         await Thing.objects.using(connection=connection.DEFAULT_CONNECTION).filter(owner=1).acount()
     with pytest.raises(CQLEngineException, match="aexecute"):
@@ -149,13 +150,16 @@ async def test_a_connection_registered_by_its_contact_points(
     table = NamedTable("system", "local").using("own")
     assert (await table.aget(key="local")).key == "local"
     await connection.aunregister_connection("own")
-    # The connection is no longer known.
+    # The mapper no longer knows the connection, and its error names it.
     with pytest.raises(CQLEngineException, match="own"):
         await table.aget(key="local")
 
 
 async def test_a_cancelled_update_leaves_the_change_on_the_instance(thing: Any) -> None:
-    """It is unknown whether the update was executed: the next `asave` writes the value again."""
+    """After a cancelled `aupdate`, the next `asave` writes the change again.
+
+    The client cannot know whether the server executed the update.
+    """
     instance = await Thing.acreate(owner=7, number=1, name="a")
     task = asyncio.ensure_future(instance.aupdate(name="b"))
     # Let the update begin before it is cancelled.
@@ -169,7 +173,7 @@ async def test_a_cancelled_update_leaves_the_change_on_the_instance(thing: Any) 
 
 
 def test_blocking_methods_work_beside_awaited_ones(mapper: str) -> None:
-    """A model on the default connection, which is blocking, needs no ``await``."""
+    """The mapper's blocking methods work on one connection while another one is asyncio's."""
 
     class BlockingModel(Model):
         __table_name__ = "aio_plain"

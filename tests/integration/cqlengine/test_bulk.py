@@ -1,4 +1,4 @@
-"""The mapper's create_many, to_arrow and to_pandas, and their awaited forms, on a real node."""
+"""`create_many`, `to_arrow` and `to_pandas`, and their awaitable forms, on a real node."""
 
 from __future__ import annotations
 
@@ -31,12 +31,16 @@ def _table(mapper: str) -> None:
 
 
 def sale(number: int, **values: Any) -> dict[str, Any]:
-    """Return the values of a sale in the shop "a"; `values` replaces some or adds others."""
+    """Return the values of a sale in the shop "a".
+
+    :param number: the id of the sale; its price is half of it.
+    :param values: values that replace these, or that are added.
+    """
     return {"shop": "a", "id": number, "price": number / 2, **values}
 
 
 def test_create_many_returns_instances_in_order() -> None:
-    """`create_many` accepts dicts and instances, and returns an instance for each in its order."""
+    """`create_many` accepts dicts and instances, and returns one instance per row, in order."""
     rows: list[Any] = [sale(n) for n in range(250)]
     rows[7] = Sale(**rows[7], tags={"x"})
     del rows[8]["price"]
@@ -66,7 +70,7 @@ async def test_acreate_many(awaited: str) -> None:
 
 
 def test_nothing_is_sent_if_a_row_is_wrong() -> None:
-    """All rows are checked before the first is sent; the error names the wrong row."""
+    """`create_many` checks all rows before it sends the first; the error names the wrong row."""
     value_of_wrong_type, unknown_column, missing_key = (
         sale(2, price="x"),
         sale(2, colour="red"),
@@ -80,7 +84,7 @@ def test_nothing_is_sent_if_a_row_is_wrong() -> None:
 
 
 def test_create_many_with_timestamp_condition_and_batch() -> None:
-    """The settings of a queryset hold for all rows that its `create_many` writes."""
+    """A queryset's TTL, timestamp, condition and batch apply to each row of its `create_many`."""
     # The first write has an old timestamp, so the second must win.
     Sale.objects.ttl(1000).timestamp(5).create_many([sale(1)])
     Sale.objects.create_many([sale(1, price=9.0)])
@@ -97,7 +101,7 @@ def test_create_many_with_timestamp_condition_and_batch() -> None:
 
 
 def test_create_many_of_a_thousand_rows() -> None:
-    """Create a thousand rows, and print how long it takes; pytest shows that with ``-s``."""
+    """Create a thousand rows, and print the seconds that it takes (shown with pytest's ``-s``)."""
     Sale.objects.create_many([sale(0)])
     began = time.perf_counter()
     Sale.objects.create_many([sale(n) for n in range(1000)])

@@ -60,7 +60,8 @@ def test_the_example_mapper(node: LocalCluster, tmp_path: Path) -> None:
 def test_the_functions_of_the_example_mapper_flask(node: LocalCluster) -> None:
     """The functions behind the routes of examples/mapper_flask.py return (JSON, HTTP status)."""
     app = import_example("mapper_flask")
-    # The example sets up the default connection itself: put that of the tests aside until the end.
+    # The example sets up the default connection itself: remove the tests' default connection until
+    # the end.
     default_connection = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
     keyspace = connection.default_keyspace()
     app.connect(node.contact_points, "flask_example", port=node.port)
@@ -105,13 +106,14 @@ async def test_the_functions_of_the_example_mapper_fastapi(node: LocalCluster) -
 
 def test_the_code_blocks_of_the_mappers_guide(node: LocalCluster) -> None:
     """All code blocks of docs/mapper.rst run in their order without an error."""
-    # The guide sets up the default connection itself: put that of the tests aside until the end.
+    # The guide sets up the default connection itself: remove the tests' default connection until
+    # the end.
     default_connection = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
     keyspace = connection.default_keyspace()
     names: dict[str, Any] = {"__name__": "shop"}
     try:
         blocks = python_blocks("docs/mapper.rst")
-        # The guide has 14 blocks. This shows if the search overlooks one.
+        # The guide has 14 blocks. If `python_blocks` overlooked a block, it would not be tested.
         assert len(blocks) == 14
         for block in blocks:
             run_block(block.replace("port=9042", f"port={node.port}"), node, names)

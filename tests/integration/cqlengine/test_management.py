@@ -22,8 +22,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
 def model(name: str, **attributes: Any) -> Any:
     """Return a new model class with these columns and settings.
 
-    Two classes of the same name use the same table: the second stands for a later version of the
-    first, whose table `sync_table` has to change.
+    Two classes of the same name use the same table: the second class stands for a later version of
+    the first class. `sync_table` has to change the table of the first class.
     """
     return type(name, (Model,), {"__module__": __name__, **attributes})
 
@@ -88,9 +88,10 @@ def test_a_dry_run_prints_statements_and_changes_nothing(
 
 
 def test_impossible_changes_are_reported(mapper: str) -> None:
-    """A column of another type only warns, because Cassandra cannot change types.
+    """`sync_table` warns if a column has another type, because Cassandra cannot change types.
 
-    Another primary key raises an error, because the mapper could not find its rows.
+    If the primary key differs, it raises an error, because the mapper could not find the table's
+    rows.
     """
     synced(
         model("Told", id=columns.Integer(primary_key=True), a=columns.Text(), b=columns.Integer())
@@ -116,7 +117,7 @@ def test_impossible_changes_are_reported(mapper: str) -> None:
 
 
 def test_options(mapper: str) -> None:
-    """`sync_table` alters only the table options that differ; "0" and 0 are the same option."""
+    """`sync_table` alters only the table options that differ; "0" and 0 are the same value."""
     options = {
         "comment": "it's here", "gc_grace_seconds": "0", "default_time_to_live": 20,
         "compaction": {"class": "LeveledCompactionStrategy", "sstable_size_in_mb": "64"},
@@ -181,7 +182,7 @@ def test_threads_can_sync_the_same_table_at_the_same_time(mapper: str) -> None:
     start = threading.Barrier(4)
 
     def sync_table() -> None:
-        """Sync when all four threads are ready, and keep the error."""
+        """Sync when all four threads are ready, and record the error if there is one."""
         start.wait(timeout=30)
         try:
             management.sync_table(synced_model)
@@ -313,9 +314,10 @@ def test_a_table_recreated_with_other_types_works_on_all_connections(mapper: str
 
 
 def test_a_table_that_another_client_recreates_with_other_types(mapper: str) -> None:
-    """Statements still work if the values fit the new types; otherwise they raise an error.
+    """After another client has changed the column's type, values that fit the new type are written.
 
-    The values are integers: they fit bigint, varint and int, but not text.
+    The values are integers: they fit bigint, varint and int. For text, each execution raises an
+    error.
     """
     table = f"{mapper}.renewed"
     model_class = model("Renewed", id=columns.Integer(primary_key=True), v=columns.Integer())
@@ -332,7 +334,7 @@ def test_a_table_that_another_client_recreates_with_other_types(mapper: str) -> 
         assert {row.id: row.v for row in model_class.objects} == {1: 41, 2: 42, 3: 43, 4: 44}
     session.execute(f"DROP TABLE {table}")
     session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, v text)")
-    # The error must be raised each time, not only at the first.
+    # Each execution must raise the error, not only the first after the change.
     for _ in range(2):
         with pytest.raises(BindColumnsChanged, match="v int -> v varchar"):
             session.execute(insert, (1, 1))

@@ -147,7 +147,7 @@ def tables(mapper: str) -> None:
 
 
 def test_values_of_all_column_types_are_read_back_equal() -> None:
-    """A value of each type is read as it was created, and with the same Python type."""
+    """A value of each column type is read back equal, and with the same Python type."""
     created = Everything.create(**VALUES)
     instance = Everything.get(id=created.id)
     for name, value in VALUES.items():
@@ -163,7 +163,7 @@ def test_values_of_all_column_types_are_read_back_equal() -> None:
 
 @pytest.mark.parametrize("name", sorted(VALUES))
 def test_each_column_can_be_updated_without_reading_and_set_to_none(name: str) -> None:
-    """`update` of a queryset writes a value of each type; None in an instance deletes the value."""
+    """`update` on a queryset writes values of all types; saving None deletes the value."""
     created = Everything.create()
     Everything.objects(id=created.id).update(**{name: VALUES[name]})
     assert Everything.get(id=created.id)[name] == VALUES[name]
@@ -264,7 +264,7 @@ def test_static_columns() -> None:
 
 
 def test_counters() -> None:
-    """Counters are added to; they are never overwritten with the value in the instance."""
+    """`save` and `update` add to a counter; they never overwrite it with the instance's value."""
     page_hits = Hits.create(page="/", views=5)
     page_hits.views += 2
     page_hits.clicks -= 1
@@ -300,7 +300,8 @@ def test_lightweight_transactions_raise_if_a_condition_is_not_met() -> None:
     assert Place.get(**key).size == 1
     assert stored.get_changed_columns() == ["size"]
     with pytest.raises(LWTException):
-        stored.save()  # has the condition, too
+        # The condition of `iff` still applies after the failure.
+        stored.save()
     Place.objects(**key).iff(size=1).update(size=2)
     Place.objects(**key).iff(size__gt=1, log=None).update(size=3)
     assert Place.get(**key).size == 3
@@ -316,9 +317,9 @@ def test_lightweight_transactions_raise_if_a_condition_is_not_met() -> None:
 
 
 def test_ttl_and_timestamp() -> None:
-    """`ttl` (seconds) and `timestamp` (relative to now) hold for the next write.
+    """`ttl` (seconds) and `timestamp` (relative to now) apply to the next write.
 
-    Between a write and its check, some seconds may pass, so the checks allow less TTL.
+    Some seconds may pass between a write and its check, so the checks also accept a lower TTL.
     """
     key = {"country": "nl", "year": 1, "name": "a"}
     short_lived = Place.ttl(1000).timestamp(datetime.timedelta(seconds=-60)).create(**key, size=1)
@@ -339,7 +340,7 @@ def test_ttl_and_timestamp() -> None:
 
 
 def test_classes_that_share_a_table() -> None:
-    """The discriminator column of a row decides of which class the instance is."""
+    """The discriminator column of a row decides which model class its instance has."""
     Cat.create(owner=1, id=1, name="Tom", cuteness=0.5)
     Dog.create(owner=1, id=2, name="Rex", fierceness=0.25)
     pets = list(Pet.objects(owner=1))
@@ -353,7 +354,7 @@ def test_classes_that_share_a_table() -> None:
 
 
 def test_batches() -> None:
-    """A batch is executed at the end of its block, and its callbacks are called after that."""
+    """A batch is executed at the end of its block; its callbacks are called after the execution."""
     callback_arguments: list[Any] = []
     with BatchQuery() as batch:
         created = [
@@ -387,7 +388,7 @@ def test_batches() -> None:
 
 
 def test_filters() -> None:
-    """Querysets filter, order, limit, slice and select as their methods say.
+    """`filter`, `order_by`, `limit`, slices, `only`, `defer` and `distinct` select the right rows.
 
     The partition has ten rows, n0 to n9, in descending order of their names.
     """
@@ -447,7 +448,10 @@ def test_filters() -> None:
 
 
 def test_paging_by_token_reads_all_rows_once() -> None:
-    """Each page begins after the token of the last row's partition key."""
+    """A model without a clustering column limit is read in pages by `pk__token__gt`.
+
+    Each page begins after the token of the partition key of the last row of the page before.
+    """
     for number in range(30):
         Event.create(source=number, at=uuid.uuid1(), what="x")
     sources: list[int] = []
@@ -474,7 +478,7 @@ def test_min_and_max_time_uuid_filter_by_time() -> None:
 
 
 def test_context_query_uses_the_keyspace_in_its_block(mapper: str) -> None:
-    """A `ContextQuery` yields a model that reads and writes in the given keyspace."""
+    """A `ContextQuery` yields a model that reads and writes in the keyspace passed to it."""
     with ContextQuery(Place, keyspace=mapper, connection=None) as model:
         assert model.column_family_name() == f"{mapper}.place"
         model.create(country="cx", year=1, name="a")
@@ -493,14 +497,15 @@ def test_keys_must_be_complete() -> None:
     place = Place.create(country="key", year=1, name="a", size=4)
     place.name = "b"
     place.save()
-    # If an instance's key was changed, save() writes another row; the first one stays.
+    # If you change the key of an instance, `save` writes another row, and the old row stays.
     assert [row.size for row in Place.objects(country="key", year=1)] == [4, 4]
 
 
 def test_like_needs_a_sasi_index(mapper: str) -> None:
-    """LIKE works on columns with a SASI index, the only index of Cassandra that supports it.
+    """LIKE works on columns with a SASI index, the only index of Cassandra that supports LIKE.
 
-    The mapper cannot create such an index. The model's `custom_index` says that the column has one.
+    The mapper cannot create a SASI index. The model's `custom_index` tells the mapper that the
+    column has such an index.
     """
 
     class Song(Model):
@@ -528,7 +533,7 @@ def test_like_needs_a_sasi_index(mapper: str) -> None:
 
 
 def test_ann_of_orders_rows_by_the_nearest_vectors(mapper: str) -> None:
-    """`ann_of` returns the rows whose vectors are nearest to the given one.
+    """`order_by` with `ann_of` returns the rows whose vectors are nearest to the query vector.
 
     Document n has the vector [n, 1].
     """

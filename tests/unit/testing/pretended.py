@@ -1,4 +1,4 @@
-"""Fake Java and Maven programs, and constants, for tests that must not need the real ones."""
+"""Fake Java and Maven programs, and constants, for tests that must not need real ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUIET = Progress(enabled=False)
 RUNTIME = JavaRuntime(
     executable="/java/bin/java", home="/java", major=17, version="17.0.9", source="a test"
 )
-# what `java -XshowSettings:properties -version` prints, in short
+# an excerpt of the output of `java -XshowSettings:properties -version`
 JAVA_PROPERTIES = """\
 Property settings:
     java.home = {home}
@@ -22,7 +22,8 @@ Property settings:
     java.vendor = Somebody
     java.version = {version}
 """
-# A script that writes a line to the file `runs`, and "downloads" two empty jars.
+# A script that adds a line to the file `runs`, and "downloads" two empty jars. Tests count its runs
+# by the lines.
 PRETENDED_MAVEN = """#!/bin/sh
 echo run >> "$TURBOCQL_CACHE/runs"
 for argument; do case "$argument" in -DoutputDirectory=*) out="${argument#*=}";; esac; done

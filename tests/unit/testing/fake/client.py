@@ -1,6 +1,6 @@
 """A minimal client for tests of the fake node, which uses no code of the driver.
 
-The sections that are named here are those of native_protocol_v5.spec.
+The section numbers refer to native_protocol_v5.spec.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cassandra.testing.fake import FakeNode, Opcode
 from cassandra.testing.fake.segments import encode_segment
 
 STARTUP_BODY = bytes.fromhex("0001 000b") + b"CQL_VERSION" + bytes.fromhex("0005") + b"3.0.0"
-# the bytes with which the CRC32 of a payload begins
+# the bytes that the CRC32 of a payload covers before the payload (section 2.1)
 CRC32_SEED = bytes.fromhex("fa2d55ca")
 
 
@@ -48,12 +48,12 @@ def query(text: str, version: int, stream: int = 0) -> bytes:
 
 
 def in_segment(envelopes: bytes) -> bytes:
-    """Return whole envelopes in one uncompressed segment, as a client of version 5 sends them."""
+    """Return complete envelopes in one uncompressed segment, as a version 5 client sends them."""
     return encode_segment(envelopes, self_contained=True, compressed=False)
 
 
 class RawClient:
-    """A client socket that is connected, and that can read an exact number of bytes."""
+    """A connected client socket that can read an exact number of bytes."""
 
     def __init__(self, node: FakeNode) -> None:
         self._socket = socket.create_connection((node.address, node.port), timeout=5)
@@ -82,7 +82,7 @@ class RawClient:
         return self._socket.recv(1) == b""
 
     def envelope(self) -> Envelope:
-        """Read the next envelope, which must not be in a segment."""
+        """Read the next envelope of a connection without segments."""
         header = self.read(9)
         assert len(header) == 9
         stream = int.from_bytes(header[2:4], "big", signed=True)
@@ -101,7 +101,7 @@ class RawClient:
     def segment(self) -> bytes:
         """Read the next segment, which must be uncompressed, and return its payload (section 2.1).
 
-        Only the CRC32 is checked here; the tests of `segments` check the CRC24.
+        Only the CRC32 is checked here; tests/unit/testing/fake/test_segments.py checks the CRC24.
         """
         header = self.read(6)
         length = int.from_bytes(header[:3], "little") & 0x1FFFF
@@ -114,5 +114,5 @@ class RawClient:
 
 
 def ask(client: RawClient, text: str, stream: int = 0) -> Envelope:
-    """Send a QUERY of version 4, and return the answer."""
+    """Send a QUERY of version 4, and return the response."""
     return client.ask(query(text, 4, stream))

@@ -12,17 +12,17 @@ from cassandra.testing.fake.primitives import BodyReader
 
 from .client import RawClient, envelope
 
-# the name of an extension
+# the name of a protocol extension of ScyllaDB
 V2 = "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"
 
 
 def encoded_string(text: str) -> bytes:
-    """Return a [string]: the text after its length of two bytes."""
+    """Return a [string]: its length in two bytes, and its UTF-8 bytes."""
     return len(text).to_bytes(2, "big") + text.encode()
 
 
 def startup(*extensions: str) -> bytes:
-    """Return a STARTUP that negotiates these extensions."""
+    """Return a STARTUP request that negotiates these extensions."""
     options = {"CQL_VERSION": "3.0.0", **dict.fromkeys(extensions, "")}
     body = len(options).to_bytes(2, "big")
     for name, value in options.items():
@@ -31,7 +31,7 @@ def startup(*extensions: str) -> bytes:
 
 
 def supported(client: RawClient) -> dict[str, list[str]]:
-    """Send OPTIONS, and return the options in SUPPORTED."""
+    """Send OPTIONS, and return the options in the SUPPORTED response."""
     reader = BodyReader(client.ask(envelope(4, Opcode.OPTIONS, b"")).body)
     return {reader.string(): reader.string_list() for _ in range(reader.short())}
 
@@ -48,8 +48,8 @@ def prepare(client: RawClient, text: str) -> tuple[bytes, bytes]:
 def execute(query_id: bytes, key: bytes, block: int | None = None) -> bytes:
     """Return an EXECUTE with the single value `key`.
 
-    :param block: the byte with the version of a tablet, which ends the body; None if the extension
-        V2 was not negotiated.
+    :param block: the byte with a part of the tablet's version, which ends the body; None if the
+        extension V2 was not negotiated.
     """
     consistency, flags, value_count = b"\0\1", b"\1", b"\0\1"
     body = len(query_id).to_bytes(2, "big") + query_id + consistency + flags + value_count
@@ -60,9 +60,10 @@ def execute(query_id: bytes, key: bytes, block: int | None = None) -> bytes:
 
 
 class FromPort(RawClient):
-    """A client whose connection the node assigns to `shard`, because of the client's port.
+    """A client whose connection the node assigns to `shard`.
 
-    ScyllaDB assigns a connection to the shard `port % shards`.
+    ScyllaDB assigns a connection on the shard-aware port to the shard `port % shards`, where `port`
+    is the client's port.
     """
 
     def __init__(self, node: ScyllaNode, shard: int) -> None:

@@ -1,4 +1,4 @@
-"""Answers of a node, as bytes that were written by hand from the protocol specifications."""
+"""Answers of a fake node, compared with bytes written by hand from the protocol specifications."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WARNING_FLAG = 0x08
 
 
 def answer_body(node: FakeNode, client: RawClient, answer: Any) -> tuple[int, bytes]:
-    """Let the node answer a query with `answer`, and return the opcode and body of its response."""
+    """Let the node answer a query with `answer`; return the opcode and body of its response."""
     node.prime("Q", answer, times=1)
     _, _, _, opcode, body = ask(client, "Q")
     return opcode, body
@@ -70,11 +70,11 @@ def test_results(node: FakeNode, client: RawClient) -> None:
 
 
 def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None:
-    """If the client sends the current metadata id, rows have the flag No_metadata, and also
-    Global_tables_spec, as those of Cassandra.
+    """Rows have no metadata if the client has the current metadata.
 
-    Otherwise they have the flag Metadata_changed and the new id (native_protocol_v5.spec, section
-    4.2.5.2).
+    If the client sends the current metadata id, rows have the flag No_metadata, and also the flag
+    Global_tables_spec, as Cassandra sends it. Otherwise they have the flag Metadata_changed and the
+    new id (native_protocol_v5.spec, section 4.2.5.2).
     """
     node.prime_prepare("S", [], [("k", "int")], query_id=b"i")
     node.prime("S", rows([("k", "int")], [(7,)], metadata_id=b"new"))
@@ -103,12 +103,12 @@ def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None
 
 
 def test_pages(node: FakeNode, client: RawClient) -> None:
-    """A paged answer returns one page after the other, with paging states between them."""
+    """A `paged` answer returns one page after the other, with paging states between the pages."""
     node.prime("Q", paged([("k", "tinyint")], [(value,) for value in range(5)]))
 
     def read_page(state: bytes | None) -> tuple[list[bytes | None], bytes | None]:
         """Request a page of two rows; return its cells, and the paging state of the next page."""
-        # 0x04 is the flag of the page size, and 0x08 that of the paging state.
+        # 0x04 is the flag "page size follows", and 0x08 is the flag "paging state follows".
         flags = b"\x0c" if state is not None else b"\x04"
         query_and_consistency = b"\0\0\0\1Q\0\1"
         page_size = b"\0\0\0\2"
@@ -191,7 +191,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("answer", "body_in_4", "body_in_5"), ERRORS)
 def test_errors(node: FakeNode, answer: Message, body_in_4: str, body_in_5: str) -> None:
-    """The fields of some errors differ between the versions 4 and 5 of the protocol."""
+    """Error responses have the fields that versions 4 and 5 of the protocol specify."""
     node.prime("Q", answer)
     with RawClient(node) as client:
         client.start(4)
@@ -237,7 +237,7 @@ def test_sequences_and_functions(node: FakeNode, client: RawClient) -> None:
     refusal, *bodies = [ask(client, "Q", stream).body for stream in (1, 2, 3)]
     error_code, _ = wire.decode_error(refusal)
     assert error_code == ErrorCode.OVERLOADED
-    # When a sequence is used up, its last answer is repeated for all later requests.
+    # When a sequence is used up, the node repeats its last answer for all later requests.
     assert bodies[0].endswith(b"2")
     assert bodies[1].endswith(b"3")
     with pytest.raises(TypeError, match="neither"):
@@ -301,7 +301,11 @@ def test_a_value_that_cannot_be_encoded(
     ],
 )
 def test_a_row_that_is_none(row: Any, error_type: type[Exception], message: str) -> None:
-    """A misspelt key would be a null, and a string a row of characters."""
+    """A dict with a misspelt key, and a string instead of a row, raise an error.
+
+    Without the check, the misspelt key would leave a null, and the string would be a row of
+    characters.
+    """
     for call in (rows, paged):
         with pytest.raises(error_type, match=message):
             call([("k", "text")], [("x",), row])

@@ -29,20 +29,20 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 def peers(node: FakeNode, table: str = "system.peers_v2") -> list[dict[str, bytes | None]]:
-    """Return the rows of a node's table of peers, with encoded values."""
+    """Return the rows of a node's table of peers: encoded values by column name."""
     with RawClient(node) as client:
         client.start(4)
         return wire.decode_rows(client.ask(query(f"SELECT * FROM {table}", 4)).body)
 
 
 def test_the_public_names() -> None:
-    """The classes can be imported from `cassandra.testing`."""
+    """`FakeCluster` and `FakeNode` can be imported from `cassandra.testing`."""
     assert PublicCluster == FakeCluster
     assert PublicNode == FakeNode
 
 
 def test_addresses_and_one_port(nodes: FakeCluster) -> None:
-    """The nodes have addresses in one subnet, and all the same port."""
+    """The nodes of a cluster have addresses in one subnet, and share one port."""
     prefixes = {address.rpartition(".")[0] for address in nodes.contact_points}
     assert len(prefixes) == 1
     assert [address.rpartition(".")[2] for address in nodes.contact_points] == ["1", "2", "3"]
@@ -53,13 +53,13 @@ def test_addresses_and_one_port(nodes: FakeCluster) -> None:
 
 
 def test_each_node_knows_the_others(nodes: FakeCluster) -> None:
-    """The tables of peers have the other nodes. Each node has its own tokens."""
+    """Each node's tables of peers list the other nodes, and each node has its own tokens."""
     for node in nodes.nodes:
         others = [other for other in nodes.nodes if other is not node]
         rows = peers(node, "system.peers_v2")
         assert [row["host_id"] for row in rows] == [other.host_id.bytes for other in others]
         assert {row["native_port"] for row in rows} == {nodes.port.to_bytes(4, "big")}
-        # The older table has the same addresses in another column.
+        # The older table system.peers has the same addresses in another column.
         older_rows = peers(node, "system.peers")
         addresses = [row["native_address"] for row in rows]
         assert [row["rpc_address"] for row in older_rows] == addresses
@@ -67,7 +67,7 @@ def test_each_node_knows_the_others(nodes: FakeCluster) -> None:
 
 
 def test_datacenters_and_racks() -> None:
-    """The nodes are distributed over the data centres and racks."""
+    """`FakeCluster` distributes the nodes over the data centres and racks."""
     with FakeCluster({"east": 2, "west": 1}, racks=2) as nodes:
         assert [(node.datacenter, node.rack) for node in nodes.nodes] == [
             ("east", "rack1"),
@@ -87,12 +87,13 @@ def test_two_clusters_side_by_side(nodes: FakeCluster) -> None:
 def test_statements_and_answers_are_primed_on_all_nodes_also_later_ones(
     nodes: FakeCluster,
 ) -> None:
-    """A node that joins later answers primed statements, too."""
+    """Statements primed on a cluster are also known to a node that joins later."""
     query = "SELECT v FROM t WHERE k = ?"
     nodes.prime_prepare(query, [("k", "int")], [("v", "int")], pk_indexes=[0])
     nodes.prime(query, rows([("v", "int")], [(7,)]))
     nodes.add_node()
-    # This policy does not use tokens, so the test decides which host is asked.
+    # RoundRobinPolicy does not use tokens, so the argument ``host`` decides which node gets the
+    # request.
     profile = ExecutionProfile(RoundRobinPolicy())
     with Cluster(
         nodes.contact_points, port=nodes.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
@@ -104,7 +105,7 @@ def test_statements_and_answers_are_primed_on_all_nodes_also_later_ones(
 
 
 def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
-    """A client of one node gets events about the others. The table of peers follows them."""
+    """A client gets events about the other nodes, and the table of peers follows the changes."""
     with RawClient(nodes[0]) as client:
         client.start(4)
         client.ask(envelope(4, Opcode.REGISTER, REGISTER))
@@ -125,7 +126,7 @@ def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
         assert len(peers(nodes[0])) == 3
         nodes.stop_node(added)
         assert next_event() == ("STATUS_CHANGE", "DOWN", address)
-        # A node that was stopped is still a member of the cluster.
+        # A stopped node is still a member of the cluster.
         assert len(peers(nodes[0])) == 3
         with pytest.raises(ConnectionRefusedError):
             RawClient(added)
@@ -137,16 +138,16 @@ def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
 
 
 def test_primes_of_a_cluster_apply_to_all_nodes(nodes: FakeCluster) -> None:
-    """They apply to nodes that are added later, too."""
+    """Primes of a cluster apply to all its nodes, and to nodes that are added later."""
     nodes.prime("Q", set_keyspace("primed"))
     queried_nodes = [nodes[2], nodes.add_node(), nodes[0]]
     for node in queried_nodes:
         with RawClient(node) as client:
             client.start(4)
             assert client.ask(query("Q", 4)).body.endswith(b"primed")
-    # The cluster has the requests of all nodes in the order of their arrival.
+    # `queries` of a cluster returns the requests to all nodes in the order of their arrival.
     assert [request.connection.node for request in nodes.queries("Q")] == queried_nodes
-    # Three clients have each sent STARTUP and QUERY.
+    # Three clients have each sent one STARTUP and one QUERY.
     assert len(nodes.requests) == 6
 
 
@@ -154,7 +155,7 @@ async def test_clusters_and_nodes_on_a_loop_leave_no_thread() -> None:
     threads_before = set(threading.enumerate())
     async with FakeCluster(5) as nodes:
         assert len(nodes) == 5
-        # One thread runs all nodes.
+        # One thread runs all five nodes.
         assert len(set(threading.enumerate()) - threads_before) == 1
     async with FakeNode() as node:
         assert node.is_running
@@ -162,7 +163,7 @@ async def test_clusters_and_nodes_on_a_loop_leave_no_thread() -> None:
 
 
 def test_a_cluster_that_is_not_started() -> None:
-    """If the cluster is not started, the error says how to start it."""
+    """If the cluster is not started, `port` and `contact_points` raise an error that says how."""
     cluster = FakeCluster()
     for read in (lambda: cluster.port, lambda: cluster.contact_points):
         with pytest.raises(RuntimeError, match=r"not running: write `with FakeCluster\(\.\.\.\)"):
@@ -179,14 +180,14 @@ def test_a_cluster_that_is_not_started() -> None:
     ],
 )
 def test_arguments_of_another_type(arguments: dict[str, Any], message: str) -> None:
-    """If an argument has the wrong type, the error says what it may be."""
+    """If an argument has the wrong type, the error says which types are allowed."""
     with pytest.raises(TypeError, match=message):
         FakeCluster(**arguments)
 
 
 @pytest.mark.parametrize("method", ["stop_node", "start_node", "remove_node"])
 def test_a_number_instead_of_a_node(method: str) -> None:
-    """If a method gets a number instead of a node, the error says which argument it takes."""
+    """If a method gets a number instead of a node, the error says what the method takes."""
     with pytest.raises(TypeError) as raised:
         getattr(FakeCluster(), method)(7)
     assert str(raised.value) == f"{method} takes a node, such as cluster[0], not 7 (int)"

@@ -1,4 +1,4 @@
-"""The server's side of a connection, with a transport and a node that record their calls."""
+"""`ServerConnection`, a fake node's side of a connection, with a recording transport and node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMPRESSED = 0x01
 
 
 class Transport:
-    """A transport that records what is written and how it is closed."""
+    """A transport that records written data, and calls that close it or pause its reading."""
 
     def __init__(self) -> None:
         self.written: list[bytes] = []
@@ -63,9 +63,9 @@ class Transport:
 
 
 class Node:
-    """A node that records its connections and their requests.
+    """A stand-in for the fake node that records its connections and their requests.
 
-    `on_query` is called for each QUERY.
+    `on_query` is called for each QUERY, and may respond to it.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Node:
     def on_request(
         self, connection: Any, version: int, flags: int, stream: int, opcode: int, body: bytes
     ) -> None:
-        """Note a request. Answer STARTUP, and let a test answer QUERY."""
+        """Record a request. Respond to STARTUP, and let the test respond to QUERY."""
         self.events.append((version, stream, Opcode(opcode).name, body))
         if opcode == Opcode.STARTUP:
             options = {"COMPRESSION": "lz4"} if body == b"lz4" else {}
@@ -100,7 +100,7 @@ class Node:
 
 
 class Served:
-    """A connection of a client that the node serves, with its transport."""
+    """A client's connection that the stand-in node serves, with its transport."""
 
     def __init__(self) -> None:
         self.node = Node()
@@ -110,7 +110,7 @@ class Served:
         self.connection.version = 4  # a node sets the version of the first request
 
     def receive(self, *parts: bytes) -> None:
-        """Let the connection receive these bytes from the client, part by part."""
+        """Let the connection receive bytes from the client, one part after the other."""
         for part in parts:
             self.connection.data_received(part)
 
@@ -134,7 +134,7 @@ def envelope(
 
 
 def response(opcode: int, body: bytes = b"", stream: int = 1, version: int = 4) -> bytes:
-    """Return the bytes of a response, whose version has the bit 0x80."""
+    """Return the bytes of a response envelope, whose version has the bit 0x80."""
     return envelope(opcode, body, stream, 0x80 | version)
 
 
@@ -167,14 +167,18 @@ async def test_requests_are_split_at_any_byte(served: Served, size: int) -> None
 
 
 async def test_responses_to_requests_of_one_read_are_written_together(served: Served) -> None:
-    """Responses are queued and written with one call, and raw bytes follow queued responses."""
+    """Responses to the requests of one read are written with a single call.
+
+    Raw bytes follow the queued responses.
+    """
     served.node.on_query = lambda connection, stream: connection.send(
         stream, Opcode.READY, 0, bytes([stream])
     )
     served.receive(QUERY + envelope(Opcode.QUERY, stream=2))
     responses = [response(Opcode.READY, bytes([stream]), stream) for stream in (1, 2)]
     assert served.transport.written == [b"".join(responses)]
-    # Responses that are sent outside of a read are written at the end of the loop's iteration.
+    # Responses that are sent outside of a read are written at the end of the event loop's
+    # iteration.
     for stream in (3, 4):
         served.connection.send(stream, Opcode.READY, 0, b"")
     assert len(served.transport.written) == 1
@@ -189,7 +193,7 @@ async def test_responses_to_requests_of_one_read_are_written_together(served: Se
 
 @pytest.mark.parametrize("size", [9, 16, 100])
 async def test_frames_follow_startup_of_version_5(served: Served, size: int) -> None:
-    """In version 5, the node reads and writes segments from STARTUP on.
+    """In version 5, the connection reads and writes segments after STARTUP.
 
     :param size: the number of bytes that arrive first: STARTUP has 9, and a segment follows.
     """
@@ -197,7 +201,7 @@ async def test_frames_follow_startup_of_version_5(served: Served, size: int) -> 
     framed = pack(queries, False)
     served.node.on_query = lambda connection, stream: connection.send(stream, Opcode.READY, 0, b"")
     served.connection.version = 5
-    # Bytes behind STARTUP may arrive with it.
+    # The first segment may arrive in the same read as STARTUP.
     data = envelope(Opcode.STARTUP, version=5) + framed
     served.receive(data[:size], data[size:])
     assert served.node.requests == [
@@ -206,7 +210,7 @@ async def test_frames_follow_startup_of_version_5(served: Served, size: int) -> 
         (5, 2, "QUERY", b"abc"),
     ]
     ready = response(Opcode.READY, version=5)
-    # The response to STARTUP has no frame.
+    # The response to STARTUP is not in a segment.
     assert served.transport.written == [
         ready,
         pack([ready, response(Opcode.READY, stream=2, version=5)], False),
@@ -216,7 +220,7 @@ async def test_frames_follow_startup_of_version_5(served: Served, size: int) -> 
 
 
 async def test_bodies_are_compressed_in_version_4(served: Served) -> None:
-    """If STARTUP names lz4, bodies of requests and responses are compressed one by one."""
+    """If STARTUP names lz4, each body of a request or response is compressed separately."""
     served.receive(envelope(Opcode.STARTUP, b"lz4"))
     body = b"x" * 100
     block = len(body).to_bytes(4, "big") + lz4_compress(body)
@@ -247,7 +251,10 @@ async def test_bodies_are_compressed_in_version_4(served: Served) -> None:
     ],
 )
 async def test_bytes_that_are_no_request(served: Served, data: bytes, message: str | None) -> None:
-    """The node is told what is wrong, unless the rest of the longest allowed body may follow."""
+    """For bytes that are no request, the connection reports to the node what is wrong.
+
+    It reports nothing while the rest of a body of the longest allowed size may still follow.
+    """
     served.receive(data)
     first_event, *errors = served.node.events
     assert first_event == "opened"
@@ -260,7 +267,10 @@ async def test_bytes_that_are_no_request(served: Served, data: bytes, message: s
 
 @pytest.mark.parametrize("is_reset", [False, True])
 async def test_the_node_ends_a_connection(served: Served, is_reset: bool) -> None:
-    """A closed connection writes what is queued; a reset one drops it. Both do nothing more."""
+    """A closed connection first writes queued responses; a reset connection drops them.
+
+    After either, the connection ignores requests and sends nothing.
+    """
     served.connection.send(1, Opcode.READY, 0, b"")
     for _ in range(2):
         served.connection.end(is_reset)
@@ -288,7 +298,7 @@ async def test_an_aborted_connection_writes_nothing_more(served: Served) -> None
 
 
 async def test_a_connection_that_hangs_answers_nothing(served: Served) -> None:
-    """What was queued before is still written, and the connection stays open."""
+    """A hanging connection writes what was queued before, stays open, and answers nothing."""
     served.connection.send(1, Opcode.READY, 0, b"")
     served.connection.hang()
     assert served.transport.written == [response(Opcode.READY)]
@@ -302,14 +312,14 @@ async def test_a_connection_that_hangs_answers_nothing(served: Served) -> None:
 
 
 async def test_requests_behind_the_last_one_are_lost(served: Served) -> None:
-    """If a request ends the connection, the node does not see those that were read with it."""
+    """If a request ends the connection, the node does not see later requests of the same read."""
     served.node.on_query = lambda connection, stream: connection.end()
     served.receive(QUERY + QUERY)
     assert len(served.node.requests) == 1
 
 
 async def test_reading_is_paused_and_resumed_once(served: Served) -> None:
-    """A transport must not be paused twice, nor while it is closing."""
+    """Pausing twice calls the transport once, and a closing transport is not touched."""
     for _ in range(2):
         served.connection.pause_reading()
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The thread that runs fake nodes accepts their connections, and makes calls of other threads."""
+"""`NodeThread`, the thread of fake nodes, accepts connections and runs other threads' calls."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_functions_run_on_the_thread_and_return_their_value(thread: NodeThread) 
     assert thread.call(current_thread_name) == "test-nodes"
     assert thread.call(divmod, 7, 2) == (3, 1)
     assert thread.call(asyncio.get_running_loop) is thread.loop
-    # A function on the thread may call others there.
+    # A function on the thread may itself use `call`, which runs the function directly.
     assert thread.call(thread.call, current_thread_name) == "test-nodes"
     thread.rename("other")
     assert thread.call(current_thread_name) == "other"
@@ -44,8 +44,9 @@ def test_functions_run_on_the_thread_and_return_their_value(thread: NodeThread) 
 def test_an_error_is_raised_in_the_caller_s_thread(
     thread: NodeThread, error_type: type[BaseException]
 ) -> None:
-    """If a function that runs in the thread of the nodes raises an error, `call` raises it, and the
-    thread goes on.
+    """If a function that runs on the thread raises an error, `call` raises it in the caller.
+
+    The thread of the nodes keeps running.
     """
 
     def fail() -> None:
@@ -58,9 +59,9 @@ def test_an_error_is_raised_in_the_caller_s_thread(
 
 
 def test_posted_calls_run_in_order_after_one_wakeup(thread: NodeThread) -> None:
-    """Calls that are posted while the loop is busy wake it only once.
+    """Calls that are posted while the loop is busy wake the loop only once.
 
-    A posted call may post another one.
+    A posted call may itself post another call.
     """
     numbers: list[int] = []
     is_busy, may_continue, is_finished = threading.Event(), threading.Event(), threading.Event()
@@ -71,7 +72,7 @@ def test_posted_calls_run_in_order_after_one_wakeup(thread: NodeThread) -> None:
 
     thread.loop.call_soon_threadsafe(keep_busy)
     is_busy.wait(10)
-    # The loop has one handle for each time that it was woken.
+    # The loop has one handle for each wake-up.
     handles: Any = thread.loop._ready  # type: ignore[attr-defined]
     handles_before = len(handles)
     for number in range(100):
@@ -82,7 +83,7 @@ def test_posted_calls_run_in_order_after_one_wakeup(thread: NodeThread) -> None:
     assert is_finished.wait(10)
     assert numbers == list(range(100))
     assert wakeups == 1
-    # A later call wakes the loop again.
+    # A call that is posted later wakes the loop again.
     is_finished.clear()
     thread.post(is_finished.set)
     assert is_finished.wait(10)
@@ -104,7 +105,7 @@ def test_only_a_simulated_thread_waits_in_virtual_time(thread: NodeThread) -> No
 @pytest.mark.filterwarnings("ignore:.*EventLoopPolicy' is deprecated:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:.*event_loop_policy' is deprecated:DeprecationWarning")
 def test_the_policy_of_event_loops_does_not_matter() -> None:
-    """Nodes run even if the test has set a policy whose loops they cannot use."""
+    """Nodes run even if the test has set an event loop policy whose loops nodes cannot use."""
 
     class FailingPolicy(asyncio.DefaultEventLoopPolicy):
         def new_event_loop(self) -> asyncio.AbstractEventLoop:
@@ -121,7 +122,7 @@ def test_the_policy_of_event_loops_does_not_matter() -> None:
 
 
 def test_stopping_ends_the_thread() -> None:
-    """The thread is a daemon, so it does not keep the process alive if it is not stopped."""
+    """`stop` ends the thread, which is a daemon: without `stop`, the process could still exit."""
     threads_before = set(threading.enumerate())
     node_thread = NodeThread("test-nodes")
     (new_thread,) = set(threading.enumerate()) - threads_before
@@ -135,13 +136,13 @@ def test_stopping_ends_the_thread() -> None:
 
 
 class Greeter(asyncio.Protocol):
-    """Greets each client, and keeps its transport."""
+    """Greets each client, and records its transport."""
 
     def __init__(self, transports: list[asyncio.Transport]) -> None:
         self.transports = transports
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Note the transport, and greet the client."""
+        """Record the transport, and greet the client."""
         assert isinstance(transport, asyncio.Transport)
         self.transports.append(transport)
         transport.write(b"hello")
@@ -179,7 +180,7 @@ def test_connections_are_accepted_until_the_thread_stops_listening(
     thread.call(thread.listen, listener, lambda: Greeter(transports), None)
     clients = [socket.create_connection((address, port), 5) for _ in range(70)]
     assert [client.recv(5) for client in clients] == [b"hello"] * 70
-    # A connection is set up some iterations of the loop after its protocol was created.
+    # A connection is set up some iterations of the event loop after its protocol was created.
     thread.settle()
     thread.call(thread.stop_listening, listener)
     with pytest.raises(ConnectionRefusedError):
@@ -191,7 +192,7 @@ def test_connections_are_accepted_until_the_thread_stops_listening(
     for client in clients:
         assert client.recv(4) == b"bye"
         client.close()
-    # The port is free again at once, although there were connections.
+    # The port can be bound again at once, although there were connections to it.
     thread.bound_socket(address, port).close()
 
 

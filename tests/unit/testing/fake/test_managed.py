@@ -1,4 +1,4 @@
-"""Fake nodes behave like Amazon Keyspaces and Azure Cosmos DB, and the driver copes with them."""
+"""The driver works with fake nodes that behave like Amazon Keyspaces and Azure Cosmos DB."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_unknown_partitioner_is_logged_once(
         Cluster([keyspaces.address], port=keyspaces.port) as cluster,
     ):
         cluster.connect().execute("SELECT v FROM ks.t")
-        # The driver reads the partitioner again.
+        # The driver reads the partitioner again, and must not log it again.
         cluster.refresh_nodes()
         assert cluster.metadata.token_map is None
         assert cluster.metadata.get_replicas("ks", b"key") == []
@@ -110,7 +110,7 @@ def test_batches(
 def test_a_new_table_can_be_used_when_its_status_is_active(session: Session) -> None:
     """Amazon Keyspaces creates tables asynchronously, and reports their status in a table."""
     session.execute("CREATE TABLE ks.t (id int PRIMARY KEY)")
-    # The service still reports the table as being created, so its schema is not read yet.
+    # The service still reports the table as being created, so the driver has not read its schema.
     assert "ks" not in session.cluster.metadata.keyspaces
     select_status = "SELECT status FROM system_schema_mcs.tables WHERE keyspace_name = 'ks'"
     for expected in ("CREATING", "ACTIVE", "ACTIVE"):
@@ -131,7 +131,7 @@ def test_a_load_and_a_scan_need_no_ring(keyspaces: KeyspacesNode, session: Sessi
 
 
 class Signer(Authenticator):
-    """An authenticator that answers challenges like AWS's SigV4 plugin.
+    """An authenticator that responds to challenges like AWS's SigV4 plugin.
 
     :param response: the response to each challenge, with a dummy signature.
     """
@@ -157,7 +157,7 @@ class SignerProvider(AuthProvider):
 
 
 def test_a_login_by_signature() -> None:
-    """The node accepts a signature of the right form, and refuses another one."""
+    """The node accepts a signature of the right form, and refuses a malformed signature."""
     with KeyspacesNode(sigv4=True) as node:
         right_signer = SignerProvider("signature=00,access_key=K,amzdate=2026-01-01T00:00:00.000Z")
         with Cluster([node.address], port=node.port, auth_provider=right_signer) as cluster:
@@ -181,9 +181,9 @@ def cosmos() -> Iterator[CosmosNode]:
 def test_a_policy_repeats_requests_beyond_the_capacity_of_keyspaces(
     keyspaces: KeyspacesNode, is_idempotent: bool
 ) -> None:
-    """Keyspaces answers requests beyond its capacity with time-outs.
+    """Amazon Keyspaces responds to requests beyond its capacity with timeouts, which are retried.
 
-    After a time-out, only idempotent writes may be repeated. The policy retries three times.
+    After a timeout, only idempotent writes may be retried. The policy retries up to three times.
     """
     profile = ExecutionProfile(
         consistency_level=QUORUM,
@@ -198,13 +198,13 @@ def test_a_policy_repeats_requests_beyond_the_capacity_of_keyspaces(
         keyspaces.exceed_capacity(3)
         if is_idempotent:
             session.execute(insert, (1,))
-            # three time-outs, and the last attempt
+            # three timeouts, and the last attempt
             assert len(keyspaces.queries()) == 4
         else:
             with pytest.raises(WriteTimeout, match="received only 0 responses"):
                 session.execute(insert, (1,))
             assert len(keyspaces.queries()) == 1
-        # Reads are always repeated, at most three times.
+        # Reads are always idempotent, so the policy retries them, at most three times.
         keyspaces.exceed_capacity(3)
         session.execute("SELECT v FROM t")
         keyspaces.exceed_capacity(4)
@@ -213,7 +213,7 @@ def test_a_policy_repeats_requests_beyond_the_capacity_of_keyspaces(
 
 
 def test_a_policy_waits_as_long_as_cosmos_asks(cosmos: CosmosNode) -> None:
-    """Cosmos DB refuses requests beyond its throughput, and says when to repeat them."""
+    """Cosmos DB refuses requests beyond its throughput, and the policy retries after its delay."""
     profile = ExecutionProfile(retry_policy=RateLimitRetryPolicy(max_num_retries=3))
     with Cluster(
         [cosmos.address], port=cosmos.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}

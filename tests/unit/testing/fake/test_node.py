@@ -1,6 +1,6 @@
 """The bytes that a `FakeNode` reads and writes.
 
-Requests and expected responses were written by hand from the protocol specifications.
+The tests have requests and expected responses written by hand from the protocol specifications.
 """
 
 from __future__ import annotations
@@ -72,17 +72,17 @@ def test_options(node: FakeNode) -> None:
 
 
 def test_version_4_without_frames(client: RawClient) -> None:
-    """In version 4, the response is an envelope that is not in a segment, as in version 5."""
+    """In version 4, a response is an envelope without a segment around it."""
     assert ask(client, "anything", 0x0102) == (0x84, 0, 0x0102, Opcode.RESULT, VOID)
 
 
 def test_version_5_with_frames(node: FakeNode) -> None:
-    """In version 5, queries that are sent in a segment are answered in a segment."""
+    """In version 5, queries that arrive in a segment are answered in a segment."""
     with RawClient(node) as client:
         client.start(5)
         client.send(in_segment(query("one", 5, 1) + query("two", 5, 2)))
-        # The segment has two envelopes of version 5, for the streams 1 and 2. Each is a RESULT
-        # (opcode 8) with a body of 4 bytes, which says Void (1).
+        # The segment has two envelopes of version 5, for the streams 1 and 2. Each envelope is a
+        # RESULT (opcode 8) with a body of 4 bytes, the kind Void (1).
         assert client.segment() == bytes.fromhex(
             "85 00 0001 08 00000004 00000001" + "85 00 0002 08 00000004 00000001"
         )
@@ -90,7 +90,7 @@ def test_version_5_with_frames(node: FakeNode) -> None:
 
 
 def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
-    """The node assembles a request that comes in several segments, cut at arbitrary bytes."""
+    """The node assembles a request that arrives in several segments, cut at arbitrary bytes."""
     statement = "x" * 200_000
     request = query(statement, 5)
     # 131,071 bytes is the largest payload of a segment. The data is sent in pieces of 50,001 bytes,
@@ -109,7 +109,7 @@ def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
 
 @pytest.mark.skipif(not HAVE_LZ4, reason="needs lz4")
 def test_version_5_with_lz4(node: FakeNode) -> None:
-    """Compressed requests are answered with compressed segments."""
+    """A compressed request gets a compressed response, in version 5."""
     startup = bytes.fromhex("0002 000b") + b"CQL_VERSION" + bytes.fromhex("0005") + b"3.0.0"
     startup += bytes.fromhex("000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"lz4"
     select = "SELECT " + "x" * 1000
@@ -126,13 +126,13 @@ def test_version_5_with_lz4(node: FakeNode) -> None:
 
 @pytest.mark.skipif(not HAVE_LZ4, reason="needs lz4")
 def test_version_4_with_lz4(node: FakeNode) -> None:
-    """A compressed body has the flag 0x01 and begins with its uncompressed length.
+    """In version 4, a compressed body has the flag 0x01 and begins with its uncompressed length.
 
     Each body is compressed separately; see native_protocol_v4.spec, section 2.2.
     """
     startup = bytes.fromhex("0001 000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"lz4"
     body = bytes.fromhex("00000004") + b"USE " + bytes.fromhex("0001 00")
-    # The simplest block of LZ4 is a single run of literals: its length, and the bytes.
+    # The simplest LZ4 block is a single run of literal bytes: its length, and the bytes.
     block = bytes([len(body) << 4]) + body
     compressed_body = len(body).to_bytes(4, "big") + block
     with RawClient(node) as client:
@@ -159,7 +159,10 @@ def test_unknown_compression_is_refused(node: FakeNode) -> None:
 
 @pytest.mark.parametrize("opcode", [Opcode.STARTUP, Opcode.OPTIONS])
 def test_a_newer_version_is_refused_in_the_node_s_own_version(opcode: int) -> None:
-    """The refused request is not recorded, and the client may begin again in version 4."""
+    """A request of an unsupported version is refused, and the client may begin again in version 4.
+
+    The refused request is not recorded.
+    """
     request_body = STARTUP_BODY if opcode == Opcode.STARTUP else b""
     with FakeNode(max_version=4) as node, RawClient(node) as client:
         response = client.ask(envelope(5, opcode, request_body, stream=9))
@@ -178,8 +181,9 @@ def test_a_newer_version_is_refused_in_the_node_s_own_version(opcode: int) -> No
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_the_right_password_is_accepted_and_a_wrong_one_refused(version: int) -> None:
-    """The login is in segments in version 5, and not in version 4."""
-    # A token follows its length. It is the user name and the password, each after a NUL.
+    """The node checks the password. In version 5, the login is in segments."""
+    # A token follows its length. The token is the user name and the password, each after a NUL
+    # byte.
     right_token = bytes.fromhex("00000006") + b"\0al\0pw"
     wrong_token = bytes.fromhex("00000006") + b"\0al\0px"
     with FakeNode(username="al", password="pw") as node:
@@ -229,7 +233,7 @@ def test_malformed_requests_are_refused_and_recorded(
     _, _, _, opcode, body = client.ask(data)
     assert opcode == Opcode.ERROR
     assert wire.decode_error(body)[0] == ErrorCode.PROTOCOL_ERROR
-    # The node closes the connection after such an error.
+    # The node closes the connection after a malformed request.
     assert client.at_end()
     assert len(node.malformed) == 1
 
@@ -238,7 +242,7 @@ def test_malformed_requests_are_refused_and_recorded(
 
 
 def test_all_parameters_of_a_query(node: FakeNode) -> None:
-    """The node decodes a QUERY with every flag except that for value names.
+    """The node decodes a QUERY with all flags except the flag for value names.
 
     See native_protocol_v5.spec, section 4.1.4.
     """
@@ -272,7 +276,7 @@ def test_all_parameters_of_a_query(node: FakeNode) -> None:
 
 
 def test_named_values_payload_and_tracing(node: FakeNode, client: RawClient) -> None:
-    """A request may have named values and a payload. If it is traced, the response has an id."""
+    """The node decodes named values and a custom payload; a traced request gets a tracing id."""
     payload = bytes.fromhex("0001 0001 61 00000001 62")
     body = payload + bytes.fromhex("00000001 51 0001 41 0001 0001 6b 00000001 07")
     _, flags, _, _, answer = client.ask(
@@ -290,9 +294,9 @@ def test_named_values_payload_and_tracing(node: FakeNode, client: RawClient) -> 
 
 
 def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
-    """A node prepares any statement, with a bind marker for each "?" that is not in a string.
+    """A node prepares any statement, with a bind marker for each "?" outside of strings.
 
-    After `forget_prepared`, the statement is unknown, as after a restart.
+    After `forget_prepared`, the node does not know the statement, as after a restart.
     """
     insert = "INSERT INTO t (k, v) VALUES (?, '?')"
     query_id = hashlib.md5(insert.encode()).digest()
@@ -339,7 +343,7 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
 def test_use(node: FakeNode, client: RawClient) -> None:
     """USE changes the keyspace of the connection, and fails if the keyspace is unknown.
 
-    A name that is not quoted is changed to lower case.
+    The node changes a name without quotes to lower case.
     """
     assert ask(client, 'USE "Mine"').body == bytes.fromhex("00000003 0004") + b"Mine"
     assert ask(client, "use Mine;").body == bytes.fromhex("00000003 0004") + b"mine"
@@ -382,11 +386,11 @@ def test_later_primes_are_tried_first_and_may_be_limited(node: FakeNode, client:
 
 
 def test_held_answers(node: FakeNode, client: RawClient) -> None:
-    """The test can release held answers in any order, and replace their content."""
+    """The test can release held responses in any order, and replace their content."""
     held_answer = hold(set_keyspace("default"))
     node.prime("Q", held_answer)
     client.send(query("Q", 4, 1) + query("Q", 4, 2) + query("Q", 4, 3) + query("other", 4, 4))
-    # While three requests are held, the node answers another one.
+    # While three requests are held, the node still responds to others.
     assert client.envelope().stream == 4
     assert [held_request.request.stream for held_request in held_answer.wait(3)] == [1, 2, 3]
     held_answer.held[1].release(set_keyspace("second"))
@@ -408,7 +412,7 @@ def test_held_answers(node: FakeNode, client: RawClient) -> None:
 
 
 def test_silence_delay_order_and_copies(node: FakeNode, client: RawClient) -> None:
-    """A response may be missing, late, in the wrong order, sent twice, or have the wrong stream."""
+    """A response may be missing, late, out of order, sent twice, or on the wrong stream."""
     node.prime("silent", silence())
     node.prime("late", delay(0.001, void()))
     node.prime("turned", out_of_order(void(), 3))  # reverse the order of each three responses
@@ -425,7 +429,7 @@ def test_silence_delay_order_and_copies(node: FakeNode, client: RawClient) -> No
 
 
 def test_garbage_and_raw_bytes_are_sent_unchanged(node: FakeNode, client: RawClient) -> None:
-    """In version 5, raw bytes are put into a segment, while garbage is sent as it is."""
+    """In version 5, `raw` bytes are put into a segment, while `garbage` is sent as it is."""
     node.prime("garbage", garbage(b"123456789"))
     node.prime("raw", raw(b"abc"))
     client.send(query("garbage", 4))
@@ -441,7 +445,7 @@ def test_garbage_and_raw_bytes_are_sent_unchanged(node: FakeNode, client: RawCli
 
 
 def test_dribbled_answers_arrive_in_pieces(node: FakeNode, client: RawClient) -> None:
-    """The pieces are the bytes of the ordinary response, in version 4 and 5."""
+    """A `dribble` answer arrives in pieces, which together are the ordinary response."""
     node.prime("Q", dribble(void()))
     assert ask(client, "Q", 3) == (0x84, 0, 3, Opcode.RESULT, VOID)
     with RawClient(node) as client_of_version_5:
@@ -451,7 +455,7 @@ def test_dribbled_answers_arrive_in_pieces(node: FakeNode, client: RawClient) ->
 
 
 def test_damaged_frames(node: FakeNode) -> None:
-    """A corrupted segment differs from the intact one in the last byte of its payload."""
+    """A `corrupted` segment differs from the intact segment in the last byte of its payload."""
     node.prime("Q", corrupted(void()))
     with RawClient(node) as client:
         client.start(5)
@@ -464,9 +468,10 @@ def test_damaged_frames(node: FakeNode) -> None:
 
 
 def test_answers_that_end_the_connection(node: FakeNode) -> None:
-    """A node may close or reset a connection, or write a part of a response before that.
+    """A node may close or reset a connection, or write only a part of a response before that.
 
-    The second argument of `half_frame` is the number of bytes to write; -1 leaves out the last one.
+    The second argument of `half_frame` is the number of bytes to write; -1 leaves out the last
+    byte.
     """
     node.prime("close", close())
     node.prime("half", half_frame(void(), 5))
@@ -524,7 +529,7 @@ def test_a_node_can_accept_connections_and_hang(node: FakeNode) -> None:
 
 @pytest.mark.parametrize("method", ["stop_reading", "pause"])
 def test_a_node_that_does_not_read(node: FakeNode, client: RawClient, method: str) -> None:
-    """The client cannot send more bytes than the sockets' buffers hold."""
+    """If the node does not read, the client can send only as many bytes as the sockets buffer."""
     getattr(node, method)()
     client.settimeout(0.2)
     with pytest.raises(TimeoutError):
@@ -548,7 +553,7 @@ def test_requests_during_a_pause_are_answered_after_it(node: FakeNode, client: R
 
 
 def test_a_node_can_drop_its_connections(node: FakeNode, client: RawClient) -> None:
-    """A connection is closed, or reset with `reset=True`. The node still accepts new ones."""
+    """`drop_connections` closes or resets open connections; the node still accepts new ones."""
     assert node.drop_connections() == 1
     assert client.at_end()
     node.wait_for(lambda node: not node.connections)
@@ -561,7 +566,7 @@ def test_a_node_can_drop_its_connections(node: FakeNode, client: RawClient) -> N
 
 
 def test_events(node: FakeNode, client: RawClient) -> None:
-    """Events are sent to the clients that registered for their type.
+    """A node sends an event to the clients that registered for its type.
 
     `send_event` returns the number of these clients.
     """
@@ -602,7 +607,10 @@ async def test_wait_until_can_be_awaited(node: FakeNode) -> None:
 
 
 def test_a_stopped_node_leaves_nothing_behind() -> None:
-    """When a node stops, its thread ends, and its connections are closed. It may start again."""
+    """When a node stops, its thread ends, and its connections are closed.
+
+    A stopped node can be started again.
+    """
     threads_before = set(threading.enumerate())
     node = FakeNode()
     with node:
@@ -638,7 +646,7 @@ def test_a_port_that_is_taken() -> None:
 
 
 def test_the_port_of_a_node_that_is_not_running() -> None:
-    """The port is unknown before the start, unless the test has chosen it.
+    """The port is unknown before the start, unless the test has chosen the port.
 
     The error says how to start the node.
     """
@@ -661,7 +669,10 @@ def test_a_version_that_the_node_does_not_speak(version: Any) -> None:
 
 
 def test_a_node_has_contact_points_like_a_cluster() -> None:
-    """Without its port, the address of a node that is not running would be another server's."""
+    """`contact_points` raises if the node is not running, because its port is not known yet.
+
+    The address without the port would be another server's.
+    """
     node = FakeNode()
     with pytest.raises(RuntimeError, match="this FakeNode is not running"):
         node.contact_points  # noqa: B018

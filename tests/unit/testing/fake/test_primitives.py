@@ -13,10 +13,10 @@ from cassandra.testing.wire import WireError
 
 
 def test_the_fake_node_imports_nothing_of_the_driver() -> None:
-    """An error in shared code could go unnoticed on both sides of the connection."""
+    """The fake node shares no code with the driver: a shared error could cancel itself out."""
     assert fake.__file__ is not None
     modules = sorted(Path(fake.__file__).parent.glob("*.py"))
-    # Without any module, the test would check nothing.
+    # If no module is found, the test checks nothing.
     assert len(modules) >= 10
     for module in modules:
         for statement in ast.walk(ast.parse(module.read_text())):
@@ -47,7 +47,7 @@ def test_the_fake_node_imports_nothing_of_the_driver() -> None:
     ],
 )
 def test_unsigned_vint(number: int, data: str) -> None:
-    """The highest bits of the first byte say how many bytes follow."""
+    """An unsigned vint says in the highest bits of the first byte how many bytes follow."""
     assert primitives.unsigned_vint(number) == bytes.fromhex(data)
 
 
@@ -70,7 +70,7 @@ def test_vint(number: int, data: str) -> None:
 
 
 def test_texts_maps_and_addresses() -> None:
-    """Each notation is encoded to the expected bytes."""
+    """Each notation of the protocol is encoded to the expected bytes."""
     assert primitives.string("é") == bytes.fromhex("0002 c3a9")
     assert primitives.long_string("ab") == bytes.fromhex("00000002 6162")
     assert primitives.long_bytes(None) == bytes.fromhex("ffffffff")
@@ -113,8 +113,8 @@ def test_a_body_reader_decodes_each_notation() -> None:
 
 
 def test_messages_have_the_opcodes_of_the_specification() -> None:
-    """Each opcode has its number, and `RESPONSES` has those that a server sends."""
-    # native_protocol_v5.spec, section 2.4.1.4, which leaves out 0x04.
+    """Each opcode has its number, and `RESPONSES` has the opcodes that a server sends."""
+    # native_protocol_v5.spec, section 2.4.1.4, has no message for the opcode 0x04.
     names = [
         "ERROR", "STARTUP", "READY", "AUTHENTICATE", "-", "OPTIONS", "SUPPORTED", "QUERY", "RESULT",
         "PREPARE", "EXECUTE", "REGISTER", "EVENT", "BATCH", "AUTH_CHALLENGE", "AUTH_RESPONSE",

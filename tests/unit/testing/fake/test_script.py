@@ -1,4 +1,4 @@
-"""Primed answers as the driver sees them: the documentation's example, and strict nodes."""
+"""Primed responses as the driver sees them: the documentation's example, and strict nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cassandra.testing.fake import FakeCluster, FakeNode, rows
 
 
 def test_the_example_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
-    """The example in testing.rst prints what it should."""
+    """The example in docs/testing.rst prints the expected output."""
     page = (Path(__file__).parents[4] / "docs" / "testing.rst").read_text()
     blocks = re.findall(r"\.\. code-block:: python\n\n((?:(?:    .*)?\n)+)", page)
     (example,) = [textwrap.dedent(block) for block in blocks if "prime_prepare" in block]
@@ -26,9 +26,9 @@ def test_the_example_of_the_documentation(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_strict_node_refuses_what_is_not_primed() -> None:
-    """The error names the statement, and a similar one that is primed.
+    """A strict node refuses unprimed statements; the error names a similar primed statement.
 
-    A strict node still answers the driver's own requests for system tables.
+    It still responds to the driver's own requests for system tables.
     """
     with FakeNode(strict=True) as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("SELECT v FROM t WHERE k = 1", rows([("v", "int")], [(1,)]))
@@ -52,7 +52,7 @@ def test_a_strict_node_refuses_what_is_not_primed() -> None:
         message = "nothing is primed for the batch of 'DELETE FROM t WHERE k = 1', 'UPDATE t SET v"
         with pytest.raises(InvalidRequest, match=message):
             session.execute(batch)
-    # A node that is not strict answers with no rows.
+    # A node that is not strict responds with no rows.
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         assert cluster.connect().execute("DROP TABLE other").all() == []
 

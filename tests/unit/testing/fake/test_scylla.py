@@ -18,18 +18,18 @@ from .scylla_client import encoded_string, first_node, nodes as nodes, startup
 
 @pytest.mark.parametrize(
     ("key", "token"),
-    # Tokens that are known from Cassandra's variant of the Murmur3 hash.
+    # Known tokens of Cassandra's variant of the Murmur3 hash.
     [(b"", 0), (b"123", -7468325962851647638), (b"\x00\xff\x10\xfa\x99" * 10, 5837342703291459765)],
 )
 def test_tokens(key: bytes, token: int) -> None:
-    """The token of each key is the known one."""
+    """`token_of` computes the known token of each key."""
     assert token_of(key) == token
 
 
 def test_shards_of_tokens() -> None:
-    """The ring is divided evenly among the shards: here four.
+    """`shard_of` divides the ring evenly among the shards, here four.
 
-    The last argument of `shard_of` is the number of the highest bits of a token that are ignored.
+    Its last argument is how many of the highest bits of a token are ignored.
     """
     first_token, last_token = -(1 << 63), (1 << 63) - 1
     tokens = (first_token, -1, 0, last_token)
@@ -40,7 +40,7 @@ def test_shards_of_tokens() -> None:
 
 
 def test_the_payloads_bytes() -> None:
-    """The payload is a tuple of a tablet's tokens and replicas, each value after its length.
+    """A routing payload is a tuple of a tablet's tokens and replicas, each after its length.
 
     Version 2 of the extension adds the version of the tablet.
     """
@@ -57,7 +57,7 @@ def test_the_payloads_bytes() -> None:
 
 
 def test_tables_are_in_the_schema(nodes: FakeCluster) -> None:
-    """Of the keyspaces of the fixture, only "tb" has tablets, so it has options of ScyllaDB."""
+    """ScyllaDB's options are in the schema only for the keyspace "tb", which has tablets."""
     with RawClient(first_node(nodes)) as client:
         client.ask(startup())
         select = "SELECT * FROM system_schema.scylla_keyspaces USING TIMEOUT 2000ms"
@@ -66,7 +66,10 @@ def test_tables_are_in_the_schema(nodes: FakeCluster) -> None:
 
 
 def test_client_routes_are_selected_by_values_and_reported_by_events(nodes: FakeCluster) -> None:
-    """A client route says through which address and ports a client reaches a host."""
+    """Clients can select client routes by values, and get events about changed routes.
+
+    A client route says through which address and ports a client reaches a host.
+    """
     host_id, other_id = uuid.UUID(int=1), uuid.UUID(int=2)
     nodes.scylla.route("a", host_id, "proxy", 9001, 9101)
     nodes.scylla.route("a", other_id, "proxy", 9002)
@@ -85,7 +88,7 @@ def test_client_routes_are_selected_by_values_and_reported_by_events(nodes: Fake
         assert row == {"host_id": host_id.bytes, "port": (9001).to_bytes(4, "big")}
         register = (1).to_bytes(2, "big") + encoded_string("CLIENT_ROUTES_CHANGE")
         assert client.ask(envelope(4, Opcode.REGISTER, register)).opcode == Opcode.READY
-        # Without ports, the route is removed.
+        # A route without ports is a removal of the route.
         nodes.scylla.route("a", other_id)
         reader = BodyReader(client.envelope().body)
         assert reader.string() == "CLIENT_ROUTES_CHANGE"
@@ -97,7 +100,7 @@ def test_client_routes_are_selected_by_values_and_reported_by_events(nodes: Fake
 
 
 def test_events_that_a_node_does_not_know_are_refused() -> None:
-    """Only ScyllaDB has client routes, so a fake Cassandra node refuses this REGISTER."""
+    """A fake Cassandra node refuses to REGISTER for client routes, which only ScyllaDB has."""
     register = (1).to_bytes(2, "big") + encoded_string("CLIENT_ROUTES_CHANGE")
     with FakeNode(max_version=4) as node, RawClient(node) as client:
         client.start(4)
@@ -105,9 +108,10 @@ def test_events_that_a_node_does_not_know_are_refused() -> None:
 
 
 def test_replicas_wrap_around_the_ring() -> None:
-    """The hosts 0, 1 and 2 have the tokens 0, 100 and 200. Each token has two replicas.
+    """The replicas of tokens near the end of the ring are its first hosts.
 
-    After the last token of the ring comes the first one.
+    The hosts 0, 1 and 2 have the tokens 0, 100 and 200. Each token has two replicas. After the last
+    token of the ring comes its first token.
     """
     members = [Member(uuid.UUID(int=number), 2, 0, [number * 100]) for number in range(3)]
     placement = Placement(lambda: members)

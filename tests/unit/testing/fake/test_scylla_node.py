@@ -21,8 +21,9 @@ from .scylla_client import (
 
 
 def test_supported_contains_the_shards(nodes: FakeCluster) -> None:
-    """The response to OPTIONS has the number of shards, the shard of the connection, and the shard-
-    aware port.
+    """The response to OPTIONS has the sharding parameters of the connection.
+
+    They are the number of shards, the shard of the connection, and the shard-aware port.
     """
     for node, shards in zip(nodes.nodes, (7, 5, 8), strict=True):
         assert isinstance(node, ScyllaNode)
@@ -37,7 +38,7 @@ def test_supported_contains_the_shards(nodes: FakeCluster) -> None:
 def test_the_source_port_chooses_the_shard(nodes: FakeCluster) -> None:
     """On the shard-aware port, the client's port decides which shard serves the connection.
 
-    Behind a NAT gateway, which changes the client's port, this does not work.
+    Behind a NAT gateway, which changes the client's port, the shard is not the expected one.
     """
     for shard in (0, 3, 6):
         with FromPort(first_node(nodes), shard) as client:
@@ -51,8 +52,9 @@ def test_the_source_port_chooses_the_shard(nodes: FakeCluster) -> None:
 
 
 def test_a_node_comes_back_with_other_shards(nodes: FakeCluster) -> None:
-    """A node that was stopped may start with another number of shards. Its shard-aware port stays
-    the same.
+    """A stopped node may start again with another number of shards.
+
+    Its shard-aware port stays the same.
     """
     node = first_node(nodes)
     port = node.shard_aware_port
@@ -65,15 +67,16 @@ def test_a_node_comes_back_with_other_shards(nodes: FakeCluster) -> None:
 
 
 def test_arrivals_are_judged(nodes: FakeCluster) -> None:
-    """A fake cluster counts the requests that came to the right shard, a wrong shard or node.
+    """A fake cluster counts requests that reach the right shard, a wrong shard or a wrong node.
 
-    So tests can check how a client routes its requests.
+    With these counts, tests check how a client routes its requests.
     """
     key = b"\0\0\0\1"
     (owner,) = nodes.scylla.placement.replicas_of("vn", "t", token_of(key)) or ()
     for node in nodes.nodes:
         assert isinstance(node, ScyllaNode)
-        # Send the request twice to each node: to the shard that the owner has, and to another one.
+        # Send the request twice to each node: to the shard number of the owner, and to the next
+        # shard.
         for shard in (owner.shard, (owner.shard + 1) % node.shards):
             if shard < node.shards:
                 with FromPort(node, shard) as client:
@@ -83,7 +86,7 @@ def test_arrivals_are_judged(nodes: FakeCluster) -> None:
     arrivals = nodes.scylla.arrivals
     assert arrivals.right == 1
     assert arrivals.wrong_shard == 1
-    # All other requests came to nodes that are not replicas.
+    # All other requests reached nodes that are not replicas.
     assert arrivals.wrong_node == arrivals.counted - 2
     assert arrivals.wrong_node > 0
     nodes.scylla.forget_arrivals()
@@ -98,7 +101,10 @@ def payload_of(client: RawClient, request: bytes) -> dict[str, bytes | None]:
 
 
 def test_v1_sends_the_tablet_only_for_requests_at_a_wrong_shard(nodes: FakeCluster) -> None:
-    """The payload with the tablet is for clients that have negotiated the extension."""
+    """With version 1 of the extension, only requests at a wrong shard get the tablet.
+
+    Clients that have not negotiated the extension get no tablet.
+    """
     key = b"\0\0\0\1"
     tablet = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
     assert tablet is not None
@@ -119,9 +125,10 @@ def test_v1_sends_the_tablet_only_for_requests_at_a_wrong_shard(nodes: FakeClust
 
 
 def test_v2_sends_the_tablet_to_clients_with_another_version(nodes: FakeCluster) -> None:
-    """A client sends a part of the tablet's version that it knows, with each request.
+    """With version 2, clients that know an outdated version of the tablet get the tablet.
 
-    The version has 16 blocks of four bits. The client sends one of them, and its index.
+    A client sends a part of the version that it knows with each request. The version has 16 blocks
+    of four bits; the client sends one block, and its index.
     """
     nodes.scylla.tablets_version = 2
     key = b"\0\0\0\1"
@@ -149,7 +156,7 @@ def test_v2_sends_the_tablet_to_clients_with_another_version(nodes: FakeCluster)
 
 
 def test_prepared_marks_transactions_if_negotiated(nodes: FakeCluster) -> None:
-    """The highest bit of the flags in PREPARED marks a lightweight transaction."""
+    """If negotiated, the highest bit of the flags in PREPARED marks a lightweight transaction."""
     insert = "INSERT INTO vn.t (k, v) VALUES (?, ?)"
 
     def is_marked(client: RawClient, query: str) -> bool:
@@ -167,7 +174,7 @@ def test_prepared_marks_transactions_if_negotiated(nodes: FakeCluster) -> None:
 
 
 def test_statements_are_described_by_the_tables(nodes: FakeCluster) -> None:
-    """A prepared statement has the bind markers and the partition key that its table decides."""
+    """The response to PREPARE has the bind markers and partition key that the table defines."""
     with RawClient(first_node(nodes)) as client:
         client.ask(startup())
         _, rest = prepare(client, "INSERT INTO vn.t (v, k) VALUES (?, ?)")
@@ -180,7 +187,7 @@ def test_statements_are_described_by_the_tables(nodes: FakeCluster) -> None:
 
 
 def test_rate_limits(nodes: FakeCluster) -> None:
-    """The rate limit error has a code of its own only if the client has negotiated it."""
+    """The rate limit error has its own error code only if the client has negotiated it."""
     nodes.prime("SELECT 1", rate_limited(op_type=1, rejected_by_coordinator=True))
     codes = []
     for options in ([], ["SCYLLA_RATE_LIMIT_ERROR"]):

@@ -23,12 +23,12 @@ def crc24_by_bits(data: bytes) -> int:
     "data", [b"\0\0\0", b"\1\2\3", b"\xff\xff\x03", b"\x0d\0\2", b"\1\2\3\4\5"]
 )
 def test_crc24(data: bytes) -> None:
-    """The fake node computes the CRC24 with a table, which must give the same result."""
+    """The table-driven CRC24 of the fake node equals the CRC24 computed bit by bit."""
     assert segments.crc24(data) == crc24_by_bits(data)
 
 
 def test_a_segment_without_compression() -> None:
-    """A segment has the bytes that the specification gives, and can also be read in pieces."""
+    """A segment has the bytes of the specification, and can be read in pieces."""
     payload = b"hello, frame!"
     fields = bytes.fromhex("0d0002")  # 13 bytes, self-contained: bit 17
     trailer = zlib.crc32(payload, zlib.crc32(bytes.fromhex("fa2d55ca"))).to_bytes(4, "little")
@@ -42,7 +42,7 @@ def test_a_segment_without_compression() -> None:
 
 @pytest.mark.skipif(not segments.HAVE_LZ4, reason="needs lz4")
 def test_a_segment_with_compression() -> None:
-    """A segment is compressed if that makes it shorter, and can be read again."""
+    """A segment is compressed if that makes the payload shorter, and can be read again."""
     payload = b"a" * 1000
     segment = segments.encode_segment(payload, self_contained=True, compressed=True)
     header = int.from_bytes(segment[:5], "little")
@@ -56,7 +56,8 @@ def test_a_segment_with_compression() -> None:
     assert is_self_contained == 1
     assert int.from_bytes(segment[5:8], "little") == crc24_by_bits(segment[:5])
     assert segments.SegmentReader(True).feed(segment) == payload
-    # If LZ4 does not shrink a payload, it is stored unchanged with an uncompressed length of 0.
+    # If LZ4 does not shrink a payload, the payload is stored unchanged, with an uncompressed length
+    # of 0.
     stored = segments.encode_segment(b"xyz", self_contained=True, compressed=True)
     assert stored[:5] == bytes.fromhex("0300000004")
     assert stored[8:11] == b"xyz"
@@ -65,7 +66,7 @@ def test_a_segment_with_compression() -> None:
 
 @pytest.mark.parametrize("position", [0, 4, 6, -1])
 def test_damaged_frames_are_noticed(position: int) -> None:
-    """A changed bit in the header, its CRC24, the payload or its CRC32 is an error."""
+    """A changed bit in the header, its CRC24, the payload or its CRC32 raises an error."""
     segment = segments.encode_segment(b"payload", self_contained=True, compressed=False)
     damaged = bytearray(segment)
     damaged[position] ^= 1

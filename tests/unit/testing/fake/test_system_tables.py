@@ -1,4 +1,4 @@
-"""SELECTs from the system tables, as clients read them from a node."""
+"""SELECTs from the system tables of a fake node, as drivers send them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ WITH_VALUES, WITH_PAGE_SIZE = 0x01, 0x04
 
 
 def test_queries_to_the_tables_of_an_application(node: FakeNode, client: RawClient) -> None:
-    """`queries` leaves out only the SELECTs from system tables, which a driver sends by itself.
+    """`queries` leaves out only SELECTs from system tables, which a driver sends by itself.
 
-    Strings and names of keyspaces that have "system" in them are kept.
+    It keeps statements whose strings or keyspace names contain "system".
     """
     kept = ["INSERT INTO ecosystem", "SELECT 'the system. And'", "SELECT v FROM system_data.t"]
     for statement in [
@@ -34,7 +34,7 @@ def test_queries_to_the_tables_of_an_application(node: FakeNode, client: RawClie
 
 
 def test_system_tables() -> None:
-    """The system tables describe the node as it was created."""
+    """The system tables describe the node with the arguments of its creation."""
     with (
         FakeNode("127.0.0.2", datacenter="east", rack="r7", tokens=["-5", "9"]) as node,
         RawClient(node) as client,
@@ -46,14 +46,14 @@ def test_system_tables() -> None:
         assert row["data_center"] == b"east"
         assert row["rack"] == b"r7"
         assert row["host_id"] == node.host_id.bytes
-        # a set of two texts, "-5" and "9"
+        # a set of two strings, "-5" and "9"
         assert row["tokens"] == bytes.fromhex("00000002 00000002 2d35 00000001 39")
         assert row["rpc_address"] == bytes([127, 0, 0, 2])
         assert row["rpc_port"] == node.port.to_bytes(4, "big")
         # The response to a query has only the columns that the query selects.
         (row,) = wire.decode_rows(ask(client, "select key, schema_version from system.local").body)
         assert list(row) == ["key", "schema_version"]
-        # There are no other nodes, and no schema.
+        # The node has no peers and no schema.
         assert wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2").body) == []
         assert wire.decode_rows(ask(client, "SELECT * FROM system_schema.keyspaces").body) == []
         assert wire.decode_error(ask(client, "SELECT * FROM system.nothing").body) == (
@@ -82,6 +82,7 @@ def query_body(query: str, flags: int, parameters: bytes = b"") -> bytes:
     """Return the body of a QUERY message of protocol version 4.
 
     :param flags: which parameters follow: `WITH_VALUES`, `WITH_PAGE_SIZE` or 0.
+    :param parameters: the encoded parameters.
     """
     encoded_query = query.encode()
     size = len(encoded_query).to_bytes(4, "big")
@@ -105,7 +106,7 @@ def select(client: RawClient, query: str, *values: bytes | None) -> list[dict[st
 
 
 def refusal(client: RawClient, query: str) -> str:
-    """Send a SELECT that the node refuses as invalid, and return its message."""
+    """Send a SELECT that the node refuses as invalid, and return the error's message."""
     code, message = wire.decode_error(ask(client, query).body)
     assert code == ErrorCode.INVALID
     return message
@@ -142,7 +143,7 @@ TABLES: list[dict[str, Any]] = [
 def test_rows_are_selected_by_equality(
     node: FakeNode, client: RawClient, where: str, values: tuple[bytes, ...], indexes: list[int]
 ) -> None:
-    """Conditions compare columns with literals or bound values, by ``=`` and ``IN``."""
+    """Conditions compare columns with literals or bound values, with ``=`` and ``IN``."""
     node.schema["system_schema.tables"] = TABLES
     rows = select(client, f"SELECT * FROM system_schema.tables {where}", *values)
     names = [(row["keyspace_name"], row["table_name"]) for row in rows]
@@ -155,7 +156,10 @@ def test_rows_are_selected_by_equality(
 def test_a_bound_null_selects_no_row_and_a_missing_value_neither(
     node: FakeNode, client: RawClient
 ) -> None:
-    """No row is equal to null. If a bind marker gets no value, no row is selected either."""
+    """A bound null selects no row, and neither does a bind marker without a value.
+
+    No row is equal to null.
+    """
     node.schema["system_schema.tables"] = TABLES
     query = "SELECT * FROM system_schema.tables WHERE keyspace_name = ?"
     assert select(client, query, None) == []
@@ -163,7 +167,7 @@ def test_a_bound_null_selects_no_row_and_a_missing_value_neither(
 
 
 def test_uuids_are_compared_by_value(node: FakeNode, client: RawClient) -> None:
-    """A UUID may be a literal, or a bound value of 16 bytes."""
+    """A UUID in a condition may be a literal, or a bound value of 16 bytes."""
     query = "SELECT key FROM system.local WHERE host_id = "
     assert len(select(client, f"{query}{node.host_id}")) == 1
     assert len(select(client, f"{query}?", node.host_id.bytes)) == 1
@@ -182,7 +186,7 @@ def test_other_conditions_are_refused(client: RawClient, condition: str) -> None
 
 
 def test_the_columns_come_in_the_selected_order(client: RawClient) -> None:
-    """A row has the columns that were selected, in this order. Names are not case-sensitive."""
+    """A row has the selected columns, in the selected order. Names are not case-sensitive."""
     (row,) = select(client, "  Select  RACK ,\n key FROM System.LOCAL ;")
     assert list(row.items()) == [("rack", b"rack1"), ("key", b"local")]
     assert refusal(client, "SELECT key, x, y FROM system.local") == (
@@ -191,7 +195,7 @@ def test_the_columns_come_in_the_selected_order(client: RawClient) -> None:
 
 
 def test_the_local_node(node: FakeNode, client: RawClient) -> None:
-    """The row of system.local has the addresses, ports and versions of the node."""
+    """The row in system.local has the addresses, ports and versions of the node."""
     (row,) = select(client, "SELECT * FROM system.local")
     address = bytes([127, 0, 0, 1])
     storage_port = (7000).to_bytes(4, "big")
@@ -205,7 +209,7 @@ def test_the_local_node(node: FakeNode, client: RawClient) -> None:
 
 
 def test_peers_are_in_an_older_and_a_newer_table(node: FakeNode, client: RawClient) -> None:
-    """`peers_v2` has the ports, too. A node does not list itself."""
+    """Both tables of peers list the other nodes; only `peers_v2` has their ports."""
     with FakeNode("127.0.0.2") as peer:
         node.peers = [peer]
         (row,) = select(client, "SELECT * FROM system.peers_v2")
@@ -230,11 +234,10 @@ def test_peers_are_in_an_older_and_a_newer_table(node: FakeNode, client: RawClie
 def test_a_node_has_the_tables_of_its_version(
     node: FakeNode, client: RawClient, table: str, switch: str | None
 ) -> None:
-    """Tables are empty until the test adds rows. A test chooses whether a node has the tables of
-    newer versions.
+    """Tables are empty until the test adds rows, or missing if the node's version lacks them.
 
-    :param switch: the attribute of the node that says whether it has the table; None if each node
-        has it.
+    :param switch: the attribute of the node that says whether the node has the table; None if every
+        node has it.
     """
     if switch is not None:
         setattr(node, switch, True)

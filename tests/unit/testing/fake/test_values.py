@@ -52,10 +52,9 @@ MOMENT = datetime.datetime(1970, 1, 1, 0, 0, 1, 500_000)
 def test_types_and_values_are_encoded_as_specified(
     cql_type: Any, value: Any, option: str, data: str
 ) -> None:
-    """The metadata of a result describes a type by its `option`, and its rows contain `data`.
+    """A result's metadata describes a type by its `option`, and the rows contain `data`.
 
-    :param option: the option of the type in hexadecimal (native_protocol_v5.spec, section
-        4.2.5.2).
+    :param option: the option of the type in hexadecimal (native_protocol_v5.spec, section 4.2.5.2).
     :param data: the encoded value in hexadecimal.
     """
     parsed = parse_type(cql_type)
@@ -69,9 +68,7 @@ def custom_option(class_name: str) -> bytes:
 
 
 def test_types_that_older_versions_know_as_custom_ones() -> None:
-    """Types that older protocol versions do not know are described as custom types, by the name of
-    their class.
-    """
+    """Types that a protocol version does not know are custom types, with their class's name."""
     assert parse_type("duration").option(4) == custom_option(f"{MARSHAL}DurationType")
     assert parse_type("date").option(4) == bytes.fromhex("0011")
     assert parse_type("date").option(3) == custom_option(f"{MARSHAL}SimpleDateType")
@@ -91,7 +88,10 @@ def test_types_that_older_versions_know_as_custom_ones() -> None:
 def test_sizes_precede_vector_elements_of_variable_size(
     cql_type: str, value: Any, data: str
 ) -> None:
-    """Cassandra counts tinyint and smallint among the types of variable size."""
+    """In a vector, elements of variable size follow their size.
+
+    Cassandra counts tinyint and smallint among the types of variable size.
+    """
     assert parse_type(cql_type).encode(value) == bytes.fromhex(data)
 
 
@@ -106,7 +106,10 @@ def test_a_vector_with_the_wrong_number_of_elements_is_refused() -> None:
 
 
 def test_rows_are_tuples_or_dicts() -> None:
-    """An `Encoded` value is sent as it is. A tuple that is too short is refused."""
+    """A row may be a tuple or a dict; `Encoded` values are sent as they are.
+
+    A tuple that is too short is refused.
+    """
     columns = [("k", "int"), ("v", "text")]
     types = [parse_type(cql_type) for _, cql_type in columns]
     assert encode_row(types, columns, (1, None)) == bytes.fromhex("00000004 00000001 ffffffff")
@@ -119,7 +122,7 @@ def test_rows_are_tuples_or_dicts() -> None:
 
 @pytest.mark.parametrize("cql_type", ["nothing", "list<int", "bag<int>"])
 def test_invalid_types_are_refused(cql_type: str) -> None:
-    """The error names the type that is unknown or not complete."""
+    """The error names the type that is unknown or incomplete."""
     with pytest.raises(ValueError, match=cql_type.partition("<")[0]):
         parse_type(cql_type)
 

@@ -1,4 +1,4 @@
-"""Neither a recorded nor a replayed application connects past the recorder or the replay node."""
+"""Applications that are recorded or replayed connect only to the recorder or the replay node."""
 
 from __future__ import annotations
 
@@ -55,13 +55,14 @@ def read_keys(server: Any, connected_node: Any, connections: int) -> None:
 def test_requests_to_all_shards_pass_through_the_recorder(
     scylla_node: ScyllaNode, tmp_path: Path
 ) -> None:
-    """The recorder does not offer the node's shard-aware port, to which the driver would connect
-    directly. So all reads are in the recording.
+    """The recorder hides the node's shard-aware port, so all reads are in the recording.
+
+    The driver would connect to the shard-aware port directly, past the recorder.
     """
     assert scylla_node.shard_aware_port
     path = tmp_path / "run.jsonl"
     with Recorder(path, scylla_node.address, scylla_node.port) as recorder:
-        # the control connection, and one to each shard
+        # the control connection, and a connection to each shard
         read_keys(recorder, scylla_node, connections=1 + SHARDS)
     requests = [exchange.request for exchange in Recording.load(path).exchanges]
     reads = [
@@ -98,7 +99,7 @@ def test_a_replay_does_not_offer_a_recorded_shard_aware_port(
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_the_other_nodes_of_a_cluster_are_hidden(version: int, tmp_path: Path) -> None:
-    """Neither the rows of the system tables nor events lead the driver to the other nodes."""
+    """Neither rows of system tables nor events lead the driver to other nodes of the cluster."""
     path = tmp_path / "run.jsonl"
     with FakeCluster(3, max_version=version) as cluster_of_nodes:
         cluster_of_nodes.prime(READ, rows([("k", "int")], [(1,)]))
@@ -109,7 +110,7 @@ def test_the_other_nodes_of_a_cluster_are_hidden(version: int, tmp_path: Path) -
                 session = cluster.connect()
                 for _ in range(3):
                     session.execute(READ)
-                # A recorder sends no events of its own: they come from the node behind it.
+                # A recorder sends no events itself: it passes on events of the node behind it.
                 event_source = first if server is recorder else server
                 other_address = (others[0].address, others[0].port)
                 event_source.send_event("TOPOLOGY_CHANGE", "NEW_NODE", *other_address)
@@ -129,7 +130,7 @@ def test_the_other_nodes_of_a_cluster_are_hidden(version: int, tmp_path: Path) -
 
 
 class AdvertisedAddresses(DefaultEndPointFactory):
-    """Makes end points with the addresses in the system tables, for the queried node, too."""
+    """Makes endpoints with the addresses in the system tables, even for the queried node."""
 
     names_each_node = True
 
@@ -157,8 +158,9 @@ def test_the_node_itself_has_the_address_of_the_recorder(tmp_path: Path) -> None
 
 
 def test_routes_of_clients_are_refused(tmp_path: Path) -> None:
-    """Routes of clients lead past a recorder or a replay node. So neither lets a driver connect
-    that is configured to use them.
+    """A driver that is configured to use client routes cannot connect to a recorder or replay node.
+
+    Client routes would lead past the recorder or the replay node.
     """
     config = ClientRoutesConfig([ClientRouteProxy("a", "127.0.0.1")])
     with FakeNode() as node:

@@ -1,6 +1,4 @@
-"""A program's run is recorded with a node, and replayed without it, in the blocking and the asyncio
-API.
-"""
+"""A program's run is recorded with a node, and replayed without the node, with both APIs."""
 
 from __future__ import annotations
 
@@ -57,7 +55,7 @@ def settings(server: Any) -> dict[str, Any]:
 
 
 def run_program(server: Any) -> list[Any]:
-    """Run a sample application against the server, and return everything that it gets."""
+    """Run a sample application against the server, and return everything that it reads."""
     results: list[Any] = []
     with Cluster(**settings(server)) as cluster:
         session = cluster.connect()
@@ -70,8 +68,8 @@ def run_program(server: Any) -> list[Any]:
         batch.add(session.prepare(INSERT), (1, "x"))
         batch.add("INSERT INTO ks.t (k) VALUES (%s)", (5,))
         session.execute(batch)
-        # This is one call more than the node's sequence has answers, so the last answer comes
-        # twice.
+        # This is one call more than the node's sequence has answers, so the node sends the last
+        # answer twice.
         results += [session.execute(COUNT).one() for _ in range(4)]
         with pytest.raises(InvalidRequest, match="Undefined column name"):
             session.execute(WRONG)
@@ -92,9 +90,7 @@ async def run_program_with_asyncio(server: Any) -> list[Any]:
 
 
 def test_a_recorded_run_is_replayed_without_the_node(node: FakeNode, tmp_path: Path) -> None:
-    """A replay gives the same responses in each run of the program, while the recorded node is
-    stopped.
-    """
+    """A replay gives the same responses in each run of the program, without the recorded node."""
     path = tmp_path / "new" / "run.jsonl"
     with Recorder(path, node.address, node.port) as recorder:
         assert not recorder.is_replay
@@ -104,9 +100,9 @@ def test_a_recorded_run_is_replayed_without_the_node(node: FakeNode, tmp_path: P
         with ReplayNode(path) as replayed:
             assert replayed.is_replay
             assert run_program(replayed) == results
-            # When all recorded responses of a query are used up, the last one is repeated.
+            # When all recorded responses of a query are used up, the last response is repeated.
             assert run_program(replayed)[:5] == results[:5]
-            # `check` raises if a request was made that is not in the recording.
+            # `check` raises if the program made a request that is not in the recording.
             replayed.check()
 
 
@@ -121,8 +117,10 @@ async def test_a_recorded_run_of_asyncio_is_replayed(node: FakeNode, tmp_path: P
 
 
 def test_requests_that_were_not_recorded_are_refused(node: FakeNode, tmp_path: Path) -> None:
-    """The request fails, and `check` fails later. Both errors show the request, and whether the
-    recording has the same statement with other values.
+    """A request that is not in the recording fails, and `check` fails later.
+
+    Both errors show the request, and whether the recording has the same statement with other
+    values.
     """
     path = tmp_path / "run.jsonl"
     with Recorder(path, node.address, node.port) as recorder:
@@ -145,7 +143,7 @@ def test_requests_that_were_not_recorded_are_refused(node: FakeNode, tmp_path: P
 
 
 def test_values_can_be_masked(node: FakeNode, tmp_path: Path) -> None:
-    """If values are masked, the recording has their hashes, by which a replay recognizes them."""
+    """With masked values, the recording has hashes, by which a replay recognizes the values."""
     path = tmp_path / "run.jsonl"
     with Recorder(path, node.address, node.port, mask_values=True) as recorder:
         results = run_program(recorder)
@@ -158,8 +156,9 @@ def test_values_can_be_masked(node: FakeNode, tmp_path: Path) -> None:
 
 
 def test_passwords_are_not_written_down(node: FakeNode, tmp_path: Path) -> None:
-    """A recording contains neither the password of the login nor the one in a statement. It can be
-    replayed with both.
+    """A recording contains neither the password of the login nor a password in a statement.
+
+    The recording can still be replayed with the login and the statement.
     """
     node.require_password("ada", "lovelace")
     statement = "CREATE ROLE r WITH PASSWORD = 'secret ''x'''"
@@ -181,7 +180,7 @@ def test_passwords_are_not_written_down(node: FakeNode, tmp_path: Path) -> None:
 
 
 def test_events_are_replayed_after_the_same_response(node: FakeNode, tmp_path: Path) -> None:
-    """An event that came between two responses is sent between these responses in a replay."""
+    """A replay sends a recorded event between the same two responses as in the recorded run."""
     path = tmp_path / "run.jsonl"
     with (
         Recorder(path, node.address, node.port) as recorder,
@@ -190,7 +189,8 @@ def test_events_are_replayed_after_the_same_response(node: FakeNode, tmp_path: P
         session = cluster.connect()
         session.execute(READ)
         assert node.send_event("STATUS_CHANGE", "UP", "10.9.9.9", 9042) == 1
-        # The event was sent before the answer to this request, so it is recorded before it.
+        # The event was sent before the response to this request, so the recording has it before the
+        # response.
         cluster.refresh_nodes()
     events = [exchange for exchange in Recording.load(path).exchanges if exchange.request is None]
     assert len(events) == 1
@@ -210,7 +210,7 @@ def test_a_run_that_fails_leaves_the_old_recording(node: FakeNode, tmp_path: Pat
 
 
 def test_a_recorder_is_started_and_stopped_once(node: FakeNode, tmp_path: Path) -> None:
-    """A recorder can be started again only after it was stopped, and the other way round."""
+    """`start` raises if the recorder is running, and `stop` raises if it is not."""
     path = tmp_path / "run.jsonl"
     recorder = Recorder(path, node.address, node.port)
     with pytest.raises(RuntimeError, match="is not running"):
@@ -227,8 +227,8 @@ def test_a_recorder_has_no_port_before_it_runs(tmp_path: Path) -> None:
 
 
 def test_the_error_names_a_node_to_record_that_refuses_connections(tmp_path: Path) -> None:
-    """The application cannot connect, and its error says that the node cannot be reached."""
-    # Find a port on which connections are refused.
+    """If the recorded node refuses connections, the application's error names the node."""
+    # The port of a stopped node refuses connections.
     with FakeNode() as stopped_node:
         port = stopped_node.port
     recorder = Recorder(tmp_path / "run.jsonl", "127.0.0.1", port)

@@ -21,7 +21,7 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     exchanges = [
         Exchange({"kind": "QUERY", "text": "SELECT 'ü'"}, Opcode.RESULT, flags=2, body=b"\0\1"),
-        # an event, which is no response to a request
+        # an event, which is not a response to a request
         Exchange(None, Opcode.EVENT, flags=0, body=b"event"),
     ]
     Recording(4, {"CQL_VERSION": ["3"]}, exchanges, is_masked=True).save(path)
@@ -30,7 +30,7 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert recording.supported == {"CQL_VERSION": ["3"]}
     assert recording.exchanges == tuple(exchanges)
     assert recording.is_masked
-    # No other files were left behind.
+    # `save` has left no temporary file behind.
     assert list(tmp_path.iterdir()) == [path]
     # a header, and a line for each exchange
     assert len(path.read_text().splitlines()) == 3
@@ -53,7 +53,7 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_files_that_are_not_recordings_are_refused(
     tmp_path: Path, content: str, message: str
 ) -> None:
-    """The error names the line and says what is wrong."""
+    """The error for a file that is not a recording names the line, and says what is wrong."""
     path = tmp_path / "run.jsonl"
     # The character U+DCFF becomes the byte 0xFF, which is not UTF-8.
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
